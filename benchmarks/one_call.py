@@ -81,28 +81,28 @@ ROWS = (
         "pin.computeRNEADerivatives(model, data, q, v, a)", {"go2": 8.0, "panda": 8.0, "talos": 5.0}, False),
     Row("of forward dynamics, out=", "robot.forward_dynamics_derivatives(q, v, a, out=place)",
         "pin.computeABADerivatives(model, data, q, v, a)", {"go2": 8.0, "panda": 8.0, "talos": 4.0}, False),
-    Row("held", "robot.constrained_dynamics(q, v, a, contacts=feet).a",
+    Row("held", "standing.dynamics(q, v, a).a",
         "pin.constraintDynamics(model, held, q, v, a, rigid, rigids)", 5.0),
-    Row("held, 256 states", "robot.constrained_dynamics(Q, V, A, contacts=feet).a",
+    Row("held, 256 states", "standing.dynamics(Q, V, A).a",
         "np.array([pin.constraintDynamics(model, held, *x, rigid, rigids) for x in zip(Q, V, A)])", 40.0),
-    Row("impact", "robot.impact(q, v, contacts=feet).v",
+    Row("impact", "standing.impact(q, v).v",
         "pin.impulseDynamics(model, held, q, v, J, 0.0, 0.0)", 5.0, False),
     Row("linear model", "robot.linearise(q, v, a)", "pin.computeABADerivatives(model, data, q, v, a)", 5.0, False),
-    Row("linear model, held", "robot.linearise(q, v, a, contacts=feet)",
+    Row("linear model, held", "standing.linearise(q, v, a)",
         "pin.constraintDynamics(model, held, q, v, a, rigid, rigids); "
         "pin.computeConstraintDynamicsDerivatives(model, held, rigid, rigids)", 5.0, False),
     Row("put on points", "hold(robot, near, v, contacts=pinned)", "put_on(near, v)"),
     Row("put on points, q", "robot.assemble(near, contacts=pinned)", "put_on(near, v)[0]"),
-    Row("held, other points", "robot.constrained_dynamics(q, v, a, contacts=next(other)).a",
+    Row("held, other points", "standing.moved(next(other)).dynamics(q, v, a).a",
         "move(); pin.constraintDynamics(model, held, q, v, a, rigid, rigids)"),
-    Row("impact, other points", "robot.impact(q, v, contacts=next(other)).v",
+    Row("impact, other points", "standing.moved(next(other)).impact(q, v).v",
         "move(); pin.impulseDynamics(model, held, q, v, J, 0.0, 0.0)", alike=False),
-    Row("linear model, held, other points", "robot.linearise(q, v, a, contacts=next(other))",
+    Row("linear model, held, other points", "standing.moved(next(other)).linearise(q, v, a)",
         "move(); pin.constraintDynamics(model, held, q, v, a, rigid, rigids); "
         "pin.computeConstraintDynamicsDerivatives(model, held, rigid, rigids)", alike=False),
 )  # fmt: skip
 CHANGED = 20e3  # ns: what a call "with other points" costs at most beside one with the same ones again
-SETS = 64  # of points, in turn: more than are known again
+SETS = 64  # of points, in turn
 HELD = {
     "go2": ("FL_foot", "FR_foot", "RL_foot", "RR_foot"), "talos": ("left_sole_link", "right_sole_link"),
     "tree with balls": ("body10",),
@@ -135,7 +135,9 @@ def subject(name: str) -> dict[str, Any]:
     feet = HELD.get(name, (link,))
     pinned = [{"link": x, "point": (0.0, 0.0, 0.0), "anchor": robot.pose(q, x)[:3, 3].tolist()} for x in feet]
     many = dict(zip("QVA", (robot.random(rng, MANY), *rng.normal(size=(2, MANY, robot.nv)))))
+    standing = robot.under([{"link": foot, "point": (0.0, 0.0, 0.0)} for foot in feet])
     return held(model, feet, q) | many | {
+        "standing": standing,
         "robot": robot, "model": model, "data": data, "link": link, "frame": frame, "rng": rng, "loads": loads,
         "forces": {link: np.zeros(6)}, "low": -np.ones(model.nq), "high": np.ones(model.nq), "pin": pin, "np": np,
         "room": tuple(robot.inverse_dynamics_derivatives(q, v, a)), "hold": hold,
@@ -163,12 +165,11 @@ def held(model: Any, feet: Sequence[str], q: Any) -> dict[str, Any]:
     for x in rigid:
         rigids.append(x.createData())
     pin.initConstraintDynamics(model, data, rigid, rigids)
-    points = [{"link": foot, "point": (0.0, 0.0, 0.0)} for foot in feet]
     places, moved = (
         [x.joint1_placement.copy() for x in rigid],
         [np.array((1e-3 * k, 0.0, 0.0)) for k in range(SETS)],
     )
-    other = cycle([[x | {"point": tuple(p.tolist())} for x in points] for p in moved])
+    other = cycle([np.tile(p, (len(feet), 1)) for p in moved])
     turns = cycle([[(x, place * pin.SE3(np.eye(3), p)) for x, place in zip(rigid, places)] for p in moved])
 
     def move() -> None:
@@ -176,7 +177,7 @@ def held(model: Any, feet: Sequence[str], q: Any) -> dict[str, Any]:
             x.joint1_placement = place
 
     return {
-        "feet": points, "rigid": rigid, "rigids": rigids, "held": data, "J": np.vstack(J), "other": other,
+        "rigid": rigid, "rigids": rigids, "held": data, "J": np.vstack(J), "other": other,
         "move": move,
     }  # fmt: skip
 
