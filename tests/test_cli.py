@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+import drevo
 from drevo.apps.cli import write_out as write_out_verb
 from drevo.apps.cli.main import VERBS, app
 from drevo.codegen.emit.languages import LANGUAGES
@@ -47,6 +48,14 @@ def pendulum(tmp_path: Path) -> Path:
     path = tmp_path / "pendulum.urdf"
     path.write_text(URDF.format(mass=1.0, izz=0.001))
     return path
+
+
+def test_remedies_name_options_of_the_command_line(tmp_path: Path) -> None:
+    robot = drevo.Builder("r").body("a", mass=1, inertia=[[1, 0, 0], [0, 1, 0], [0, 0, 1]], gravcomp=0.5).robot()
+    robot.save(tmp_path / "r.json")
+    said = refused("convert", tmp_path / "r.json", tmp_path / "r.urdf")
+    assert "--lossy" in said and "lossy=True" not in said
+    assert run("convert", tmp_path / "r.json", tmp_path / "r.urdf", "--lossy").exit_code == 0
 
 
 def test_version_and_help() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 import sys
 from dataclasses import replace
 from typing import Any
@@ -202,6 +204,72 @@ def test_what_is_wrong_is_said() -> None:
     env = make("Hopper-v5", num_envs=2)
     with pytest.raises(drevo.InputError, match="the actions have the shape"):
         env.step(np.zeros((3, 3)))
+    with pytest.raises(drevo.InputError, match="the actions must hold real numbers"):
+        env.step([["a"] * 3] * 2)
+    with pytest.raises(drevo.InputError, match=r"put: q .*\(2, 6\)"):
+        env.put(np.zeros((2, 5)), np.zeros((2, 6)))
+
+
+@pytest.mark.parametrize(
+    "given, said",
+    [
+        ({"threads": 0}, "threads is 0; it must be a whole number from 1"),
+        ({"threads": 1.5}, "threads is 1.5"),
+        ({"ctrl_cost_weight": "much"}, "Hopper-v5: ctrl_cost_weight is 'much'; it must be a finite number"),
+        ({"ctrl_cost_weight": np.nan}, "ctrl_cost_weight is nan"),
+        ({"ctrl_cost_weight": [1.0, 2.0]}, "ctrl_cost_weight is"),
+        ({"terminate_when_unhealthy": 1}, "terminate_when_unhealthy is 1; it must be True or False"),
+        ({"healthy_z_range": 1.0}, "healthy_z_range is 1.0; it must be the least and the greatest value"),
+        ({"healthy_z_range": (1.0, 0.0)}, "the least value must not be above"),
+        ({"healthy_z_range": (1.0, "x")}, "healthy_z_range is 'x'"),
+        ({"autoreset": ["x"]}, "autoreset is one of"),
+        ({"name": ["Hopper-v5"]}, "there is no environment"),
+    ],
+)
+def test_options_of_the_wrong_kind_are_one_sentence(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(drevo.InputError, match=said):
+        make(**{"name": "Hopper-v5", **given})
+
+
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        ({"reset_mask": np.ones(3, bool)}, r"holds bool in the shape \(3,\); .* each of the 2 environments"),
+        ({"reset_mask": np.ones((2, 1), bool)}, r"shape \(2, 1\)"),
+        ({"reset_mask": True}, r"shape \(\)"),
+        ({"reset_mask": [0, 1]}, "holds int64"),
+        ({"mask": [True, True]}, "may hold 'reset_mask' alone"),
+        ([True, True], "may hold 'reset_mask' alone"),
+    ],
+)
+def test_masks_that_do_not_fit_are_one_sentence(options: Any, said: str) -> None:
+    env = make("InvertedPendulum-v5", num_envs=2)
+    kept = env.q.copy()
+    with pytest.raises(drevo.InputError, match=said):
+        env.reset(seed=3, options=options)
+    assert (env.q == kept).all()
+    with pytest.raises(drevo.InputError, match="reset: seed is -1"):
+        env.reset(seed=-1)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])  # noqa: S301
+@pytest.mark.parametrize("name", ["Hopper-v5", "Ant-v5", "Biped-v0"])
+def test_a_copy_goes_on_as_the_environment_does(copied: Any, name: str) -> None:
+    """The same bits through ends and beginnings, and neither changes the other."""
+    env = make(name, num_envs=3, autoreset="SameStep")
+    env.reset(seed=4)
+    rng = np.random.default_rng(1)
+    actions = rng.uniform(-1.0, 1.0, (60, 3, *env.single_action_space.shape))
+    for action in actions[:10]:
+        env.step(action)
+    other = copied(env)
+    runs = [[e.step(action) for action in actions] + [e.reset()] for e in (env, other)]
+    ends = 0
+    for (*one, _), (*two, _) in zip(*runs):
+        assert all(np.array_equal(x, y) for x, y in zip(one, two))
+        ends += len(one) == 4 and int(one[2].sum())
+    assert ends or name == "Ant-v5"
+    assert np.array_equal(env.action_space.sample(), other.action_space.sample()) or copied is not copy.deepcopy
 
 
 def test_a_quadruped_stands_on_hills() -> None:

@@ -135,3 +135,19 @@ def test_half_a_character(tmp_path: Path) -> None:
     file.write_text(arm().to_json().replace('"three-link"', '"\\ud800"', 1))
     with pytest.raises(drevo.ModelError, match="half of a surrogate pair"):
         drevo.load(file)
+
+
+def test_suggestions_are_public_and_near_in_meaning() -> None:
+    robot = drevo.load("scara")
+    with pytest.raises(AttributeError, match="a Robot has no 'limits'") as caught:
+        robot.limits  # noqa: B018
+    assert "'_" not in str(caught.value)
+    for name in [x.strip("_") for x in dir(robot)] + ["limits", "frictions", "mass", "qpos", "cachd", "models"]:
+        try:
+            getattr(robot, name)
+        except AttributeError as error:
+            assert "did you mean '_" not in str(error)
+    with pytest.raises(drevo.InputError, match=r"takes no argument 'friction'$"):
+        robot.simulate(robot.neutral(), friction=1.0)
+    with pytest.raises(drevo.InputError, match="did you mean 'duration'"):
+        robot.simulate(robot.neutral(), durations=1.0)

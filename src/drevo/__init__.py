@@ -108,10 +108,10 @@ def __getattr__(name: str) -> Any:
     elif name in _MODULES:
         value = import_module(f".{_MODULES[name]}", __name__)
     else:
-        from difflib import get_close_matches
+        from .errors import nearest
 
-        near = get_close_matches(name, [*_LAZY, *_MODULES], 1)
-        hint = f"; did you mean {near[0]!r}?" if near and not name.startswith("_") else ""
+        near = nearest(name, [*_LAZY, *_MODULES])
+        hint = f"; did you mean {near!r}?" if near and not name.startswith("_") else ""
         raise AttributeError(f"module 'drevo' has no attribute {name!r}{hint}")
     globals()[name] = value
     return value

@@ -11,6 +11,7 @@ from reprlib import Repr
 from typing import Any
 
 FEW = 6  # names that are listed beside the one that was probably meant
+ALIKE = 0.7  # of difflib's ratio: what is spelt so is meant; words of other meanings come to 0.65
 LONG = 80  # characters of a value in a sentence
 _ADDRESS = re.compile(r"( object)? at 0x[0-9A-Fa-f]+")
 _LINES = re.compile(r"\s*\n(?!  - )\s*")  # those of a list of problems stay
@@ -77,6 +78,15 @@ def warn_caller(told: str | DrevoWarning) -> None:
     warnings.warn(DrevoWarning(printable(told)) if isinstance(told, str) else told, stacklevel=level)
 
 
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The public name that was probably meant: one that is spelt nearly so, or has it as a word; "" for none."""
+    from difflib import get_close_matches
+
+    public = [other for other in known if not other.startswith("_")]
+    close = get_close_matches(name[:LONG], public, 1, ALIKE)
+    return next(iter(close or [other for other in public if name in other.split("_")]), "")
+
+
 def one_of(
     what: str, value: Any, names: Iterable[str], error: type[DrevoError] = TraceError, hint: str = ""
 ) -> str:
@@ -84,12 +94,10 @@ def one_of(
     known = list(names)
     if isinstance(value, str) and value in known:
         return value
-    from difflib import get_close_matches
-
-    near = get_close_matches(value[:80], known, 1) if isinstance(value, str) else []
+    near = nearest(value, known) if isinstance(value, str) else ""
     there = f"there are {', '.join(known[:40])}{', ...' * (len(known) > 40)}"
     if near:
-        there = f"{there}; " * (len(known) <= FEW) + f"did you mean {near[0]!r}?"
+        there = f"{there}; " * (len(known) <= FEW) + f"did you mean {near!r}?"
     raise error(f"{what} {shown(value)} is not known{hint}; {there}")
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
-from ..errors import InputError, shown
+from ..errors import InputError, nearest, shown
 
 Asked = TypeVar("Asked", bound=Callable[..., Any])
 Class = TypeVar("Class", bound=type)
@@ -76,9 +76,7 @@ def _misfit(name: str, function: Callable[..., Any], args: Sequence[Any], given:
     if twice := [n for n in placed[: len(args)] if n in given]:
         return f"{usage} was given {twice[0]!r} twice, by place and by name"
     if not open_ended and (unknown := [n for n in given if n not in (*placed, *named)]):
-        from difflib import get_close_matches
-
-        near = get_close_matches(unknown[0][:80], [*placed, *named], 1)
-        return f"{usage} takes no argument {shown(unknown[0])}" + (f"; did you mean {near[0]!r}?" if near else "")
+        near = nearest(unknown[0], [*placed, *named])
+        return f"{usage} takes no argument {shown(unknown[0])}" + (f"; did you mean {near!r}?" if near else "")
     free = [p.name for p in own if p.default is p.empty and p.name in (*placed[len(args) :], *named)]
     return f"{usage} is missing {', '.join(repr(n) for n in free if n not in given)}"

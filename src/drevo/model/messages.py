@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 
-from drevo.errors import InputError, ModelError, shown
+from drevo.errors import InputError, ModelError, nearest, shown
 from drevo.model.description import Joint, Link, Model
 
 LINES = "\n  - "
@@ -37,8 +36,8 @@ def list_counts(tags: Mapping[str, int], most: int = 40) -> str:
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A hint at the name that was probably meant, or nothing; bounded, since the search is quadratic."""
     known = [other for other in known if len(other) <= 64]
-    close = get_close_matches(name, known, n=1) if len(known) <= 200 and len(name) <= 64 else []
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    close = nearest(name, known) if len(known) <= 200 and len(name) <= 64 else ""
+    return f" (did you mean {close!r}?)" if close else ""
 
 
 def model_of(robot: object, what: str) -> Model:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
@@ -14,7 +13,7 @@ from ..codegen.runtime.arguments import in_memory
 from ..codegen.runtime.key import key_text
 from ..codegen.runtime.memo import memoised
 from ..codegen.runtime.method import compiled
-from ..errors import InputError, shown
+from ..errors import InputError, nearest, shown
 from ..io.asked import asked_methods
 from ..io.given import Array, generator
 from ..mechanics import configuration
@@ -101,8 +100,8 @@ class Robot(Methods, JointArrays, ByName):
     if not TYPE_CHECKING:  # a type checker knows all the names there are
 
         def __getattr__(self, name: str) -> Any:
-            near = difflib.get_close_matches(name, dir(self), 1) if not name.startswith("_") else []
-            hint = f"did you mean {near[0]!r}?" if near else f"quantities are {', '.join(CATALOGUE)}"
+            near = nearest(name, dir(self)) if not name.startswith("_") else ""
+            hint = f"did you mean {near!r}?" if near else f"quantities are {', '.join(CATALOGUE)}"
             raise AttributeError(f"a Robot has no {name!r}; {hint}")
 
     def _compiled(self, name: str) -> Callable[..., Any]:

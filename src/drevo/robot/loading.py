@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import ModelError, shown
+from ..errors import ModelError, nearest, shown
 from ..io.asked import asked
 from ..model import values
 from ..model.description import Model
@@ -92,16 +92,14 @@ def _elsewhere(name: str) -> str:
 
 def _installed(name: str) -> str:
     """The path of a robot that a package holds."""
-    from difflib import get_close_matches
-
     from ..io import installed
     from .embedded import EMBEDDED
 
     found = installed.find(name)
     if found is None:
         others = installed.names()
-        near = get_close_matches(name.lower(), [*EMBEDDED, *others], 1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        near = nearest(name.lower(), [*EMBEDDED, *others])
+        hint = f"; did you mean {near!r}?" if near else ""
         more = "" if others else f"; {installed.GET}"
         raise ModelError(
             f"{shown(name)} is neither a file nor a known robot; embedded are {', '.join(EMBEDDED)}{more}{hint}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import io
 import json
 import os
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
+ELSEWHERE = {"strict=True": "drevo check --strict"}  # options that another verb has
 PIPED = 240  # columns that a table may take: its cells are never folded
 REFUSED = 2  # the exit code of what was refused; 1 is for a check that failed
 MANY = 10_000_000  # states of a batch at most: what a desk's memory holds
@@ -67,7 +69,7 @@ def guarded(verb: Callable[P, T]) -> Callable[P, T]:
         from ...errors import DrevoError
 
         try:
-            with _patience(), _warnings_as_lines():
+            with _patience(), _warnings_as_lines(verb):
                 result = verb(*args, **kwargs)
                 sys.stdout.flush()  # a reader that has gone is met here
                 return result
@@ -78,7 +80,7 @@ def guarded(verb: Callable[P, T]) -> Callable[P, T]:
             what = f"{error.filename}: " if error.filename else ""
             print(f"drevo: {what}{(error.strerror or str(error)).lower()}", file=sys.stderr)
         except (DrevoError, MemoryError) as error:
-            print(f"drevo: {said(error) or 'there is not enough memory'}", file=sys.stderr)
+            print(f"drevo: {_by_options(verb, said(error)) or 'there is not enough memory'}", file=sys.stderr)
         raise typer.Exit(REFUSED)
 
     return run
@@ -133,13 +135,24 @@ def _patience() -> Iterator[None]:
 
 
 @contextmanager
-def _warnings_as_lines() -> Iterator[None]:
+def _warnings_as_lines(verb: Callable[..., Any]) -> Iterator[None]:
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        print(f"warning: {said(message)}", file=sys.stderr)
+        print(f"warning: {_by_options(verb, said(message))}", file=sys.stderr)
 
     with warnings.catch_warnings():
         warnings.showwarning = show
         yield
+
+
+def _by_options(verb: Callable[..., Any], sentence: str) -> str:
+    """A sentence of the library with its options as the command line has them: --lossy for lossy=True."""
+    taken = inspect.signature(verb).parameters
+    flags = {name for name, p in taken.items() if p.default is False}
+
+    def told(found: re.Match[str]) -> str:
+        return f"--{found[1]}" if found[1] in flags else ELSEWHERE.get(found[0], found[0])
+
+    return re.sub(r"\b(\w+)=True\b", told, sentence)
 
 
 def said(message: object) -> str:

@@ -15,13 +15,10 @@ from ...codegen.runtime.arguments import in_memory
 from ...errors import InputError, shown
 from ...io.asked import asked_all
 from ...io.packages import package
-from .ours import OURS
-from .tasks import GYMNASIUM
+from .ours import TASKS
 
 if TYPE_CHECKING:
     from .vector import StepEnv
-
-TASKS = {**GYMNASIUM, **OURS}
 
 __all__ = ["TASKS", "make"]
 
@@ -33,7 +30,7 @@ def make(name: str, num_envs: int = 1, threads: int = 1, autoreset: str = "NextS
     (the step after an episode's last one begins the next), "SameStep" or "Disabled". options: numbers of the task
     that gymnasium takes too (such as ctrl_cost_weight). InputError for an unknown name, with those that are known.
     """
-    if name not in TASKS:
+    if not isinstance(name, str) or name not in TASKS:
         raise InputError(f"there is no environment {shown(name)}; known are {', '.join(TASKS)}")
     package("gymnasium", f"drevo.envs.make({name!r})", "gymnasium[mujoco]")
     from .vector import StepEnv

@@ -22,7 +22,7 @@ from ...robot.face import Robot
 from ...robot.loading import load
 from ...simulate.contact.ground import FunctionGround, function
 from ...simulate.contact.pairs import contact_candidates
-from .tasks import Moment, Outcome, Task, TaskNumbers
+from .tasks import GYMNASIUM, Moment, Outcome, Task, TaskNumbers
 
 FEET = ("FR_foot", "FL_foot", "RR_foot", "RL_foot")
 STANCE = (0.0, 0.8, -1.6)  # of a leg: hip, thigh, calf
@@ -134,3 +134,4 @@ OURS: dict[str, Task] = {
         {**NUMBERS, "speed": 0.3, "least_height": 0.6}, ground=lambda: "plane",
     ),
 }  # fmt: skip
+TASKS = {**GYMNASIUM, **OURS}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from typing import Any
 
 import gymnasium
@@ -11,11 +12,14 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from ...errors import InputError, shown
+from ...io.given import finite, flag, number, numbers, whole
 from .episode import AFTER, BEFORE, INFO, JUDGED, SEEN, STATE, episode, sight
+from .ours import TASKS
 from .simulation import TaskRobot
 from .tasks import Task
 
 Array = np.ndarray[Any, Any]
+MOST_THREADS = 1024
 SEEDS = 2**53  # of random numbers, whole and exact
 
 
@@ -37,11 +41,9 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
         except ValueError:
             known = ", ".join(mode.value for mode in AutoresetMode)
             raise InputError(f"autoreset is one of {known}, not {shown(autoreset)}") from None
-        self.name, self.num_envs, self.threads = name, num_envs, threads
-        self.body, self.same = TaskRobot(task), self.autoreset is AutoresetMode.SAME_STEP
-        made = episode(self.body, task, self.numbers, self.same)
-        self.f: Callable[..., Any] = made
-        self.inputs, self.results = dict(made.inputs), made.outputs
+        self.name, self.num_envs, self.threads = name, num_envs, whole("make: threads", threads, 1, MOST_THREADS)
+        self.same = self.autoreset is AutoresetMode.SAME_STEP
+        self._compile()
         names = [x for x, _ in self.results]
         self.told = [x.removeprefix(INFO) for x in names if x.startswith(INFO)]
         self.known = [f"_{x}" for x in self.told]
@@ -53,6 +55,26 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
         self.state, self.spare = self._states(num_envs), self._states(num_envs)
         self._seed()
         self._restart(np.ones(num_envs, bool))
+
+    def _compile(self) -> None:
+        self.body = TaskRobot(self.task)
+        made = episode(self.body, self.task, self.numbers, self.same)
+        self.f: Callable[..., Any] = made
+        self.inputs, self.results = dict(made.inputs), made.outputs
+
+    def __getstate__(self) -> dict[str, Any]:
+        known = TASKS.get(self.name) is self.task  # whose functions pickle cannot take
+        return {k: x for k, x in vars(self).items() if k not in ("body", "f") and not (known and k == "task")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({"task": TASKS.get(state["name"]), **state})
+        self._compile()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> StepEnv:
+        made = memo[id(self)] = object.__new__(type(self))
+        shared = ("task", "body", "f")  # which nothing changes
+        made.__dict__.update({k: x if k in shared else deepcopy(x, memo) for k, x in vars(self).items()})
+        return made
 
     @property
     def q(self) -> Array:
@@ -87,15 +109,15 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Array, dict[str, Any]]:
         """New episodes everywhere; options["reset_mask"] (num_envs,) says where alone."""
-        super().reset(seed=seed)
+        mask = _mask(options, self.num_envs)
+        super().reset(seed=None if seed is None else whole("reset: seed", seed, 0))
         if seed is not None:
             self._seed()
-        mask = np.ones(self.num_envs, bool) if not options else np.asarray(options["reset_mask"], bool)
         return self._restart(mask), {}
 
     def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         """One action (num_envs, nu) in every environment."""
-        action = np.asarray(actions, float)
+        action = numbers("the actions", actions)
         if action.shape != self.action_space.shape:
             raise InputError(f"the actions have the shape {action.shape}, {self.action_space.shape} needed")
         known = self.state[3][:, 0] < 0.5
@@ -113,7 +135,8 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
 
         seen: what is seen is of these states; else it stays what the last step left.
         """
-        self.state[:2] = self.body.given(np.array(q, float), np.array(v, float))
+        sizes = [(self.num_envs, x.shape[1]) for x in self.state[:2]]
+        self.state[:2] = self.body.given(finite("put: q", q, sizes[0]), finite("put: v", v, sizes[1]))
         self.state[3][:] = 0.0
         if seen and self.seen:
             found = sight(self.body, self.task, self.seen)(*self.state[:2])
@@ -169,4 +192,33 @@ def _numbers(name: str, task: Task, options: Mapping[str, Any]) -> dict[str, Any
     """The numbers of a task, with those that were given."""
     if unknown := set(options) - set(task.numbers):
         raise InputError(f"{name} has no option {min(unknown)!r}; it has {', '.join(task.numbers)}")
-    return {**task.numbers, **options}
+    return {k: _of_kind(f"{name}: {k}", options.get(k, x), x) for k, x in task.numbers.items()}
+
+
+def _of_kind(what: str, given: Any, usual: Any) -> Any:
+    """An option of the kind that its default has: True or False, a number, or least and greatest."""
+    if isinstance(usual, bool):
+        return flag(what, given)
+    if not isinstance(usual, tuple):
+        return number(what, given)
+    if not isinstance(given, (tuple, list, np.ndarray)) or len(given) != 2:
+        raise InputError(f"{what} is {shown(given)}; it must be the least and the greatest value")
+    low, high = (number(what, x, "the least and the greatest value", lambda x: x == x) for x in given)
+    if low > high:
+        raise InputError(f"{what} is {shown(given)}; the least value must not be above the greatest")
+    return low, high
+
+
+def _mask(options: Any, count: int) -> Array:
+    """Which environments a reset is for: all, or those of options["reset_mask"]."""
+    if options is None or (isinstance(options, Mapping) and not options):
+        return np.ones(count, bool)
+    if not isinstance(options, Mapping) or set(options) != {"reset_mask"}:
+        raise InputError(f"reset: options is {shown(options)}; it may hold 'reset_mask' alone")
+    mask = np.asarray(options["reset_mask"])
+    if mask.shape != (count,) or mask.dtype != bool:
+        raise InputError(
+            f"reset: reset_mask holds {mask.dtype} in the shape {mask.shape}; it must be True or False for each "
+            f"of the {count} environments, ({count},)"
+        )
+    return mask

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from drevo.errors import ModelError
+from drevo.errors import ModelError, nearest
 from drevo.io import xml
 from drevo.io.files import Files, read_regular_file
 from drevo.io.packages import package
@@ -200,8 +199,8 @@ def _meant(path: str) -> str:
     folder, name = os.path.split(path)
     if folder and not os.path.isdir(folder):
         return f": there is no folder {folder!r}"
-    close = get_close_matches(name, _names(folder or "."), 1)
-    return f" (did you mean {os.path.join(folder, close[0])!r}?)" if close else ""
+    close = nearest(name, _names(folder or "."))
+    return f" (did you mean {os.path.join(folder, close)!r}?)" if close else ""
 
 
 def _names(folder: str, most: int = 2000) -> list[str]:
