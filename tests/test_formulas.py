@@ -240,3 +240,35 @@ def test_latex_is_read() -> None:
     assert check_formulas(LINKS, text).right == ("m_32^e", "d_x3")
     with pytest.raises(InputError, match="frac takes two groups in braces"):
         check_formulas(LINKS, r"H_33 = \frac{1}")
+
+
+def alike(com: float = 0.1) -> drevo.Robot:
+    """Three links of equal lengths, masses and moments."""
+    b, inertia = drevo.Builder("alike"), np.diag([0.1, 0.2, 0.25])
+    for k in range(3):
+        b.body(f"link{k + 1}", f"link{k}" if k else None, axis=(0, 0, 1), origin=(0.3 if k else 0.0, 0, 0),
+               mass=1.0, com=(com if k < 2 else 0.1, 0.02 if com > 0 else 0.0, 0), inertia=inertia)  # fmt: skip
+    return b.robot()
+
+
+@pytest.mark.parametrize(
+    ("printed", "suggestion"),
+    [
+        ("H_32 = H_33 + L_2*m_33^e", "H_32 = H_33 + L_3*m_33^e"),
+        ("I_2^d = I_2^q + m_3*L_2^2", "I_2^d = I_2^q + m_3*L_3^2"),
+        ("d_x2 = m_o3*x_c2 + m_3*L_2", "d_x2 = m_o2*x_c2 + m_3*L_3"),
+        ("H_22 = H_33 + I_2^q + m_3*L_2^2 + 2*L_2*m_33^e", "H_22 = H_33 + I_2^q + m_3*L_3^2 + 2*L_3*m_33^e"),
+        ("H_32 = H_33 - L_2*m_33^e", "H_32 = H_33 + L_3*m_33^e"),
+    ],
+)
+def test_equal_numbers_are_not_one_symbol(printed: str, suggestion: str) -> None:
+    """A letter of another body is wrong, however equal the two are on this robot."""
+    (w,) = check_formulas(alike(), printed).wrong
+    assert w.suggestion == suggestion and w.error > 1e-3
+    assert check_formulas(alike(), suggestion).wrong == ()
+
+
+def test_what_holds_by_the_numbers_of_a_robot_is_told() -> None:
+    j = check_formulas(alike(com=-0.3), "d_x2 = 0; H_33 = I_3^q")
+    assert j.right == ("d_x2", "H_33") and j.wrong == () and j.by_numbers == ("d_x2",)
+    assert "by this robot's numbers alone" in str(j)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import product
+from itertools import combinations, islice, product
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from .expressions import FormulaNode
 from .formula_values import LETTERS, Array, Values, split_name
 
 Judge = Callable[[FormulaNode], bool]  # whether an expression has the true value
+COMBINATIONS = 200  # of symbols that have the same value
 COSINES = 24  # names tried as constants of a*c + b*s
 Powers = tuple[tuple[str, int], ...]  # names with their powers
 
@@ -142,6 +143,38 @@ def _indices(values: Values, name: str) -> Iterator[str]:
     for other in subs:
         if letter + other != sub:
             yield base + "_" + letter + other + (f"^{sup}" if sup else "")
+
+
+def exchanged_equals(values: Values, varied: Values, node: FormulaNode) -> Iterator[FormulaNode]:
+    """A formula with symbols exchanged for others of the same values on the robot, but not on the varied one.
+
+    One symbol wherever it stands, then two, then three.
+    """
+    names = dict.fromkeys(str(x.value) for x in expressions.leaves(node) if x.kind == "name")
+    choices = {n: others for n in names if (others := _equals(values, varied, n))}
+    sets = (c for k in (1, 2, 3) for c in combinations(choices, k))
+    chosen = (zip(olds, news) for olds in sets for news in product(*map(choices.__getitem__, olds)))
+    for pairs in islice(chosen, COMBINATIONS):
+        yield _renamed(node, dict(pairs))
+
+
+def _renamed(node: FormulaNode, names: Mapping[str, str]) -> FormulaNode:
+    """A formula with other symbols."""
+    value = names.get(str(node.value), node.value) if node.kind == "name" else node.value
+    return FormulaNode(node.kind, value, tuple(_renamed(x, names) for x in node.parts), node.at)
+
+
+def _equals(values: Values, varied: Values, name: str) -> list[str]:
+    """The symbols of other bodies, or other letters, that only happen to have the values of a symbol."""
+    own, moved = values(name), varied(name)
+    if own is None or moved is None or not np.any(own):
+        return []
+    found = []
+    for other in dict.fromkeys((*_indices(values, name), *_letters(values, name))):
+        x, y = values(other), varied(other)
+        if x is not None and y is not None and np.allclose(x, own, rtol=1e-12) and not np.allclose(y, moved):
+            found.append(other)
+    return found
 
 
 def _letters(values: Values, name: str) -> Iterator[str]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from ...errors import TraceError
 from ...mechanics.algorithms.inertia_matrix import mass_matrix
-from ...mechanics.tree import plain_tree
+from ...mechanics.spatial import RigidInertia, Sym, Vec
+from ...mechanics.tree import Tree, plain_tree
 from ...mechanics.tree_indices import ancestors, children_of, subtree_ends
 from ...model.description import Model
 from .parameters import SNAP
@@ -28,11 +29,33 @@ def split_name(name: str) -> tuple[str, str, str]:
     return (m[1], m[2] or "", m[3] or "") if m else (name, "", "")
 
 
-class Values:
-    """Every symbol as an array over poses (POSES,), computed from vectors in the world, not by the formulas."""
+def varied_tree(tree: Tree, rng: np.random.Generator) -> Tree:
+    """A tree with other masses, lengths, moments; equal ones no longer are."""
 
-    def __init__(self, model: Model, seed: int = 0) -> None:
+    def other(numbers: Iterable[float]) -> list[float]:
+        return [float(x) * rng.uniform(0.6, 1.4) for x in numbers]
+
+    def inertia(P: RigidInertia) -> RigidInertia:
+        x, y, z, xy, xz, yz = other((P.J.xx, P.J.yy, P.J.zz, P.S.xy, P.S.xz, P.S.yz))
+        S = Sym(0.5 * (y + z - x), xy, xz, 0.5 * (z + x - y), yz, 0.5 * (x + y - z))
+        m, *h = other((P.m, *P.h))
+        return RigidInertia(m, Vec(*h), S)
+
+    return tree.replace(
+        bodies=tuple(b._replace(p=Vec(*other(b.p)), inertia=inertia(b.inertia)) for b in tree.bodies)
+    )
+
+
+class Values:
+    """Every symbol as an array over poses (POSES,), computed from vectors in the world, not by the formulas.
+
+    varied: of a robot whose parameters are others, each by a factor of its own; what is zero stays.
+    """
+
+    def __init__(self, model: Model, seed: int = 0, varied: bool = False) -> None:
         self.name, self.tree = model.name, plain_tree(model, "check_formulas", SNAP)
+        if varied:
+            self.tree = varied_tree(self.tree, np.random.default_rng(seed))
         for b in self.tree.bodies:
             if b.kind != "revolute":
                 raise TraceError(
