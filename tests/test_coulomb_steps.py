@@ -424,7 +424,7 @@ def test_parameters_by_sample() -> None:
     ):
         assert np.allclose(x, y, rtol=1e-9, atol=1e-9)
     mu = np.array([0.05, 0.9])[np.arange(6) % 2]
-    found = f(q, v, tau, np.stack([np.full(6, 1.0), np.full(6, 0.2), mu], 1))
+    found = f(q, v, tau, np.stack([mu, np.full(6, 1.0), np.full(6, 0.2)], 1))
     for k in (0, 1):
         alone = drevo.compile(robot, "step", **how, friction=mu[k])(q[k], v[k], tau[k])
         for x, y in zip(found, alone):

@@ -273,6 +273,14 @@ def test_steps_take_values_in_the_order_of_the_list(tmp_path: Path) -> None:
             assert [name for name, _ in f.parameters] == [x.replace("ground", "ground.slope") for x in asked]
             own = dict(f.parameters)
             assert (own["a.mass"], own["b.mass"], own["ground.slope"]) == (1.0, 2.0, 0.1)
+            q, v = robot.neutral(), np.linspace(-0.3, 0.3, robot.nv)
+            q[2] = 0.099
+            usual = drevo.compile(robot, "step", dt=1e-3, ground=floor, law=law)(q, v, 0.0 * v)
+            for given in (list(own.values()), {"a.mass": 1.0}):
+                for x, y in zip(f(q, v, 0.0 * v, given), usual):
+                    assert np.allclose(x, y, rtol=1e-9, atol=1e-9)
+            other = f(q, v, 0.0 * v, {"ground.slope": 0.3})
+            assert not np.allclose(other[2], usual[2]) and np.isfinite(other[1]).all()
 
 
 @pytest.mark.parametrize("system", ["casadi", "jax", "torch"])

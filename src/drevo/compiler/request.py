@@ -28,17 +28,15 @@ def requested(
 ) -> Function:
     """The Function of what `program` gives, made once for a robot; a Model remembers nothing.
 
-    asked: what is wanted, a name first; it must tell all that the program depends on beside the model, or lasting
-    is False: then nothing is kept on disk. shared: it depends on what is asked alone, so robots share it.
+    asked: what is wanted, a name first; it must tell all that the program depends on beside the model. lasting:
+    it is kept on disk. shared: it depends on what is asked alone, so robots share it.
     extra, plain: see `obtain`.
     """
-    how = spec or Spec()
+    how, wanted = spec or Spec(), key_text(asked)
     model = robot if isinstance(robot, Model) else robot.model
-
-    wanted = key_text(asked) if lasting else repr(asked)
 
     def make() -> Function:
         text = wanted if shared else request(model, wanted)
         return obtain(text, program, how, extra=extra, plain=plain, cache=lasting)
 
-    return make() if robot is model else memoised(robot, (wanted if lasting else asked, how), make)
+    return make() if robot is model else memoised(robot, (wanted, how), make)

@@ -174,6 +174,7 @@ class Tracer:
         if not isinstance(name, str) or not name:
             raise InputError(f"a program's name must be text, not {shown(name)}")
         self.name, self.compiled, self.model = name, compiled, model
+        self.listed: Sequence[str] = parameters  # the order of symbols, others that are made later among them
         self.graph = Graph()
         self.context = GraphContext(self.graph, in_metres=bool(parameters) and not compiled)
         self.inputs: list[Input] = []
@@ -225,10 +226,11 @@ class Tracer:
         at = None if places is None else tuple(places)
         self.outputs.append(Output(name, (len(edges),) if shape is None else shape, edges, at))
 
-    def parameters(self, patterns: Sequence[str]) -> tuple[Parameter, ...]:
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
         """Those that stayed symbols, in the order of the list that names them."""
         made = self.symbols.made.values()
-        return tuple(made) if self.model is None else parameters_in_order(made, patterns, self.model)
+        return tuple(made) if self.model is None else parameters_in_order(made, self.listed, self.model)
 
     def program(self, *, named: bool = False, tail: Any = None, **about: object) -> Program:
         """named: with the names and sections that the algorithms gave; machine code outlines equal sections.
@@ -241,7 +243,7 @@ class Tracer:
             self.name,
             self.graph,
             tuple(self.inputs),
-            self.parameters(self.symbols.patterns),
+            self.parameters,
             tuple(self.outputs),
             labels,
             tuple(self.context.sections) if named else (),

@@ -16,6 +16,7 @@ import numpy as np
 from ...io import version
 from ..graph import levers
 from . import native
+from .memo import memoised
 
 if TYPE_CHECKING:
     from ...model.description import Model
@@ -37,7 +38,8 @@ _PLAIN = {float, int, str, bool, type(None)}
 
 def request(model: Model, *asked: object) -> str:
     """The text that identifies a robot and what is wanted of it: the whole model but `UNKEYED`, and `asked`."""
-    return "\n".join([hashlib.sha256(key_text(model).encode()).hexdigest(), *map(key_text, asked)])
+    told = memoised(model, "key", lambda: hashlib.sha256(key_text(model).encode()).hexdigest())
+    return "\n".join([told, *map(key_text, asked)])
 
 
 def key_text(x: object) -> str:

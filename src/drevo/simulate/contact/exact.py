@@ -46,10 +46,10 @@ def exact_robot(
     mu = None if friction is None else number("friction", friction, "a number from 0", lambda x: 0.0 <= x < 1e6)
     bounce = number("restitution", restitution, "a number from 0 to 1", lambda x: 0.0 <= x <= 1.0)
     stepping = MoreauStep(seconds("dt", dt), bounce)
-    places = _places(model, contact_candidates(model, ground), touching)
-    slots = [ContactSlot(x.bodies, x.touch, _friction(x, mu), _deciding(x, mu)) for x in places]
-    standing = with_ground(model, ground_of(ground))
     floor = ground_of(ground)
+    places = _places(model, contact_candidates(model, floor), touching)
+    slots = [ContactSlot(x.bodies, x.touch, _friction(x, mu), _deciding(x, mu)) for x in places]
+    standing = with_ground(model, floor)
     uneven = floor if isinstance(floor, Uneven) else LEVEL
     return TouchingRobot(standing, tuple(slots), joint_rows(model), stepping, floor=uneven)
 

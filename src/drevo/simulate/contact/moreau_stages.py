@@ -117,7 +117,8 @@ class MoreauStages:
         r, pack = self.robot, Pack()
         with r.floor.traced(t, r.parameters):
             found = free_motion(t.tree, q, v, tau, self._slots(t), r.joints, r.stepping, r.checked)
-        self.symbols = t.parameters(r.parameters)
+        t.listed = r.parameters
+        self.symbols = t.parameters
         put, p = pack.put_all, found.problem
         self.G, self.b = [put(row[: i + 1]) for i, row in enumerate(p.G)], put(p.b)
         assert p.carriers

@@ -256,6 +256,7 @@ class Evaluation:
             "dynamics", without_rows(problem.model), acting=True,
             parameters=numbers_of_model(problem.parameters),
         )  # fmt: skip
+        t.listed = problem.parameters
         places = [(s.group.mu[0] if s.group.mu else 0.0, s.by) for s in problem.slots]
         self.frictions = Frictions(t, problem.parameters, places)
         tree = self.tree = t.tree
@@ -275,7 +276,7 @@ class Evaluation:
     @property
     def symbols(self) -> tuple[Parameter, ...]:
         """The parameters."""
-        return self.t.parameters(self.problem.parameters)
+        return self.t.parameters
 
     def _law(self, s: Slot) -> RowGroup:
         group = s.group
