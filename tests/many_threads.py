@@ -62,10 +62,10 @@ def calls_of(robot: drevo.Robot, seed: int) -> dict[str, Call]:
     many = {"q": robot.random(rng, 33), **{x: rng.normal(size=(33, robot.nv)) for x in ("v", "a", "tau", "x")}}
     q, v, a = one["q"], one["v"], one["a"]
     ground = "plane" if robot.name == "biped" else None  # of the other robot nothing touches
-    made: dict[str, Call] = {}
+    calls: dict[str, Call] = {}
 
     def add(name: str, call: Call) -> None:
-        made[name] = call
+        calls[name] = call
 
     for name, x in CATALOGUE.items():
         more = {"link": link} if "link" in x.options else {}
@@ -124,7 +124,7 @@ def calls_of(robot: drevo.Robot, seed: int) -> dict[str, Call]:
     add("held efforts", lambda r, h: h.inverse_dynamics(q, v, h.dynamics(q, v, a).a))
     add("held states", lambda r, h: [h.hold(q, v), h.assemble(q)])
     add("held simulate", lambda r, h: h.simulate(q, duration=0.005).q)
-    return made
+    return calls
 
 
 def close(x: list[np.ndarray], y: list[np.ndarray]) -> bool:

@@ -79,7 +79,9 @@ def test_other_numbers_are_those_of_a_set_made_anew(monkeypatch: pytest.MonkeyPa
     assert part.normal[0] == normal and part.offset == (0.1, 0.2, 0.0)  # type: ignore[union-attr]
     one = ROBOT.under(TOUCH).moved((0.0, 0.1, 0.2))
     same(one.dynamics(Q, V, TAU), ROBOT.under([TOUCH[0] | {"point": (0.0, 0.1, 0.2)}]).dynamics(Q, V, TAU))
-    assert ROBOT.under().moved(points=[]).rows == ()
+    none = ROBOT.under().moved(points=[])
+    assert none.rows == () == none.constraints
+    same(none.dynamics(Q, V, TAU), ROBOT.constrained_dynamics(Q, V, TAU))
 
 
 def test_loops_of_the_robot_stay() -> None:

@@ -68,7 +68,7 @@ def held_under(
 def _held_by_kernels(
     closing: Closing | None, q: Array, v: Array, t: Array, tolerance: float, steps: int
 ) -> tuple[Array, Array] | None:
-    """The same by machine code; None where there is none, or no state is found."""
+    """`hold` by machine code; None where there is none, or no state is found."""
     if closing is None:
         return None
     look = closing.looks(t)
@@ -98,7 +98,7 @@ def project_state(
     tolerance: float = 1e-12,
     steps: int = 30,
 ) -> tuple[Array, Array]:
-    """The same under constraints given by their terms at (q, v)."""
+    """`hold` under constraints given by their terms at (q, v)."""
     q, c = newton_on_constraints(robot, q, terms, tolerance, steps)
     if not np.max(np.abs(c.value), initial=0.0) <= tolerance:
         raise NumericsError(

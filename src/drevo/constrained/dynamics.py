@@ -152,7 +152,7 @@ def accelerations(
     f_ext: Mapping[str, ArrayLike] | None = None,
     gains: tuple[Array, Array] | None = None,
 ) -> ConstrainedMotion:
-    """The same on arrays, under constraints given by their terms at (q, v), and their rows' names."""
+    """Accelerations and reactions on arrays, under constraints given by their terms at (q, v) and rows' names."""
     c = terms(q, v)
     gamma = c.gamma
     if gains is not None:

@@ -33,6 +33,7 @@ SolvedMotion = tuple[Array, Array]
 Contacts = Sequence[Contact | Mapping[str, Any]] | None
 BROAD = 40_000  # products of rates and pairs of rows: beyond it the solve is not written out
 OFTEN = 100  # calls that put states on constraints: then it is worth a second or two of compiling
+vdot = np.vdot
 NOW = np.zeros(1)  # the time, unless it is told
 NOW.setflags(write=False)
 
@@ -104,16 +105,19 @@ class PreparedSet:
     @cached_property
     def found(self) -> tuple[Constraint, ...]:
         if self._parts is None:
-            return with_numbers(self.form.pattern, self.numbers[0].tolist())
+            return with_numbers(self.form.pattern, self.numbers[0].tolist() if self.numbers else ())
         return tuple([Contact(*c) if isinstance(c, tuple) else c for c in self._parts])
 
     def moved(self, points: Any = None, normals: Any = None, offsets: Any = None) -> PreparedSet:
         """A set of the same form with other points (n, 3), normals (n, 3) and offsets (n,), see `Held.moved`."""
-        made = PreparedSet(self.form, None, self.numbers[0] if self.numbers else ())
+        other, places = PreparedSet(self.form, None, self.numbers[0] if self.numbers else ()), self.form.places
         for name, x in (("points", points), ("normals", normals), ("offsets", offsets)):
-            if x is not None and (at := self.form.places[name]).size + np.size(x):
-                made.numbers[0][at] = _moved(name, x, at.shape)
-        return made
+            if x is not None:
+                at = places[name]
+                numbers = _moved(name, x, at.shape)
+                if numbers.size:
+                    other.numbers[0][at] = numbers
+        return other
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -156,10 +160,12 @@ class PreparedSet:
 
 
 def _moved(name: str, x: Any, shape: tuple[int, ...]) -> Array:
-    """What stands in place of the points, normals or offsets of a set, checked."""
+    """The numbers that replace the points, normals or offsets of a set, checked."""
     given = np.array(x) if type(x) is list or type(x) is tuple else x
-    plain = type(given) is np.ndarray and given.dtype == FLOAT and given.shape == shape
-    if not plain or not np.vdot(given, given) <= MAX_LENGTH**2:
+    plain = type(given) is np.ndarray and given.dtype is FLOAT and given.shape == shape
+    if not plain or not vdot(given, given) <= MAX_LENGTH**2:
+        if shape[0] == np.size(x) == 0:
+            return np.zeros(shape)
         given = finite(f"moved: {name}", x, shape if shape[0] != 1 or np.ndim(x) == len(shape) else shape[1:])
         if not np.abs(given).max(initial=0.0) <= MAX_LENGTH:
             raise InputError(f"moved: {name} must be numbers of at most {MAX_LENGTH:g}")

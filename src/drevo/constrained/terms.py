@@ -72,7 +72,7 @@ def constraint_terms(
 def terms_at(
     robot: Dynamics, found: tuple[Constraint, ...], t: ArrayLike = 0.0, held: Array | None = None
 ) -> TermsAt:
-    """The same as a function of q and v: what does not depend on these is done once."""
+    """`constraint_terms` as a function of q and v: what does not depend on these is done once."""
     if not found:
         return partial(_no_terms, robot.nv)
     time = np.asarray(t, float)[..., None]
