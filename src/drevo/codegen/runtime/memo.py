@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from threading import Lock
+from contextlib import suppress
 from typing import TypeVar
 
 from . import cache
@@ -11,7 +11,6 @@ from .lock import LOCK
 
 T = TypeVar("T")
 MOST_KEPT = 256  # things made for one owner, of some 0.1 MB each
-_KEEPING = Lock()
 
 
 def memoised(owner: object, key: Hashable, make: Callable[[], T]) -> T:
@@ -25,9 +24,9 @@ def memoised(owner: object, key: Hashable, make: Callable[[], T]) -> T:
     except KeyError:
         pass
     found = make()
-    with _KEEPING:
-        made[key] = found
-        if len(made) > MOST_KEPT:
+    made[key] = found
+    while len(made) > MOST_KEPT:
+        with suppress(KeyError, RuntimeError):  # another thread is here too
             del made[next(iter(made))]
     return found
 
