@@ -152,6 +152,23 @@ def test_the_equations_of_lagrange_say_what_they_are() -> None:
     np.testing.assert_allclose(got, tau, rtol=0, atol=1e-12 * np.abs(tau).max())
 
 
+def test_coefficients_of_lagrange_bear_the_rates_that_they_multiply() -> None:
+    """h_31,2 stands beside v_3 v_1 in the second equation, and is twice [31, 2]."""
+    robot = drevo.load("three-link")
+    d = drevo.write_out(robot, "lagrange_equations", symbols="all")
+    q, step = np.random.default_rng(3).uniform(-2, 2, 3), 1e-5
+    known, names, _ = evaluated(d, {"q": q, "v": np.zeros(3)})
+    D = [(robot.mass_matrix(q + step * e) - robot.mass_matrix(q - step * e)) / (2 * step) for e in np.eye(3)]
+    for name in (n for n in names if n.startswith("h_")):
+        j, k, i = (int(x) - 1 for x in name.replace("_", "")[1:])
+        assert known[name] == pytest.approx(D[k][i, j] + D[j][i, k] - D[i][j, k], abs=1e-8), name
+    for line in (x for x in d.markdown().splitlines() if re.match(r"Q_\{\d\}\^\{cf?\} &=", x)):
+        equation = line[3]
+        for j, k in re.findall(r"v_\{(\d)\}(?:\^\{2\}|\\,v_\{(\d)\})", line):
+            one, other = sorted((j, k or j), reverse=True)
+            assert f"h_{{{one}{other},{equation}}}" in line, line
+
+
 def test_the_page_of_the_first_example_is_as_printed() -> None:
     """Paper's sequence of three links: H_32 = H_33 + L_3 m_33^e and the rest; I_2 is the paper's merged I."""
     text = written("three-link", "paper").latex()

@@ -116,6 +116,23 @@ def test_every_page_of_embedded_robots(name: str, quantity: str, formalism: str)
     read_back(embedded.model(name), quantity, formalism=formalism)
 
 
+@pytest.mark.parametrize("name", ["three-link", "two-arm-planar"])
+def test_pages_of_lagrange(name: str) -> None:
+    """The inertia matrix, and the sum of the terms, of the robot with other parameters."""
+    model, rng = embedded.model(name), np.random.default_rng(2)
+    d = replace(drevo.write_out(model, "lagrange_equations", symbols="all"), digits=17)
+    values = {n: x * rng.uniform(0.6, 1.4) for n, x in d.parameters.items()}
+    tree = build_tree(rebuilt(model, values))
+    state = {"q": rng.normal(size=model.nv).tolist(), "v": rng.normal(size=model.nv).tolist()}
+    for format, read in READERS.items():
+        H, fast, mixed, _, weight = read(d.text(format)).results(d, state, values)
+        want = numbers(common_algorithm("mass_matrix")(tree, state["q"]))
+        np.testing.assert_allclose(H, want, rtol=0, atol=1e-12 * max(map(abs, want)))
+        h = numbers(common_algorithm("bias")(tree, *state.values()))
+        total = np.array(fast) + np.array(mixed) + np.array(weight)
+        np.testing.assert_allclose(total, h, rtol=0, atol=1e-12 * max(map(abs, h)))
+
+
 def two_lengths(first: float, second: float) -> Model:
     """Three parallel links whose offsets may be equal."""
     b = drevo.Builder("three")

@@ -81,6 +81,13 @@ def test_symbols_give_the_same(name: str, sequence: str) -> None:
     assert np.max(np.abs(M - expected)) <= 1e-12 * np.max(np.abs(expected))
 
 
+def test_the_sequence_of_the_paper_takes_its_statements() -> None:
+    """Example 3: H_33, H_66 and H_11 by (8)."""
+    notes = program(model_of(case("ex3_7dof_0")["bodies"]), "paper").meta["notes"]
+    assert isinstance(notes, dict)
+    assert [notes[x] for x in ("H_33", "H_66", "H_11")] == ["statement 3, (8)"] * 3
+
+
 @pytest.mark.counts
 @pytest.mark.parametrize("symbols", [False, True])
 @pytest.mark.parametrize(("name", "sequence"), list(COUNTS))

@@ -32,6 +32,7 @@ _FUNCTIONS: dict[str, Callable[..., float]] = {
     "sqrt": math.sqrt,
     "atan2": math.atan2,
 }
+_RATES = re.compile(r"Q_(\d+)\^(?:cf|c)")
 _BODY = re.compile(r"([A-Za-z]+)_([a-z]*)(\d+(?:_\d+)?)([xyz]{0,2})((?:\^\w+)?)")
 
 
@@ -82,7 +83,7 @@ def as_printed(sequence: Sequence, facts: About) -> tuple[Sequence, About]:
     main = [Section(s.title, tuple(_renamed(x, of_main) for x in s.statements)) for s in sequence.main]
     main = [Section("elements that are constant", tuple(elements)), *main] if elements else main
     results = tuple(_result(r, of_main) for r in sequence.results)
-    main += _law(facts, results)
+    main = _by_rates(facts, main) + _law(facts, results)
     made = sequence._replace(prologue=(), main=tuple(main), results=results)
     read = {n for s in made.statements() for n in names_in_terms(s.terms)}
     read |= {n for r in results for n in names_in_terms(r.entries)}
@@ -99,6 +100,46 @@ def _without(inputs: Inputs, names: set[str]) -> Inputs:
     left = [Section(x.title, tuple(s for s in x.statements if s.name not in names)) for x in inputs.sections]
     values = {n: x for n, x in inputs.values.items() if n not in names}
     return inputs._replace(sections=tuple(x for x in left if x.statements), values=values)
+
+
+def _by_rates(facts: About, sections: list[Section]) -> list[Section]:
+    """Lagrange's equations with every coefficient named by the rates that it multiplies, h_21,3 of v_2 v_1 in Q_3.
+
+    Coefficients that are equal are one value of the program: where the other name is read, it is defined first.
+    """
+    known = {s.name for x in sections for s in x.statements}
+    if facts.quantity != "lagrange_equations":
+        return sections
+    out = []
+    for section in sections:
+        rows = list[Statement]()
+        for s in section.statements:
+            found = _RATES.fullmatch(s.name)
+            equal: dict[str, Term] = {}
+            terms = tuple(_rated(t, found[1], equal) for t in s.terms) if found else s.terms
+            rows += [Statement(n, (t,)) for n, t in equal.items() if n not in known]
+            rows.append(s._replace(terms=terms))
+            known |= equal.keys()
+        out.append(Section(section.title, tuple(rows)))
+    return out
+
+
+def _rated(t: Term, equation: str, equal: dict[str, Term]) -> Term:
+    """A term of an equation with its coefficient's own name; equal: by that, what it is among the program's."""
+    *numbers, last = t.factors
+    if isinstance(last, Group) and all(isinstance(f, Number) for f in numbers):
+        inner = (_rated(x.flipped() if t.negative else x, equation, equal) for x in last.terms)
+        return Term(False, (*numbers, Group(tuple(inner))), t.over)
+    names = [f.text for f in t.factors if isinstance(f, Name)]
+    rates = sorted((int(n[2:]) for n in names if n.startswith("v_")), reverse=True)
+    (own, *more) = [n for n in names if n.startswith("h_")] or [""]
+    if not own or more or len(rates) != 2:
+        return t
+    name = f"h_{rates[0]}{rates[1]}_{equation}"
+    if name == own:
+        return t
+    equal[name] = Term(t.negative, (Name(own),))
+    return Term(False, tuple(Name(name) if f == Name(own) else f for f in t.factors), t.over)
 
 
 def _law(facts: About, results: tuple[Result, ...]) -> list[Section]:

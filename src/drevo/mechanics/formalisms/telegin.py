@@ -47,8 +47,11 @@ def split(p: Vec) -> tuple[Scalar, Vec]:
 class Elements:
     """The elements H_ji of a tree and what they are written through, each made once and named."""
 
-    def __init__(self, tree: Tree, q: Vector, record: dict[str, str], merge: bool = False) -> None:
-        self.tree, self.q, self.record, self.merge = tree, q, record, merge
+    def __init__(
+        self, tree: Tree, q: Vector, record: dict[str, str], merge: bool = False, special: bool = False
+    ) -> None:
+        """special: the statement that says less comes first, as in the paper, not the shortest formula."""
+        self.tree, self.q, self.record, self.merge, self.special = tree, q, record, merge, special
         self.bodies = tree.bodies
         self.children = children_of(tree.parents)
         self.end = subtree_ends(tree.parents)
@@ -326,7 +329,7 @@ class Elements:
 
     def _element(self, j: int, l: int, i: int, k: int) -> None:
         formulas = self.candidates(j, l, i, k)
-        best = min(formulas, key=lambda f: length(f.terms))
+        best = formulas[0] if self.special else min(formulas, key=lambda f: length(f.terms))
         label = f"H_{self._index(j, l)}{self._index(i, k)}"
         self.record[label] = best.how
         self.H[(j, l), (i, k)] = self.tree.named(sum_of_products(best.terms), label)
@@ -373,7 +376,7 @@ def elements(
             facing = [-1.0 if b.factor < 0 else 1.0 for b in tree.bodies]
             found.update({((j, 0), (i, 0)): x * (facing[j] * facing[i]) for (j, i), x in planar.items()})
             continue
-        general = general or Elements(tree, q, notes, sequence == "merged")
+        general = general or Elements(tree, q, notes, sequence == "merged", sequence == "paper")
         for j in range(end[r] - 1, r - 1, -1):
             general.write(j)
     if general is not None:
