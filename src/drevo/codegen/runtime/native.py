@@ -139,10 +139,12 @@ def _new_machine() -> Any:
 
 @lru_cache(maxsize=1)
 def keep_order() -> None:
-    """The machine scheduler would undo the order of the steps. Process-wide, so only when something compiles."""
+    """The machine scheduler would undo the order of the steps; and chains of thousands of stores, as of one stage,
+    take time by their square if they are merged whole. Process-wide, so only when something compiles."""
     import llvmlite.binding as llvm
 
-    llvm.set_option("", "-enable-misched=false")
+    for option in ("-enable-misched=false", "-combiner-tokenfactor-inline-limit=16"):
+        llvm.set_option("", option)
 
 
 def compile_text(ir: str) -> bytes:
