@@ -19,6 +19,7 @@ from robot_texts import from_json, from_toml
 
 import drevo
 from drevo.apps.ros2 import ros2_package
+from drevo.codegen.emit.code import comment
 from drevo.codegen.emit.names import identifier
 
 HOSTILE = (
@@ -139,6 +140,11 @@ LANGUAGES: dict[str, Callable[[str], Any]] = {
     "c": c_tokens, "cuda": c_tokens, "python": python_code, "matlab": matlab_code, "html": html_tags,
     "markdown": markdown_tags, "latex": latex_code,
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["*\\", "\\*", "*\\\\*/", "/*/", "*/*", "???/", "????/\n", "a\\"])
+def test_no_comment_is_ended_opened_or_continued(name: str) -> None:
+    assert not re.search(r"\*/|/\*|\\|\?\?|\n", comment(name))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from .expression import Style, write_terms
@@ -29,7 +30,8 @@ def filled(items: Iterable[str], indent: str, last: str = "") -> list[str]:
 
 def comment(text: str) -> str:
     """A line that ends no comment, continues no line and opens nothing, in any of the languages."""
-    return plain(text).replace("*/", "* /").replace("/*", "/ *").replace("\\", "/").replace("??", "? ?").rstrip()
+    line = plain(text).replace("\\", "/")  # at first: it may make the end of a comment
+    return re.sub(r"\?(?=\?)", "? ", line.replace("*/", "* /").replace("/*", "/ *")).rstrip()
 
 
 def assignments(sections: tuple[Section, ...], style: Style, form: str, note: str) -> list[str]:
