@@ -11,13 +11,21 @@ WORKERS ?= auto
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
   --max-worker-restart 0
 
-.PHONY: demo test learn docs cheat-sheet links spelling dist bench bench-others bench-check bench-record nightly check style types layers coverage sizes matrix replay setup clean
+.PHONY: demo test test-avx2 learn docs cheat-sheet links spelling dist bench bench-others bench-check bench-record nightly check style types layers coverage sizes matrix replay setup clean
 
 demo: $(VENV)/.core            ## the main job: equations in demo/, checks, throughput
 	$(BIN)/drevo demo
 
 test: $(VENV)/.test            ## all tests; the longest takes a minute
 	$(PYTEST) --timeout 600 -m "not nightly"
+
+# a file or two of every engine that makes machine code: kernels of one state and of batches in both layouts, their
+# derivatives and products, loops over bodies, constraints, steps under both laws, motions, streams, lists
+AVX2 = $(patsubst %,tests/test_%.py,neighbours linear_kernels constraint_kernels large products step simulate \
+  derivative_kernels across runtime ir batch_last large_inverses high_orders streaming configurations image)
+
+test-avx2: $(VENV)/.test       ## machine code as of processors without AVX-512, which most are: some two minutes
+	DREVO_PROCESSOR=avx2 $(PYTEST) --timeout 600 -m "not nightly" $(AVX2)
 
 learn: $(VENV)/.learn          ## a cheetah learns to run, by PyTorch on the processor: some six minutes
 	$(BIN)/python examples/learn_to_run.py
