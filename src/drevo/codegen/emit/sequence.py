@@ -245,6 +245,7 @@ class _Writer:
             wanted, flip = self._temporary(n), all(t.negative for t in terms)
         if not own and wanted in self.entries:  # c_2 of a cosine where c is a centre of mass
             wanted = f"{wanted}^q"
+        labels = tuple(x for x in labels if x[0] not in self.entries)
         also = [label for label, sign in labels if bool(sign) == flip and label != wanted]
         return self.names.new(wanted), flip, tuple(also[:ALSO])
 
