@@ -39,6 +39,8 @@ for beside, site in SITES.items():
     TIED = TIED.replace(beside, beside + site)
 CLOSED_CRAWLER = CRAWLER.replace("</mujoco>", CLOSED)
 BELTS = CRAWLER.replace('size=".1"/>', 'size=".1" surfacevel=".3 .2 .1 1 -2 3"/>')
+BESIDE = '<body name="ball" pos=".4 .4 .6"><freejoint/><geom type="sphere" size=".15"/></body>'
+ALONE = BELTS.replace(BESIDE, "").replace('<joint name="l2"', '<joint name="l2" damping="0"')
 STIFF_FLOOR = 'solref=".008 1" priority="1" margin=".02"'
 OVERRIDE = 'o_margin=".03" o_solref=".03 .8" o_solimp=".5 .7 .01 .4 3" o_friction=".2 .3 .01 .02 .03"'
 
@@ -72,12 +74,21 @@ CASES = {
     "crawler overridden elliptic": (CRAWLER, 'cone="elliptic"' + flags("override='enable'"), 4, ""),
     "crawler exact": (TIED, flags("diagexact='enable'"), 3, ""),
     "crawler exact elliptic": (CLOSED_CRAWLER, 'cone="elliptic"' + flags("diagexact='enable'"), 6, ""),
+    "crawler without slip": (ALONE, 'noslip_iterations="6"', 3, 'euler="3 5 0"'),
+    "crawler without slip rolling": (ALONE, 'noslip_iterations="9" cone="elliptic"', 6, 'euler="3 5 0"'),
+    "crawler without slip rk4": (ALONE, 'noslip_iterations="3" integrator="RK4"', 4, ""),
+    "hopper without slip": (HOPPER, 'noslip_iterations="20" noslip_tolerance="0"', 3, ""),
+    "hopper without slip elliptic": (HOPPER, 'noslip_iterations="20" cone="elliptic"', 3, ""),
     "crawler on belts": (BELTS, "", 6, 'surfacevel="1 -2 .5 .3 .2 2"'),
     "crawler on belts elliptic": (BELTS, 'cone="elliptic" integrator="RK4"', 4, 'surfacevel="1 -2 .5 .3 .2 2"'),
 }
 
 
-NIGHTLY = ("crawler rk4", "crawler coupled", "crawler tied rk4")  # each has a smaller or a fuller one beside it
+# each has a smaller or a fuller one beside it
+NIGHTLY = (
+    "crawler rk4", "crawler coupled", "crawler tied rk4", "crawler without slip rolling",
+    "crawler without slip rk4",
+)  # fmt: skip
 
 
 def daily(name: str) -> Any:

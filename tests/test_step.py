@@ -245,6 +245,13 @@ def test_refusals_of_robots_and_motions() -> None:
         drevo.compile(b.robot(), "step", dt=0.01)
 
 
+def test_sweeps_without_slip_have_no_derivatives() -> None:
+    r = robot(HOPPER.replace("<option ", '<option noslip_iterations="3" '))
+    assert r.model.stepping.noslip == 3
+    with pytest.raises(drevo.InputError, match="with noslip_iterations of its file has no derivatives"):
+        drevo.compile(r, "step", dt=0.002, product="vjp")
+
+
 def test_a_linkage_holds_itself() -> None:
     """Softly, without geoms: it swings for half a second, and its loop stays closed within a millimetre."""
     r = drevo.load("four-bar")

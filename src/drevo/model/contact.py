@@ -142,6 +142,8 @@ class Stepping:
     density: float = 0.0
     viscosity: float = 0.0
     override: tuple[float, ...] = ()
+    noslip: int = 0  # sweeps that make friction firm after the soft law, at most; until one gains less than that
+    noslip_tolerance: float = 1e-6
     enabled: tuple[str, ...] = ()  # flags that are on: diagexact, rows as firm as the inertia that they move
 
     @property

@@ -162,6 +162,7 @@ def _check_stepping(draft: Draft) -> None:
         f"the cone {s.cone!r}; known are {', '.join(CONES)}": s.cone not in CONES,
         f"impratio {s.impratio:g}; it is positive": not 0.0 < s.impratio < math.inf,
         f"the density {s.density:g}; it is not negative": not 0.0 <= s.density < math.inf,
+        f"{s.noslip} sweeps of noslip; there are 0 or more": s.noslip < 0,
         f"the viscosity {s.viscosity:g}; it is not negative": not 0.0 <= s.viscosity < math.inf,
     }
     if s.override and len(s.override) != 13:

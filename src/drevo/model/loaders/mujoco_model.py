@@ -44,7 +44,10 @@ def _element(source: Any) -> Element:
         "integrator": INTEGRATORS[model.opt.integrator],
         "cone": CONES[model.opt.cone],
         "noslip_iterations": str(int(model.opt.noslip_iterations)),
-        **{key: _text(getattr(model.opt, key)) for key in ("o_margin", "o_solref", "o_solimp", "o_friction")},
+        **{
+            key: _text(getattr(model.opt, key))
+            for key in ("o_margin", "o_solref", "o_solimp", "o_friction", "noslip_tolerance")
+        },
     }
     world = Element("worldbody", {}, 0, [*_sites(model, 0), *_geoms(model, 0)])
     root.children = [Element("compiler", settings, 0), option, world, *_sections(model)]

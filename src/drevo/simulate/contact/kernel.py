@@ -15,6 +15,7 @@ from ...mechanics.scalar import where
 from . import reference
 from .integrate import Steps
 from .newton import ITERATIONS, TRIALS, Newton
+from .noslip import NoSlip
 from .stages import Evaluation, SoftProblem, StageTracer
 
 STATE, VALUES = ("q", "v", "tau"), ("q1", "v1", "forces", "residual")
@@ -46,6 +47,7 @@ def evaluation(problem: SoftProblem) -> Evaluation:
     e.sizes["forces"] = 3 * len(e.contacts)
     e.newton = Newton(e)
     Steps(e)
+    e.noslip = NoSlip(e) if problem.model.stepping.noslip else None
     s = StageTracer("move", e.sizes)
     alpha = s.number("alpha")
     s.write(a=[where(alpha > 0.0, x + alpha * y, x) for x, y in zip(s.read("a"), s.read("p"))])
@@ -90,6 +92,8 @@ class Loops:
         c.fill(-1.0, "pieces", 0, self.e.sizes["pieces"])
         c.fill(1.0, "live", 0, 1)
         self.newton(c, touching)
+        if self.e.noslip:
+            self.noslip(c, touching)
         return touching
 
     def touching(self, c: StageCalls, k: int) -> Value:
@@ -105,9 +109,9 @@ class Loops:
                 flag.store(c.some_below(f"slot_{k}", at.gap))
         return flag
 
-    def each(self, c: StageCalls, stage: str, touching: list[Value]) -> None:
-        for k, flag in enumerate(touching):
-            with c.f.when(flag.load(I1)):
+    def each(self, c: StageCalls, stage: str, touching: list[Value], order: Sequence[int] = ()) -> None:
+        for k in order or self.slots:
+            with c.f.when(touching[k].load(I1)):
                 c.call(f"{stage}_{self.e.records[k].kind}", f"slot_{k}")
 
     def newton(self, c: StageCalls, touching: list[Value]) -> None:
@@ -127,6 +131,17 @@ class Loops:
                 c.call("trial")
                 search.leave(~c.some_above("open"))
             c.call("move")
+
+    def noslip(self, c: StageCalls, touching: list[Value]) -> None:
+        """The pass after the law."""
+        order = self.e.noslip.order
+        c.call("slip_begin")
+        self.each(c, "ready", touching, order)
+        with c.f.loop(self.e.problem.model.stepping.noslip, some=True) as loop:
+            c.call("slip_rows")
+            self.each(c, "slip", touching, order)
+            c.call("slip_end")
+            loop.leave(~c.some_above("slipping"))
 
     def crosses(self, c: StageCalls, touching: list[Value]) -> None:
         """By lane, positive where a slot that touches joins rates that M does not."""

@@ -61,7 +61,7 @@ def _slot(x: ContactCandidate, cone: str, impratio: float) -> Slot:
     plane = x.geoms[0].kind == "plane"
     cheap = x.ground is None and plane and x.geoms[1].kind in ROUND
     near = None if cheap or x.ground else _near(x)
-    return Slot(x.bodies, x.touch, group, soft, x.weight, near, holds.by)
+    return Slot(x.bodies, x.touch, group, soft, x.weight, near, holds.by, (x.geoms[0].link, x.geoms[1].link))
 
 
 def _near(x: ContactCandidate):  # type: ignore[no-untyped-def]

@@ -34,14 +34,20 @@ from .stages import Evaluation, SoftProblem
 Array = np.ndarray[Any, Any]
 
 
-def require_one_product(product: Sequence[str], one: bool, numbers: bool) -> None:
-    """one: whether the step is of one evaluation. numbers: whether tangents of q are of size nq."""
+def require_one_product(product: Sequence[str], one: bool, numbers: bool, slipless: bool = False) -> None:
+    """one: whether the step is of one evaluation. numbers: whether tangents of q are of size nq. slipless: whether
+    sweeps follow the law."""
     if "jacobian" in product and numbers:
         raise InputError('step: rows of product="jacobian" are by tangents="joints"; take "vjp" or "jvp"')
     for kind in product:
         one_of("step: product", kind, (*PRODUCTS, "jacobian"), InputError)
     if len(product) > 1:
         raise InputError("step: derivatives of a step are of first order, so a product is of none other")
+    if product and slipless:
+        raise InputError(
+            "step: a step with noslip_iterations of its file has no derivatives, since its sweeps end before "
+            "friction is firm; set them to 0"
+        )
     if product and not one:
         what = "of one step of euler, implicitfast or moreau: leave out repeat, last and other methods"
         raise InputError(f"step: a product is one, {what}")

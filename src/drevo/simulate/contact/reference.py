@@ -79,6 +79,20 @@ class Reference:
                 if not self.some("open"):
                     break
             self.call("move")
+        if self.e.noslip:
+            self.slip()
+
+    def slip(self) -> None:
+        """The pass after the law."""
+        self.call("slip_begin")
+        self.each("ready")
+        for _ in range(self.e.problem.model.stepping.noslip):
+            self.call("slip_rows")
+            for k in self.e.noslip.order:
+                self.call(f"slip_{self.e.records[k].kind}", f"slot_{k}")
+            self.call("slip_end")
+            if not self.some("slipping"):
+                break
 
     def newton_step(self) -> None:
         """p = -H^-1 g."""

@@ -53,6 +53,7 @@ class Slot(NamedTuple):
     weight: tuple[float, float]
     near: Callable[[Poses], Scalar] | None = None
     by: Deciding = ()
+    links: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -251,6 +252,7 @@ class Evaluation:
         self.stages: list[str] = []  # what follows each evaluation of a step
         self.end: Callable[[StageTracer], None] | None = None  # writes the one that ends a step, of one evaluation
         self.newton: Any = None  # whose matrix is asked for
+        self.noslip: Any = None  # the pass that follows, if there is one
         self.crossing: list[bool] = []  # by slot, whether it joins rates that M does not
         t = self.t = Tracer(
             "dynamics", without_rows(problem.model), acting=True,

@@ -106,7 +106,9 @@ def _soft(robot: Any, model: Model, r: StepRequest, spec: Spec) -> Function:
         problem = replace(problem, last=r.last, parameters=r.parameters)
         return soft_product_program(problem, r.product[0], r.numbers) if r.product else step_program(problem)
 
-    require_one_product(r.product, r.method != "rk4" and r.repeat == 1 and not r.last, r.numbers)
+    require_one_product(
+        r.product, r.method != "rk4" and r.repeat == 1 and not r.last, r.numbers, bool(model.stepping.noslip)
+    )
     spec = replace(spec, parameters=bool(r.parameters) and not r.product)
     return requested(robot, ("step", r), program, spec=spec)
 

@@ -72,5 +72,7 @@ def read_stepping(file: File, option: Element) -> None:
         density=reader.scalar(option, "density", 0.0) if file.flags.passive else 0.0,
         viscosity=reader.scalar(option, "viscosity", 0.0) if file.flags.passive else 0.0,
         override=_override(reader, option) if "override" in file.flags.on else (),
+        noslip=read_whole(reader, option, "noslip_iterations", 0),
+        noslip_tolerance=reader.scalar(option, "noslip_tolerance", 1e-6),
         enabled=tuple(flag for flag in ENABLED if flag in file.flags.on),
     )
