@@ -76,6 +76,9 @@ def gauged(tree: Tree, gauge: str = "sigma", holders: Sequence[tuple[int, int]] 
 
     holders: (body, c) that take a point mass at their pole such that component c of their parent's h vanishes.
     """
+    tree.context.assume(
+        "Inertias are regrouped: what a joint does not move of its body is counted with the body that carries it."
+    )
     P, size = [b.inertia for b in tree.bodies], longest(tree)
     for i in range(len(P) - 1, -1, -1):
         b = tree.bodies[i]
