@@ -280,3 +280,20 @@ def test_numbers_under_unknown_names_are_doubted_in_sdf(place: str, text: str, w
     parts = dict.fromkeys(("inertial", "link", "limit", "axis", "joint"), "") | {place: text}
     said = loaded(SDF.format(**parts))[1]
     assert all(word in said for word in words), said
+
+
+# --- what changes MuJoCo's motion is read or named --------------------------------------------------------------
+
+
+@pytest.mark.needs("mujoco")
+@pytest.mark.parametrize("share", [0.004, pytest.param(1.0, marks=pytest.mark.nightly)])
+def test_nothing_that_changes_the_motion_of_mujoco_passes_in_silence(share: float) -> None:
+    """One attribute at a time, with every word that MuJoCo takes for it: either the description changes too, or
+    something more is said."""
+    from schema_files import SCENE, files, read, silent, tables
+
+    nodes, scene = tables(), read(SCENE)
+    assert scene is not None
+    made = [(x, silent(x, nodes[x.path].verdicts[x.name], scene)) for x in files(share)]
+    assert not [said for _, said in made if said]
+    assert sum(x.moved for x, _ in made) > 5 and len(made) > 40

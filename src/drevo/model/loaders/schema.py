@@ -40,6 +40,7 @@ class Node:
     older: set[str] = field(default_factory=set)  # attributes that the format once had
     children: dict[str, Node] = field(default_factory=dict)
     silent: frozenset[str] = frozenset()  # attributes about which nobody is told
+    passed: frozenset[str] = frozenset()  # and elements inside
 
     def told(self, attributes: Mapping[str, str]) -> list[str]:
         """The attributes that act and are not read."""
@@ -78,6 +79,7 @@ def parsed(text: str) -> dict[str, Node]:
                 node.older |= {name} if older else set()
     for node in nodes.values():
         node.silent = frozenset(name for name, verdict in node.verdicts.items() if verdict != NAMED)
+        node.passed = frozenset(name[1:] for name in node.silent if name.startswith("."))
     return nodes
 
 
@@ -122,13 +124,15 @@ def check_known(draft: Draft, top: Element, root: Node) -> None:
     stack = [(top, root, label_of(top))]
     while stack:
         element, node, owner = stack.pop()
-        if not element.attributes.keys() <= node.silent:
-            for name, text in element.attributes.items():
+        for name, text in element.attributes.items():
+            if name not in node.silent:
                 if name in node.verdicts:
                     _tell(draft, node, name, text, owner)
                 elif _numeric(text) and ":" not in name and "*" not in node.verdicts:
                     draft.doubts.append(f"{owner}: {no_such_attribute(element, node, name)}")
         for child in element.children:
+            if child.tag in node.passed:
+                continue
             if inner := node.children.get(child.tag):
                 named = child.get("name") or child.get("reference")
                 stack.append((child, inner, label_of(child) if named else owner))

@@ -46,12 +46,13 @@ OWN = {name for names in PARAMETERS.values() for name in names} - {"inheritrange
 def laid_over(usual: Attributes, given: Attributes) -> dict[str, str]:
     """Attributes over those of a default class: of some numbers those that are not given stay as they were."""
     laid = {**usual, **given}
-    for key in PARTIAL & given.keys() & usual.keys():
+    for key in given:
+        if key not in PARTIAL or key not in usual:
+            continue
         numbers = given[key].split()
         laid[key] = " ".join([*numbers, *usual[key].split()[len(numbers) :]])
-    for key, other in (("kv", "dampratio"), ("dampratio", "kv")):  # two ways to say one thing
-        if key in given and other not in given:
-            laid.pop(other, None)
+    if "kv" in laid and "dampratio" in laid:  # two ways to say one thing
+        laid.pop("dampratio" if "kv" in given else "kv")
     return laid
 
 
