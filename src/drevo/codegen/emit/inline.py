@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from .expression import Factor, FunctionCall, Group, Name, Number, Term, Terms
 from .sequence import Section, Sequence
 
 GENERATED = re.compile(r"(?:K|t|phi)\d+|[sc]_phi\d+|q_\d[\d_,]*")
 FEW = 6  # names of a value that may be printed wherever it is read
+_Key = tuple[tuple[str, ...], ...]  # what terms have in common that differ by a number
 MANY = 40  # of one that is read once
 
 
@@ -155,7 +156,7 @@ def _inner(t: Term) -> Terms:
     return last.terms if plain and isinstance(last, Group) else ()
 
 
-def _like(t: Term) -> tuple[tuple[str, ...], ...]:
+def _like(t: Term) -> _Key:
     """What terms have in common that differ by a number."""
     factors = [f for f in t.factors if not isinstance(f, Number)]
     return tuple(tuple(sorted(map(repr, x))) for x in (factors, t.over))
@@ -163,8 +164,8 @@ def _like(t: Term) -> tuple[tuple[str, ...], ...]:
 
 def _summed(terms: Iterable[Term]) -> Terms:
     """Terms that are alike as one, a positive one first."""
-    sizes: dict[tuple[tuple[str, ...], ...], float] = {}
-    shown: dict[tuple[tuple[str, ...], ...], Term] = {}
+    sizes: dict[_Key, float] = {}
+    shown: dict[_Key, Term] = {}
     for t in terms:
         key, size = _like(t), -1.0 if t.negative else 1.0
         for f in t.factors:
@@ -172,9 +173,27 @@ def _summed(terms: Iterable[Term]) -> Terms:
         sizes[key] = sizes.get(key, 0.0) + size
         shown.setdefault(key, t)
     bare = {k: tuple(f for f in t.factors if not isinstance(f, Number)) for k, t in shown.items()}
+    if whole := _pythagoras(sizes, bare, shown):
+        return _summed(whole)
     out = [_term(size, bare[key], shown[key].over) for key, size in sizes.items() if size]
     first = next((k for k, t in enumerate(out) if not t.negative), 0)
     return tuple([out[first], *out[:first], *out[first + 1 :]]) if out else ()
+
+
+def _pythagoras(
+    sizes: Mapping[_Key, float], bare: Mapping[_Key, tuple[Factor, ...]], shown: Mapping[_Key, Term]
+) -> list[Term]:
+    """The terms with x s^2 + x c^2 of one angle as x; empty where there is no such pair."""
+    for key, size in sizes.items():
+        for name in {f.text for f in bare[key] if isinstance(f, Name) and f.text.startswith("s_")}:
+            rest = [f for f in bare[key] if f != Name(name)]
+            if len(rest) != len(bare[key]) - 2 or not size:
+                continue
+            other = _like(Term(False, (*rest, *[Name(f"c_{name[2:]}")] * 2), shown[key].over))
+            if sizes.get(other) == size:
+                left = [_term(x, bare[k], shown[k].over) for k, x in sizes.items() if x and k not in (key, other)]
+                return [*left, _term(size, tuple(rest), shown[key].over)]
+    return []
 
 
 def _term(size: float, factors: tuple[Factor, ...], over: tuple[Factor, ...]) -> Term:
