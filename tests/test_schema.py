@@ -286,7 +286,7 @@ def test_numbers_under_unknown_names_are_doubted_in_sdf(place: str, text: str, w
 
 
 @pytest.mark.needs("mujoco")
-@pytest.mark.parametrize("share", [0.004, pytest.param(1.0, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("share", [0.01, pytest.param(1.0, marks=pytest.mark.nightly)])
 def test_nothing_that_changes_the_motion_of_mujoco_passes_in_silence(share: float) -> None:
     """One attribute at a time, with every word that MuJoCo takes for it: either the description changes too, or
     something more is said."""
