@@ -15,9 +15,9 @@ from inner_loops import Child, write_model, write_states
 from robots import Subject, plain_file, plain_urdf
 
 import drevo
+from drevo.codegen.call.function import Function, Spec, obtain
 from drevo.codegen.graph.node import Graph
 from drevo.codegen.graph.program import Input, Output, Program
-from drevo.codegen.runtime.function import Function, Spec, obtain
 
 Array = np.ndarray[Any, Any]
 STATES = 100_000

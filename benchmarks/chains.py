@@ -32,8 +32,8 @@ import numpy as np
 import pinocchio as pin
 
 import drevo
-from drevo.codegen.runtime.build import Spec
-from drevo.compiler.rolled import rolled_function
+from drevo.codegen.store.build import Spec
+from drevo.compiler.ways.rolled import rolled_function
 from drevo.model.description import Inertial, Joint, Link, Model
 
 HERE = Path(__file__).parent

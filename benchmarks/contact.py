@@ -30,11 +30,11 @@ from mujoco import rollout
 from report import insert
 
 import drevo
+from drevo.contact.pairs import contact_candidates
 from drevo.mechanics.algorithms.kinematics import WORLD, body_poses
 from drevo.mechanics.tree import build_tree
 from drevo.model.contact import Geom
 from drevo.robot.face import Robot
-from drevo.simulate.contact.pairs import contact_candidates
 
 HERE = Path(__file__).parent
 FILES = Path(gymnasium.__file__).parent / "envs/mujoco/assets"

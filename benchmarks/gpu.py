@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 import drevo
-from drevo.codegen.runtime.device_arrays import DeviceArray, to_device
-from drevo.codegen.runtime.driver import LEGACY, driver
+from drevo.codegen.gpu.device_arrays import DeviceArray, to_device
+from drevo.codegen.gpu.driver import LEGACY, driver
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
 import gpu_budgets

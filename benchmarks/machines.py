@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import drevo
-from drevo.robot.embedded.arms import drawn
+from drevo.robots.arms import drawn
 
 X, Y, Z = (1, 0, 0), (0, 1, 0), (0, 0, 1)
 ROUND = ((0.01, 0, 0), (0, 0.02, 0), (0, 0, 0.01))  # about y

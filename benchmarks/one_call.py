@@ -29,7 +29,7 @@ import numpy as np
 import pinocchio as pin
 
 import drevo
-from drevo.constrained import hold
+from drevo.constraint.closing import hold
 
 sys.path.insert(0, str(Path(__file__).parent))
 import report

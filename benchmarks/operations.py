@@ -13,15 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import drevo
-from drevo.codegen.emit.expression import Group, Terms
+from drevo import dh, robots
 from drevo.codegen.graph import levers
 from drevo.compiler.compete import compete
-from drevo.compiler.derivation import Derivation
+from drevo.compiler.pages.derivation import Derivation
+from drevo.documents.sequence.expression import Group, Terms
 from drevo.errors import DrevoError
-from drevo.robot import dh
-from drevo.robot import embedded as robots
-from drevo.robot.embedded.arms import drawn
-from drevo.robot.embedded.data import quarter
+from drevo.robots.arms import drawn
+from drevo.robots.data import quarter
 
 sys.path.insert(0, str(Path(__file__).parent))
 import report

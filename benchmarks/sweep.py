@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 import drevo
-from drevo.apps.sweep.pools import rows_of
-from drevo.apps.sweep.shards import run_shard
+from drevo.sweep.pools import rows_of
+from drevo.sweep.shards import run_shard
 
 SECONDS, SHARDS, WORKERS = 1.0, 10, (1, 2)
 Row = dict[str, Any]

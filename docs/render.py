@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 import drevo
-from drevo.apps.walking import GAITS, draw, follow, hop, walk
-from drevo.codegen.emit.plot import Curve, Panel, plot
-from drevo.compiler.drawing import draw as mechanism
-from drevo.constrained import hold
+from drevo.compiler.pages.drawing import draw as mechanism
+from drevo.constraint.closing import hold
+from drevo.documents.pictures.plot import Curve, Panel, plot
 from drevo.simulate import Control, simulate
+from drevo.walking import GAITS, draw, follow, hop, walk
 
 HERE = Path(__file__).parent
 Array = np.ndarray[Any, Any]

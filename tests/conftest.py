@@ -45,7 +45,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def _a_text_is_compiled_once() -> Iterator[None]:
     """Of the same text LLVM makes the same object: caches that are empty and functions that are not kept make a
     worker compile what it had."""
-    from drevo.codegen.runtime import native
+    from drevo.codegen.store import native
 
     made: dict[bytes, bytes] = {}
     compiled = native.compile_text
@@ -89,7 +89,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 @pytest.fixture(scope="session")
 def chain() -> Any:
-    from drevo.robot.embedded import rod_chain
+    from drevo.robots import rod_chain
 
     return rod_chain(10)
 

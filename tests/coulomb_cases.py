@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from drevo.contact.laws.exact.moreau import TouchingRobot, joint_rows
 from drevo.mechanics.algorithms.coulomb import ContactLaw, ImpulseProblem
 from drevo.mechanics.algorithms.delassus import ContactSlot, MoreauStep
 from drevo.mechanics.algorithms.kinematics import Pose
@@ -16,7 +17,6 @@ from drevo.mechanics.scalar import Scalar, Vector
 from drevo.mechanics.spatial import UNIT, Mat, Vec
 from drevo.mechanics.tree import Tree
 from drevo.model.description import Model
-from drevo.simulate.contact.moreau import TouchingRobot, joint_rows
 
 Array = np.ndarray[Any, Any]
 GROUND = Mat(UNIT[2], UNIT[1], -UNIT[0])  # normal and tangents of the plane

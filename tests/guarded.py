@@ -21,13 +21,14 @@ import numpy as np
 import program_cases as cases
 
 import drevo
-from drevo.codegen.emit import llvm_columns, llvm_driver
+from drevo.codegen.call.function import Function
 from drevo.codegen.graph.node import Graph
 from drevo.codegen.graph.program import Input, Output, Program
-from drevo.codegen.runtime import native
-from drevo.codegen.runtime.build import LAYOUTS, Spec, target_of
-from drevo.codegen.runtime.function import Function
-from drevo.constrained.constraint import Contact
+from drevo.codegen.llvm import columns as llvm_columns
+from drevo.codegen.llvm import driver as llvm_driver
+from drevo.codegen.store import native
+from drevo.codegen.store.build import LAYOUTS, Spec, target_of
+from drevo.constraint.values import Contact
 from drevo.control import linearise
 from drevo.model.quantities import CATALOGUE
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from html import unescape
 from typing import Any
 
-from drevo.codegen.emit.layout import entry_name
-from drevo.codegen.emit.names import latex_name, mathml_name
-from drevo.codegen.emit.sequence import Result
-from drevo.compiler.derivation import Derivation
+from drevo.compiler.pages.derivation import Derivation
+from drevo.documents.sequence.layout import entry_name
+from drevo.documents.sequence.names import latex_name, mathml_name
+from drevo.documents.sequence.sequence import Result
 
 FUNCTIONS: dict[str, Callable[..., float]] = {
     "sin": math.sin,

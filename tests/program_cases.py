@@ -6,12 +6,12 @@ from functools import cache
 
 import numpy as np
 
-from drevo.codegen.emit import llvm
+from drevo.codegen.call.function import Function, Spec, obtain
 from drevo.codegen.graph.node import Graph
 from drevo.codegen.graph.program import Input, Output, Parameter, Program
-from drevo.codegen.runtime import native
-from drevo.codegen.runtime.build import Built, build, target_of
-from drevo.codegen.runtime.function import Function, Spec, obtain
+from drevo.codegen.llvm import module as llvm
+from drevo.codegen.store import native
+from drevo.codegen.store.build import Built, build, target_of
 
 HOST = target_of(Spec())
 LANES = native.host().bytes // 8

@@ -11,12 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import drevo
-from drevo import control
-from drevo.apps import loads, streaming, walking
-from drevo.constrained import constraint, hold
+from drevo import control, dh, loads, streaming, walking
+from drevo.constraint import values as constraint
+from drevo.constraint.closing import hold
 from drevo.model.description import JointDynamics, Shape
 from drevo.model.quantities import CATALOGUE
-from drevo.robot import dh
 from drevo.robot.topology import Topology
 from drevo.simulate import Control, Event, Integrator, damping, pd
 

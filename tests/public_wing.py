@@ -11,7 +11,7 @@ from public_calls import Call, Rng, call, folder, robot, state
 
 import drevo
 from drevo import control, ground
-from drevo.constrained import hold
+from drevo.constraint.closing import hold
 
 BALL = """<mujoco><option timestep="0.002"/><worldbody>
  <body name="ball" pos="0 0 1"><freejoint/><geom type="sphere" size=".1" mass="2"/></body></worldbody></mujoco>"""

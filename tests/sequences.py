@@ -26,7 +26,7 @@ from public_calls import ROOMS, Call
 from public_values import fresh
 
 import drevo
-from drevo.codegen.runtime.function import Function
+from drevo.codegen.call.function import Function
 from drevo.model.loaders.native import to_json
 
 BY_NAME = {room.__name__: room for room in ROOMS}

@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 import drevo
-from drevo.apps import loads
-from drevo.apps.cli.main import app
+from drevo import loads
+from drevo.cli.main import app
 from drevo.errors import DrevoError
 from drevo.model.rotations import from_rpy
 

@@ -12,10 +12,10 @@ import strategies
 from tolerances import inverting
 
 import drevo
-from drevo.codegen.emit import llvm
-from drevo.codegen.emit.llvm_target import Target
-from drevo.codegen.runtime import build
-from drevo.compiler.across import QUANTITIES, plan_across
+from drevo.codegen.llvm import module as llvm
+from drevo.codegen.llvm.target import Target
+from drevo.codegen.store import build
+from drevo.compiler.ways.across import QUANTITIES, plan_across
 from drevo.errors import NumericsError
 from drevo.model.description import Model
 

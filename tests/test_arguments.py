@@ -17,11 +17,11 @@ import pytest
 from program_cases import LANES, X, arm, bits, flat, make, state
 
 import drevo
-from drevo.apps import streaming
-from drevo.codegen.emit.lower import lower
+from drevo import streaming
+from drevo.codegen.call.function import Spec, obtain
 from drevo.codegen.graph.node import Graph
 from drevo.codegen.graph.program import Input, Output, Program
-from drevo.codegen.runtime.function import Spec, obtain
+from drevo.codegen.lower.lower import lower
 from drevo.errors import DrevoError, EmitError, InputError, NumericsError
 
 # -- arguments ---------------------------------------------------------------------------------------------

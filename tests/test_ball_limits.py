@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo.codegen.runtime.function import Function
-from drevo.simulate.contact.exact import exact_robot, exact_step_derivatives
-from drevo.simulate.contact.moreau import step
+from drevo.codegen.call.function import Function
+from drevo.contact.laws.exact.law import exact_robot, exact_step_derivatives
+from drevo.contact.laws.exact.moreau import step
 
 Array = np.ndarray[Any, Any]
 LIMIT, DT = math.radians(40.0), 1e-3

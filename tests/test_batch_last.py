@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo.codegen.emit.llvm_columns import FOLD
-from drevo.codegen.emit.llvm_entry import LARGE
-from drevo.codegen.emit.llvm_target import BEYOND, LINE, STAGED
+from drevo.codegen.entry.entry import LARGE
+from drevo.codegen.llvm.columns import FOLD
+from drevo.codegen.llvm.target import BEYOND, LINE, STAGED
 from drevo.errors import NumericsError
 
 Array = np.ndarray[Any, Any]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from drevo.codegen.runtime import image
+from drevo.codegen.store import image
 
 pytestmark = pytest.mark.skipif(not image.supported(), reason="only for Linux on x86-64")
 GUARDED = Path(__file__).with_name("guarded.py")

@@ -185,7 +185,7 @@ def test_torch_differentiates_twice_and_compiles(torch: Any) -> None:
     f = drevo.torch.function(robot, "inverse_dynamics")
     x = [torch.from_numpy(y).requires_grad_() for y in state(robot)]
     assert torch.autograd.gradcheck(f, x) and torch.autograd.gradgradcheck(f, x)
-    from drevo.apps.bridges import torch_functions as bridge
+    from drevo import torch as bridge
 
     (name, *_) = bridge._DEFINED
     operator = getattr(torch.ops.drevo, name).default

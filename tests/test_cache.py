@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from drevo.codegen.call.function import Function, Spec, obtain
 from drevo.codegen.graph.node import Graph
 from drevo.codegen.graph.program import Input, Output, Program
-from drevo.codegen.runtime import cache
-from drevo.codegen.runtime.build import parse_manifest
-from drevo.codegen.runtime.function import Function, Spec, obtain
-from drevo.codegen.runtime.key import key as full_key
+from drevo.codegen.store import cache
+from drevo.codegen.store.build import parse_manifest
+from drevo.codegen.store.key import key as full_key
 
 X = np.random.default_rng(0).normal(size=(20, 2))
 SPEC = Spec()
@@ -336,7 +336,7 @@ def test_a_warm_process_emits_nothing() -> None:
     fetch()
     text = WORKER.splitlines()[1] + (
         "\nimport test_cache as t\nm = t.Maker(); t.fetch('key', m); assert m.calls == 0\n"
-        "assert 'drevo.compiler.trace' not in sys.modules and 'drevo.codegen.emit.llvm' not in sys.modules\n"
+        "assert 'drevo.compiler.trace' not in sys.modules and 'drevo.codegen.llvm.module' not in sys.modules\n"
     )
     done = subprocess.run([sys.executable, "-c", text, str(Path(__file__).parent)], timeout=60)
     assert done.returncode == 0

@@ -18,16 +18,17 @@ import pytest
 
 import drevo
 from drevo import constraint, ground
-from drevo.apps.envs.simulation import TaskRobot
-from drevo.apps.envs.tasks import Outcome, Task
-from drevo.apps.envs.traced import traced_task
-from drevo.codegen.runtime import memo
-from drevo.codegen.runtime.key import key_text, request
+from drevo.codegen.store import memo
+from drevo.codegen.store.key import key_text, request
 from drevo.compiler.tracer import Tracer
-from drevo.constrained.numbers import Numbered
+from drevo.constraint import collection
+from drevo.constraint.numbers import Numbered
+from drevo.contact.request import StepRequest
 from drevo.control.shooting.cost import Cost
-from drevo.simulate.contact.ground import ground_of
-from drevo.simulate.contact.request import StepRequest
+from drevo.envs.simulation import TaskRobot
+from drevo.envs.tasks import Outcome, Task
+from drevo.envs.traced import traced_task
+from drevo.ground import ground_of
 from drevo.simulate.control import traced_law
 
 Number = Callable[[], float]
@@ -162,7 +163,7 @@ def test_processes_that_share_a_cache_share_no_captured_value(tmp_path: Path) ->
 
 def test_a_changed_reward_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("gymnasium")
-    from drevo.apps.envs import TASKS
+    from drevo.envs import TASKS
 
     name = "InvertedPendulum-v5"
     task = TASKS[name]
@@ -209,7 +210,7 @@ def tracking_key(robot: drevo.Robot, give: Number) -> object:
 
 
 def keys_of_set(robot: drevo.Robot, c: Any) -> object:
-    found = drevo.constrained.collect(robot.model, None, [c])
+    found = collection.collect(robot.model, None, [c])
     return Numbered.of(found).signature, key_text(found)
 
 

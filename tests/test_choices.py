@@ -15,7 +15,7 @@ import drevo
 from drevo.codegen.graph.derivative import partial
 from drevo.codegen.graph.evaluate import evaluate_edges
 from drevo.codegen.graph.node import Condition, Graph
-from drevo.constrained import constraint
+from drevo.constraint import values as constraint
 from drevo.mechanics.jet import Jet
 from drevo.simulate import Control, simulate
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo.codegen.emit.sources import FORMALISM, METHOD, SOURCES
+from drevo.documents.sources import FORMALISM, METHOD, SOURCES
 from drevo.simulate.integrators import METHODS
 
 

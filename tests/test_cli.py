@@ -15,10 +15,10 @@ import pytest
 from typer.testing import CliRunner
 
 import drevo
-from drevo.apps.cli import write_out as write_out_verb
-from drevo.apps.cli.main import VERBS, app
-from drevo.codegen.emit.languages import LANGUAGES
-from drevo.robot import embedded as robots
+from drevo import robots
+from drevo.cli import write_out as write_out_verb
+from drevo.cli.main import VERBS, app
+from drevo.documents.languages.table import LANGUAGES
 
 URDF = """<robot name="pendulum">
   <link name="base"/>
@@ -102,7 +102,7 @@ def test_check(pendulum: Path) -> None:
 
 
 def test_check_that_fails_has_the_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
-    from drevo.apps.cli import check
+    from drevo.cli import check
 
     bad = [{"check": "of nothing", "worst": 1.0, "limit": 0.0, "ok": False}]
     monkeypatch.setattr(check, "examine", lambda robot, states: bad)
@@ -143,7 +143,7 @@ def test_write_out(target: str) -> None:
 
 def test_a_new_language_is_a_row_and_a_module(monkeypatch: pytest.MonkeyPatch) -> None:
     """As docs/extending.md says: the command knows no language by itself."""
-    made = ModuleType("drevo.codegen.emit.plain")
+    made = ModuleType("drevo.documents.languages.plain")
     vars(made)["plain"] = lambda sequence, facts: f"{len(sequence.main)} lines"
     monkeypatch.setitem(sys.modules, made.__name__, made)
     monkeypatch.setitem(LANGUAGES, "plain", (".txt",))
@@ -349,7 +349,7 @@ def test_any_locale_will_do() -> None:
 def test_starts_without_numpy_and_llvm() -> None:
     """Help must not wait for the compiler."""
     heavy = "('numpy', 'llvmlite', 'rich.table')"
-    code = f"import sys, drevo.apps.cli.main; print([m for m in {heavy} if m in sys.modules])"
+    code = f"import sys, drevo.cli.main; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -358,7 +358,7 @@ def test_tables_stay_whole_in_a_narrow_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Rows may wrap; names in cells are not cut into pieces."""
-    from drevo.apps.cli.common import print_table
+    from drevo.cli.common import print_table
 
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
@@ -369,6 +369,6 @@ def test_tables_stay_whole_in_a_narrow_terminal(
 
 
 def test_drawings_are_files_of_this_folder() -> None:
-    from drevo.apps.cli.common import drawing_path
+    from drevo.cli.common import drawing_path
 
     assert str(drawing_path("../a/b", "link 1")) == ".._a_b-link_1.svg"

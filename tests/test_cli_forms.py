@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from drevo.apps.cli import envs
-from drevo.apps.cli.main import app
-from drevo.apps.cli.swing_up import swings
+from drevo.cli import envs
+from drevo.cli.main import app
+from drevo.cli.swing_up import swings
 
 ODD = """<robot name="odd"><link name="base"/>
 <link name="a"><inertial><mass value="1"/>

@@ -11,7 +11,7 @@ import pytest
 import typer.main
 from typer.testing import CliRunner
 
-from drevo.apps.cli.main import VERBS, app
+from drevo.cli.main import VERBS, app
 
 CALLS = int(os.environ.get("DREVO_WORDS", "8"))  # of each verb
 SLOW = ("demo", "bench", "precompile", "walk", "swing-up")

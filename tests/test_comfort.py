@@ -19,10 +19,10 @@ import pytest
 from typer.testing import CliRunner
 
 import drevo
-from drevo.apps import loads, walking
-from drevo.apps.cli import common
-from drevo.apps.cli.main import app
-from drevo.codegen.emit.picture import Pictured
+from drevo import loads, walking
+from drevo.cli import common
+from drevo.cli.main import app
+from drevo.documents.pictures.picture import Pictured
 from drevo.errors import DrevoError, InputError
 from drevo.mechanics.configuration import random
 

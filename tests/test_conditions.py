@@ -14,10 +14,10 @@ import strategies
 from telegin_cases import case, hinged, model_of
 
 import drevo
-from drevo.apps.design import linear
-from drevo.apps.design.conditions import Conditions, conditions
-from drevo.apps.design.parameters import SNAP
-from drevo.apps.design.polynomial import Angle, Poly, forms, rational
+from drevo.design import linear
+from drevo.design.conditions import Conditions, conditions
+from drevo.design.parameters import SNAP
+from drevo.design.polynomial import Angle, Poly, forms, rational
 from drevo.errors import InputError, NumericsError, TraceError
 from drevo.mechanics.algorithms import inertia_matrix
 from drevo.mechanics.spatial import RigidInertia, Sym, Vec
@@ -211,9 +211,7 @@ def test_conditions_are_necessary_and_sufficient(seed: int, monkeypatch: pytest.
     """Of random hinged robots of 3 to 7 joints: their rows and those of the numbers span one space."""
     rng = np.random.default_rng(seed)
     model = hinged(rng, 3 + seed % 5, planar=seed % 3 == 0)
-    monkeypatch.setattr(
-        "drevo.apps.design.conditions._possible", lambda *a: None
-    )  # bodies or not: the rank is asked
+    monkeypatch.setattr("drevo.design.conditions._possible", lambda *a: None)  # bodies or not: the rank is asked
     found = conditions(model, constant="mass_matrix")
     by_numbers, by_conditions = numeric_map(model, found)
     N, C = (x / size if (size := np.abs(x).max(initial=0.0)) > 1e-9 else x for x in (by_numbers, by_conditions))
@@ -273,7 +271,7 @@ def test_lengths_that_are_kept_stand_by_their_names(two_arm: Model, free: list[s
 def test_free_lengths_of_random_robots(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the robot's own length put in for the free one, they are the linear conditions; what they print is
     what they read. An oblique offset's direction is rational to 1e-13 only: there the spaces agree to rounding."""
-    monkeypatch.setattr("drevo.apps.design.conditions._possible", lambda *a: None)
+    monkeypatch.setattr("drevo.design.conditions._possible", lambda *a: None)
     model = hinged(np.random.default_rng(seed), 3, planar=seed % 2 == 0)
     plain = conditions(model, constant="mass_matrix")
     for body in (1, 2):

@@ -10,15 +10,11 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo.constrained import (
-    assemble,
-    constrained_dynamics,
-    constrained_inverse_dynamics,
-    constraint,
-    hold,
-    impact,
-)
-from drevo.constrained.terms import constraint_terms
+from drevo.constraint import values as constraint
+from drevo.constraint.closing import assemble, hold
+from drevo.constraint.dynamics import constrained_dynamics, impact
+from drevo.constraint.inverse import constrained_inverse_dynamics
+from drevo.constraint.terms import constraint_terms
 from drevo.robot.face import Robot
 
 Array = Any

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo.constrained import constrained_inverse_dynamics, constraint
-from drevo.constrained.dynamics import ConstrainedMotion, constrained_dynamics
+from drevo.constraint import values as constraint
+from drevo.constraint.dynamics import ConstrainedMotion, constrained_dynamics
+from drevo.constraint.inverse import constrained_inverse_dynamics
 
 
 def test_refused_at_use() -> None:

@@ -13,7 +13,8 @@ import public_values
 import pytest
 
 import drevo
-from drevo.constrained import constraint, hold
+from drevo.constraint import values as constraint
+from drevo.constraint.closing import hold
 from drevo.robot.face import Robot
 
 Array = Any
@@ -46,7 +47,7 @@ def sets(name: str) -> list[Any]:
         [floor, floor],
         [constraint.weld(link, (0, 0, 0), other, (0.1, 0, 0))],
         [constraint.gear(a, b, 2.0), constraint.distance(link, (0, 0, 0), "world", (0, 0, 3.0), 1.0)],
-        [constraint.function(lambda pose, q, t: [pose(link)[0][3] - 0.1 * constraint.sin(t)], 1)],
+        [constraint.function(lambda pose, q, t: [pose(link)[0][3] - 0.1 * drevo.sin(t)], 1)],
         [floor, constraint.point_on_plane(link, (0.1, 0, 0), (0, 0, 1), offset=0.7)],
     ]  # fmt: skip
 

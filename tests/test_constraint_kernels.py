@@ -17,19 +17,20 @@ from test_constraints import every_constraint
 from tolerances import ACCELERATIONS, SAME
 
 import drevo
-import drevo.constrained.kernels as programs
-from drevo.codegen.emit.ir import I64, PTR, Module
-from drevo.codegen.emit.llvm_ranked import Ranked, padded, ranked_room
-from drevo.codegen.runtime import native
-from drevo.codegen.runtime.build import Built, Spec, manifest_of
-from drevo.codegen.runtime.function import Function
-from drevo.constrained import collection, constraint, efforts, inverse
-from drevo.constrained.checks import feedback
-from drevo.constrained.dynamics import accelerations
-from drevo.constrained.numbers import Numbered, pattern_of, with_numbers
-from drevo.constrained.prepared import prepared_set
-from drevo.constrained.solve import RANK, RankSplit, factor_of, matvec
-from drevo.constrained.terms import constraint_terms, held_at
+import drevo.constraint.kernels as programs
+from drevo.codegen.call.function import Function
+from drevo.codegen.llvm.dense.ranked import Ranked, padded, ranked_room
+from drevo.codegen.llvm.ir import I64, PTR, Module
+from drevo.codegen.store import native
+from drevo.codegen.store.build import Built, Spec, manifest_of
+from drevo.constraint import collection, efforts, inverse
+from drevo.constraint import values as constraint
+from drevo.constraint.checks import feedback
+from drevo.constraint.dynamics import accelerations
+from drevo.constraint.numbers import Numbered, pattern_of, with_numbers
+from drevo.constraint.prepared import prepared_set
+from drevo.constraint.solve import RANK, RankSplit, factor_of, matvec
+from drevo.constraint.terms import constraint_terms, held_at
 from drevo.robot.face import Robot
 
 Array = np.ndarray[Any, Any]
@@ -268,7 +269,7 @@ def test_calls_that_come_again(biped: Robot, monkeypatch: pytest.MonkeyPatch) ->
         for other in (
             r.constrained_dynamics(tau=tau, contacts=contacts, v=v, q=q),
             r.constrained_dynamics(q.tolist(), tuple(v), tau, contacts=contacts, constraints=None),
-            drevo.constrained.constrained_dynamics(r, q, v, tau, contacts=contacts, passive=False),
+            drevo.constraint.constrained_dynamics(r, q, v, tau, contacts=contacts, passive=False),
             r.under(contacts).dynamics(q, v, tau),
             r.under(sets[0]).moved(contacts[0]["point"]).dynamics(q, v, tau),
         ):  # fmt: skip

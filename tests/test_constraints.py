@@ -16,15 +16,12 @@ from oracles import Pinocchio, pinocchio_of
 from strategies import all_kinds, robot, seeds, state
 
 import drevo
-from drevo.constrained import (
-    collection,
-    constrained_dynamics,
-    constrained_inverse_dynamics,
-    constraint,
-    hold,
-    impact,
-)
-from drevo.constrained.terms import constraint_terms
+from drevo.constraint import collection
+from drevo.constraint import values as constraint
+from drevo.constraint.closing import hold
+from drevo.constraint.dynamics import constrained_dynamics, impact
+from drevo.constraint.inverse import constrained_inverse_dynamics
+from drevo.constraint.terms import constraint_terms
 from drevo.mechanics.algorithms.constraints import Kinematics
 from drevo.mechanics.tree import build_tree
 from drevo.mechanics.trunk import refuse_gimbal_lock
@@ -103,7 +100,7 @@ def every_constraint(r: Robot) -> list[Any]:
 
     def given(pose: Any, q: Any, t: Any) -> list[Any]:
         T, S = pose(a), pose(b)
-        return [T[0][3] * constraint.sin(t) + q[0] * q[0], (T[1][2] + 2.0) / (3.0 + np.cos(S[2][1])) - t * t]
+        return [T[0][3] * drevo.sin(t) + q[0] * q[0], (T[1][2] + 2.0) / (3.0 + np.cos(S[2][1])) - t * t]
 
     return [
         constraint.contact(a, (0.1, 0.2, 0.3), 6, anchor=(0.3, 0.1, 0)),
@@ -125,7 +122,7 @@ TURN = rx(0.3) @ ry(-0.4)
 
 def program(t: Any) -> list[list[Any]]:
     """A turn about a fixed axis with a rising speed, on a parabola."""
-    s, c = constraint.sin(t * t + 0.3), constraint.cos(t * t + 0.3)
+    s, c = drevo.sin(t * t + 0.3), drevo.cos(t * t + 0.3)
     return [[c, -s, 0.0, 0.1 * t], [0.0, 0.0, -1.0, 0.2 * t * t], [s, c, 0.0, 0.3], [0.0, 0.0, 0.0, 1.0]]
 
 

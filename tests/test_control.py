@@ -14,7 +14,7 @@ from test_khalil import published
 from test_linearise import at_rest, four_bar
 
 import drevo
-from drevo.constrained import constraint
+from drevo.constraint import values as constraint
 from drevo.control import linearise, lqr, stabilise, track
 from drevo.mechanics.scalar import dot
 from drevo.robot.face import Robot
@@ -52,7 +52,7 @@ def test_lqr_under_constraints() -> None:
     """A four-bar held up by one drive: the gain of the reduced model steadies the constrained dynamics."""
     r, held = four_bar()
     q, v = at_rest(r, held)
-    tau = drevo.constrained.constrained_inverse_dynamics(
+    tau = drevo.constraint.constrained_inverse_dynamics(
         r, q, v, np.zeros(3), constraints=held, actuated=[r.joint_names[0]]
     ).tau
     L = linearise(r, q, v, tau, constraints=held, actuated=[r.joint_names[0]])
@@ -140,11 +140,11 @@ def closed(r: Robot, law: Any, q: Array, v: Array, times: Array) -> Any:
 def tip(pose: Any, q: Any, t: Any) -> list[Any]:
     """The tip of a PUMA on a moving path."""
     T = pose("link6")
-    return [T[0][3] - 0.5 - 0.05 * constraint.sin(2.0 * t), T[1][3] - 0.2, T[2][3] - 0.3 - 0.1 * t]
+    return [T[0][3] - 0.5 - 0.05 * drevo.sin(2.0 * t), T[1][3] - 0.2, T[2][3] - 0.3 - 0.1 * t]
 
 
 def outputs(r: Robot, held: Any, q: Array, v: Array, t: Array) -> Array:
-    from drevo.constrained.terms import constraint_terms
+    from drevo.constraint.terms import constraint_terms
 
     c = constraint_terms(r, (held,), q, v, t)
     return np.concatenate([c.value, c.rate], -1)
@@ -184,7 +184,7 @@ def test_redundant_and_square() -> None:
     assert worst(y, np.array([expm(block * t) @ y[0] for t in times])) <= 1e-9
 
     def path(pose: Any, q: Any, t: Any) -> list[Any]:
-        return [x - 0.3 * constraint.sin(t) for x in q]
+        return [x - 0.3 * drevo.sin(t) for x in q]
 
     law, t, speed = stabilise(r, constraint.function(path, 6), stiffness=4.0, damping=5.0), 0.7, np.full(6, 0.2)
     wish = -0.3 * np.sin(t) - 5.0 * (speed - 0.3 * np.cos(t)) - 4.0 * (q - 0.3 * np.sin(t))

@@ -16,17 +16,7 @@ from test_control import acrobot
 from test_linearise import at_rest, constrained_statics, four_bar
 
 import drevo
-from drevo.control import (
-    LinearModel,
-    controllability,
-    kalman,
-    linearise,
-    lqg,
-    lqr,
-    observability,
-    observer,
-    trim,
-)
+from drevo.control import LinearModel, controllability, kalman, linearise, lqg, lqr, observability, observer, trim
 from drevo.model.description import Limit
 from drevo.robot.face import Robot
 from drevo.simulate import Control

@@ -13,6 +13,8 @@ import pytest
 from coulomb_cases import GROUND, on_plane, problem_of, touching_robot
 
 import drevo
+from drevo.contact.laws.exact.moreau import StepResult, TouchingRobot, step, step_problem
+from drevo.contact.laws.exact.solve import TOLERANCE, _followed, impulses, path_of
 from drevo.mechanics.algorithms.coulomb import ContactBlock, ImpulseProblem, JointLaw, onto_cone, residual
 from drevo.mechanics.algorithms.coulomb_carried import (
     DAMPING,
@@ -27,8 +29,6 @@ from drevo.mechanics.algorithms.delassus import ContactSlot, MoreauStep
 from drevo.mechanics.algorithms.proximity import Proximity
 from drevo.mechanics.spatial import UNIT, Mat, Vec
 from drevo.mechanics.tree import build_tree
-from drevo.simulate.contact.moreau import StepResult, TouchingRobot, step, step_problem
-from drevo.simulate.contact.solve import TOLERANCE, _followed, impulses, path_of
 
 Array = np.ndarray[Any, Any]
 HARD = json.loads((Path(__file__).parent / "data" / "coulomb.json").read_text())

@@ -13,17 +13,17 @@ from coulomb_cases import on_plane, touching_robot
 from test_coulomb import G, block, boxes, closed, resting
 
 import drevo
-from drevo.codegen.runtime.function import Function
+from drevo.codegen.call.function import Function
 from drevo.compiler.request import requested
+from drevo.contact.laws.exact.derivatives import step_derivatives
+from drevo.contact.laws.exact.kernel import moreau_program
+from drevo.contact.laws.exact.law import exact_robot, exact_step_derivatives
+from drevo.contact.laws.exact.moreau import TouchingRobot, step
 from drevo.mechanics.algorithms.delassus import ContactSlot, MoreauStep
 from drevo.mechanics.spatial import Vec
 from drevo.mechanics.tree import build_tree
 from drevo.model.description import ContactPoint
 from drevo.simulate.bouncing import simulate_bouncing
-from drevo.simulate.contact.derivatives import step_derivatives
-from drevo.simulate.contact.exact import exact_robot, exact_step_derivatives
-from drevo.simulate.contact.moreau import TouchingRobot, step
-from drevo.simulate.contact.moreau_kernel import moreau_program
 
 Array = np.ndarray[Any, Any]
 

@@ -19,14 +19,14 @@ import pytest
 from test_emit import SHIM, compiled, pointers
 
 import drevo
-from drevo.codegen.emit.llvm_portable import ptx_text
-from drevo.codegen.emit.llvm_target import Target
-from drevo.codegen.runtime import driver as drivers
-from drevo.codegen.runtime import native
-from drevo.codegen.runtime.build import DTYPES, lowered_as
-from drevo.codegen.runtime.cuda import THREADS
-from drevo.codegen.runtime.device_arrays import DeviceArray, to_device
-from drevo.compiler.derivation import write_out_program
+from drevo.codegen.gpu import driver as drivers
+from drevo.codegen.gpu.cuda import THREADS
+from drevo.codegen.gpu.device_arrays import DeviceArray, to_device
+from drevo.codegen.llvm.portable import ptx_text
+from drevo.codegen.llvm.target import Target
+from drevo.codegen.store import native
+from drevo.codegen.store.build import DTYPES, lowered_as
+from drevo.compiler.pages.derivation import write_out_program
 from drevo.errors import EmitError, InputError
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))

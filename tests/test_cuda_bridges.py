@@ -12,11 +12,12 @@ import pytest
 from test_cuda import ROBOT, Machine, library, machine  # noqa: F401  the fixtures
 
 import drevo
-from drevo.apps.bridges import jax_functions, torch_functions
-from drevo.apps.bridges.products import Products
-from drevo.codegen.emit import llvm_xla
-from drevo.codegen.runtime import xla
-from drevo.codegen.runtime.cuda import THREADS
+from drevo import jax as jax_functions
+from drevo import torch as torch_functions
+from drevo.bridges.products import Products
+from drevo.codegen.gpu import xla
+from drevo.codegen.gpu import xla_entry as llvm_xla
+from drevo.codegen.gpu.cuda import THREADS
 from drevo.errors import EmitError, InputError
 
 Array = np.ndarray[Any, Any]

@@ -19,20 +19,22 @@ from hypothesis import strategies as st
 from reference import largest
 
 import drevo
-from drevo.codegen.emit import llvm, llvm_kernel, outline, schedule, split
-from drevo.codegen.emit.lower import lower
-from drevo.codegen.emit.schedule import reloads
-from drevo.codegen.emit.steps import makers, operands
+from drevo.codegen.call.fallback import fill
 from drevo.codegen.graph.node import Expr, Graph
 from drevo.codegen.graph.program import Output, Program
-from drevo.codegen.runtime.fallback import fill
-from drevo.compiler import across
+from drevo.codegen.llvm import kernel as llvm_kernel
+from drevo.codegen.llvm import module as llvm
+from drevo.codegen.lower import outline, schedule, split
+from drevo.codegen.lower.lower import lower
+from drevo.codegen.lower.schedule import reloads
+from drevo.codegen.lower.steps import makers, operands
 from drevo.compiler.compile import make_program
 from drevo.compiler.differentiate import by_graph
 from drevo.compiler.search import Preparation
-from drevo.compiler.solved import solved_program
 from drevo.compiler.trace import trace
 from drevo.compiler.tracer import Tracer
+from drevo.compiler.ways import across
+from drevo.compiler.ways.solved import solved_program
 from drevo.errors import InputError, NumericsError
 from drevo.mechanics.algorithms import derivatives as plain
 from drevo.mechanics.algorithms.inverse_dynamics import inverse_dynamics

@@ -14,9 +14,9 @@ from test_khalil import published
 from tolerances import DYNAMICS, KINEMATICS
 
 import drevo
+from drevo.dh import Table, table
 from drevo.errors import ModelError
 from drevo.model.description import Limit, Model, Shape
-from drevo.robot.dh import Table, table
 from drevo.robot.face import Robot
 
 CONVENTIONS = ("standard", "modified")

@@ -13,9 +13,9 @@ from reference import Reference
 from tolerances import DYNAMICS, KINEMATICS
 
 import drevo
+from drevo import dh
 from drevo.mechanics.configuration import random
 from drevo.model.description import Joint, Model
-from drevo.robot import dh
 from drevo.robot.face import Robot
 
 CONVENTIONS = ("standard", "modified")

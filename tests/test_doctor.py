@@ -16,10 +16,10 @@ import pytest
 from typer.testing import CliRunner
 
 import drevo
-from drevo.apps.cli.main import app
-from drevo.apps.doctor.findings import KINDS, SEVERITIES
-from drevo.apps.doctor.masses import mirrored
-from drevo.apps.doctor.nearest import _pseudo, consistent, twins_of
+from drevo.cli.main import app
+from drevo.doctor.findings import KINDS, SEVERITIES
+from drevo.doctor.masses import mirrored
+from drevo.doctor.nearest import _pseudo, consistent, twins_of
 from drevo.errors import DrevoError, InputError, ModelError
 from drevo.io.plain_edit import add_value, spots_of, take_away
 from drevo.io.xml import parse

@@ -16,19 +16,19 @@ from telegin_cases import hinged
 from typer.testing import CliRunner
 
 import drevo
-from drevo.apps.cli.main import app
-from drevo.codegen.emit.drawing import Drawing, DrawnBody, svg
-from drevo.codegen.emit.expression import Style, write_terms
-from drevo.codegen.emit.sequence import Statement
-from drevo.codegen.emit.sources import FORMALISM as REFERENCES
-from drevo.compiler.derivation import Derivation, write_out_program
-from drevo.compiler.drawing import draw, drawing_of
+from drevo import robots
+from drevo.cli.main import app
 from drevo.compiler.formalisms import FORMALISMS, TABLE
-from drevo.compiler.telegin_inputs import described, inputs_of
+from drevo.compiler.pages.derivation import Derivation, write_out_program
+from drevo.compiler.pages.drawing import draw, drawing_of
+from drevo.compiler.pages.telegin_inputs import described, inputs_of
 from drevo.compiler.trace import trace
+from drevo.documents.pictures.drawing import Drawing, DrawnBody, svg
+from drevo.documents.sequence.expression import Style, write_terms
+from drevo.documents.sequence.sequence import Statement
+from drevo.documents.sources import FORMALISM as REFERENCES
 from drevo.mechanics.tree import build_tree
 from drevo.model.quantities import CATALOGUE
-from drevo.robot import embedded as robots
 
 DOCS = Path(__file__).parent.parent / "docs"
 EXAMPLES = ("three-link", "two-arm-planar", "two-arm-spatial")
@@ -255,7 +255,7 @@ def test_pages_have_the_drawing_and_large_robots_none() -> None:
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_committed_drawings_are_current(name: str) -> None:
-    """`drevo.compiler.drawing.draw` makes them."""
+    """`drevo.compiler.pages.drawing.draw` makes them."""
     assert (DOCS / f"telegin-{name}.svg").read_text(encoding="utf-8") == draw(drevo.load(name))
 
 

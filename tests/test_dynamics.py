@@ -2,12 +2,14 @@
 
 from collections import Counter
 
-import drevo.robots as robots
 import numpy as np
 import pytest
 from oracles import pinocchio_of
 
-from drevo.constrained import constrained_dynamics, constrained_inverse_dynamics, hold, impact
+import drevo.robots as robots
+from drevo.constraint.closing import hold
+from drevo.constraint.dynamics import constrained_dynamics, impact
+from drevo.constraint.inverse import constrained_inverse_dynamics
 from drevo.control import linearise, track
 from drevo.mechanics import configuration
 from drevo.simulate import simulate

@@ -19,7 +19,7 @@ from strategies import seeds
 from drevo.codegen.graph.evaluate import evaluate
 from drevo.codegen.graph.node import Graph
 from drevo.codegen.graph.program import Input, Output, Parameter, Program
-from drevo.compiler.derivation import Derivation, write_out_program
+from drevo.compiler.pages.derivation import Derivation, write_out_program
 from drevo.compiler.trace import trace
 from drevo.errors import InputError, NumericsError
 from drevo.mechanics.scalar import cos, sin

@@ -14,12 +14,12 @@ import pytest
 from typer.testing import CliRunner
 
 import drevo
-from drevo.apps.cli.main import app
-from drevo.apps.envs import TASKS, make
-from drevo.apps.envs.episode import EpisodeStages
-from drevo.apps.envs.ours import hills
-from drevo.apps.envs.tasks import GYMNASIUM
-from drevo.apps.envs.traced import traced_task
+from drevo.cli.main import app
+from drevo.envs import TASKS, make
+from drevo.envs.episode import EpisodeStages
+from drevo.envs.ours import hills
+from drevo.envs.tasks import GYMNASIUM
+from drevo.envs.traced import traced_task
 
 gymnasium = pytest.importorskip("gymnasium")
 mujoco = pytest.importorskip("mujoco")
@@ -307,6 +307,6 @@ def test_the_command_lists_and_measures_environments(monkeypatch: pytest.MonkeyP
     told = runner.invoke(app, ["envs", "bench", "Hopper-v5", "--num-envs", "4", "--json"])
     (row,) = json.loads(told.stdout)["rows"]
     assert row["name"] == "Hopper-v5" and row["steps_per_s"] > 0.0 < row["mujoco_per_s"] and row["wrapper"] < 1.0
-    monkeypatch.setattr(sys.modules["drevo.apps.cli.envs"], "measure_environment", lambda *_: row)
+    monkeypatch.setattr(sys.modules["drevo.cli.envs"], "measure_environment", lambda *_: row)
     assert "Hopper-v5" in runner.invoke(app, ["envs", "bench", "Hopper-v5"]).output
     assert runner.invoke(app, ["envs", "play"]).exit_code == 2

@@ -11,7 +11,7 @@ import pytest
 
 import drevo
 from drevo import ModelError, Robot
-from drevo.constrained import constraint
+from drevo.constraint import values as constraint
 
 STIFF = 'solref="0.0005 1" solimp="0.999999 0.999999 0.001"'
 HEAD = '<mujoco><option timestep="1e-4" integrator="RK4"><flag contact="disable"/></option><worldbody>'

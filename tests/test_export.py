@@ -15,7 +15,7 @@ import tolerances as tol
 from reference import largest
 
 import drevo
-from drevo.codegen.runtime import native
+from drevo.codegen.store import native
 from drevo.errors import EmitError, InputError
 
 Array = np.ndarray
@@ -173,7 +173,7 @@ def test_a_plugin_of_ros2_fills_its_interface(tmp_path: Path) -> None:
     """Compiled against the interface's functions, with the headers of Eigen that come with CasADi."""
     import casadi
 
-    from drevo.apps.ros2 import ros2_package
+    from drevo.ros2 import ros2_package
 
     robot = drevo.load("puma560")
     files = ros2_package(robot, tmp_path)

@@ -10,8 +10,8 @@ import pytest
 from telegin_cases import case, model_of
 
 import drevo
-from drevo.apps.design import expressions
-from drevo.apps.design.formulas import check_formulas
+from drevo.design import expressions
+from drevo.design.formulas import check_formulas
 from drevo.errors import DrevoError, InputError
 
 PRINTED = r"""

@@ -19,8 +19,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import drevo
-from drevo.codegen.runtime import selftest
-from drevo.codegen.runtime.function import Function
+from drevo.codegen.call import selftest
+from drevo.codegen.call.function import Function
 from drevo.errors import DrevoError, DrevoWarning, InputError, NumericsError
 
 Array = np.ndarray[Any, Any]

@@ -11,9 +11,9 @@ import pytest
 import strategies
 
 import drevo
+from drevo.codegen.call.scatter import Scattered
 from drevo.codegen.graph.evaluate import evaluate
-from drevo.codegen.runtime import build
-from drevo.codegen.runtime.scatter import Scattered
+from drevo.codegen.store import build
 from drevo.compiler import differentiate
 from drevo.compiler.differentiate import derivative, derivative_program, unpack
 from drevo.errors import TraceError

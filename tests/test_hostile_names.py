@@ -18,9 +18,9 @@ import pytest
 from robot_texts import from_json, from_toml
 
 import drevo
-from drevo.apps.ros2 import ros2_package
-from drevo.codegen.emit.code import comment
-from drevo.codegen.emit.names import identifier
+from drevo.documents.languages.code import comment
+from drevo.documents.sequence.names import identifier
+from drevo.ros2 import ros2_package
 
 HOSTILE = (
     "x*/ int evil; /* \" ' \\ $ % & < > { } ; # -- ]]> --> <script>evil()</script> \"\"\" ''' // ??/ @SIZE@ "

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo.codegen.runtime import image, native
-from drevo.codegen.runtime.build import Built, Objects, Spec, build
-from drevo.codegen.runtime.function import Function
+from drevo.codegen.call.function import Function
+from drevo.codegen.store import image, native
+from drevo.codegen.store.build import Built, Objects, Spec, build
 from drevo.compiler.compile import make_program
 from drevo.errors import EmitError
 

@@ -8,9 +8,9 @@ import math
 import numpy as np
 import pytest
 
-from drevo.codegen.emit.ir import F64, I64, PTR, Module, literal
-from drevo.codegen.emit.llvm_math import Lanes, add_atan2, add_sincos
-from drevo.codegen.runtime import native
+from drevo.codegen.llvm.ir import F64, I64, PTR, Module, literal
+from drevo.codegen.llvm.math import Lanes, add_atan2, add_sincos
+from drevo.codegen.store import native
 
 
 def run(m: Module, name: str, result: type, *given: object) -> float:

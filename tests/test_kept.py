@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo.codegen.runtime import build
-from drevo.constrained.constraint import Contact
+from drevo.codegen.store import build
+from drevo.constraint.values import Contact
 from drevo.control import linearise
 
 
@@ -69,7 +69,7 @@ def test_a_builtin_ends_after_what_it_belongs_to() -> None:
 
 LAST = """
 import builtins, os, threading, time, numpy as np, drevo
-from drevo.codegen.runtime.lock import LOCK
+from drevo.codegen.store.lock import LOCK
 
 class Late:
     f, zero, write = drevo.compile(drevo.load("three-link"), "gravity", cache=False), np.zeros(3), os.write

@@ -16,12 +16,13 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo.codegen.runtime import cache, key, stream
-from drevo.codegen.runtime.build import Spec
+from drevo.codegen.call import stream
+from drevo.codegen.store import cache, key
+from drevo.codegen.store.build import Spec
+from drevo.contact.request import StepRequest
+from drevo.ground import Uneven
 from drevo.io import version
 from drevo.model import contact, description
-from drevo.simulate.contact.ground import Uneven
-from drevo.simulate.contact.request import StepRequest
 
 PACKAGE = Path(drevo.__file__).parent
 
@@ -83,7 +84,7 @@ def test_an_edit_serves_fresh_code(copy: Path, tmp_path: Path) -> None:
 
     before, made = gamma(), entries()
     assert made and gamma() == before and entries() == made
-    with open(copy / "constrained" / "collection.py", "a", encoding="utf-8") as file:
+    with open(copy / "constraint" / "collection.py", "a", encoding="utf-8") as file:
         file.write(EDIT)
     assert gamma() == pytest.approx(before + 1000.0) and entries() > made
 

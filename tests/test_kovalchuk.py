@@ -27,7 +27,8 @@ from reference import Reference
 import drevo
 from drevo.codegen.graph.evaluate import evaluate
 from drevo.compiler.trace import trace
-from drevo.constrained import constrained_dynamics, constrained_inverse_dynamics
+from drevo.constraint.dynamics import constrained_dynamics
+from drevo.constraint.inverse import constrained_inverse_dynamics
 from drevo.mechanics.algorithms.forward_dynamics import forward_dynamics
 from drevo.mechanics.algorithms.inertia_matrix import mass_matrix
 from drevo.mechanics.algorithms.inverse_dynamics import inverse_dynamics

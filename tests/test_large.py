@@ -16,16 +16,16 @@ from test_rolled import states
 from tolerances import DYNAMICS
 
 import drevo
-import drevo.compiler.rolled as module
-from drevo.codegen.emit.llvm_kernel import TURNS, Kernel
-from drevo.codegen.emit.llvm_rolled import BLOCK, LONG
-from drevo.codegen.emit.llvm_target import BEYOND
-from drevo.codegen.runtime import native
-from drevo.codegen.runtime.build import Spec
-from drevo.compiler import rolled as rolled_loops
+import drevo.compiler.ways.rolled as module
+from drevo.codegen.llvm.bodies.rolled import BLOCK, LONG
+from drevo.codegen.llvm.kernel import TURNS, Kernel
+from drevo.codegen.llvm.target import BEYOND
+from drevo.codegen.store import native
+from drevo.codegen.store.build import Spec
 from drevo.compiler.compile_cost import AFFORDABLE, operations
 from drevo.compiler.formalisms import common_algorithm
-from drevo.compiler.rolled import BLOCKED, Tables, prepare, rolled_function
+from drevo.compiler.ways import rolled as rolled_loops
+from drevo.compiler.ways.rolled import BLOCKED, Tables, prepare, rolled_function
 from drevo.errors import TraceError
 from drevo.mechanics.tree import build_tree
 from drevo.model.description import Inertial, Joint, Link, Model

@@ -13,9 +13,12 @@ from test_large import chain
 from test_rolled import chain_with, states
 from tolerances import ACCELERATIONS, EPS, solving
 
-import drevo.constrained.terms as module
-from drevo.constrained import collection, constrained_dynamics, constraint, hold, impact, large
-from drevo.constrained.solve import Cholesky, Sweeps
+import drevo.constraint.terms as module
+from drevo.constraint import collection, large
+from drevo.constraint import values as constraint
+from drevo.constraint.closing import hold
+from drevo.constraint.dynamics import constrained_dynamics, impact
+from drevo.constraint.solve import Cholesky, Sweeps
 from drevo.errors import NumericsError
 from drevo.robot.face import Robot
 

@@ -11,11 +11,11 @@ from test_rolled import rolled, states
 from tolerances import DYNAMICS, EPS, inverting, solving
 
 import drevo
-from drevo.codegen.runtime import rolled as rolled_code
-from drevo.codegen.runtime.build import Spec
-from drevo.compiler import rolled as rolled_loops
-from drevo.compiler.rolled import rolled_function
+from drevo.codegen.call import rolled as rolled_code
+from drevo.codegen.store.build import Spec
 from drevo.compiler.tracer import Tracer
+from drevo.compiler.ways import rolled as rolled_loops
+from drevo.compiler.ways.rolled import rolled_function
 from drevo.errors import NumericsError, TraceError
 from drevo.model.description import Model
 from drevo.robot.face import Robot

@@ -19,11 +19,11 @@ from test_linearise import at_rest, four_bar
 from typer.testing import CliRunner
 
 import drevo
-from drevo.apps.cli.main import app
-from drevo.codegen.emit.languages import LANGUAGES
-from drevo.constrained import hold
-from drevo.constrained.program import constrained_derivative
+from drevo.cli.main import app
+from drevo.constraint.closing import hold
+from drevo.constraint.program import constrained_derivative
 from drevo.control import kalman, lqr, schedule, stabilise, track, trim
+from drevo.documents.languages.table import LANGUAGES
 from drevo.simulate import Control
 
 FLAGS = "-std=c99 -Wall -Wextra -Werror -pedantic -O1"

@@ -11,8 +11,8 @@ from strategies import state
 import drevo
 from drevo.codegen.graph import levers
 from drevo.codegen.graph.node import Graph
-from drevo.codegen.runtime import key
-from drevo.codegen.runtime.build import Spec
+from drevo.codegen.store import key
+from drevo.codegen.store.build import Spec
 from drevo.compiler.compete import compete
 from drevo.compiler.search import WITHOUT
 

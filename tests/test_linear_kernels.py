@@ -15,9 +15,9 @@ from tolerances import DYNAMICS
 import drevo
 import drevo.control.linear_kernels as programs
 from drevo import constraint
-from drevo.codegen.runtime.build import Built, Spec, manifest_of
-from drevo.codegen.runtime.function import Function
-from drevo.constrained.prepared import prepared_set
+from drevo.codegen.call.function import Function
+from drevo.codegen.store.build import Built, Spec, manifest_of
+from drevo.constraint.prepared import prepared_set
 from drevo.control import stabilise
 from drevo.robot.face import Robot
 

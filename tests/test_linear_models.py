@@ -14,7 +14,7 @@ from test_control import acrobot
 from test_linearise import at_rest, four_bar
 
 import drevo
-from drevo.constrained import constraint
+from drevo.constraint import values as constraint
 from drevo.control import Linearisation, LinearModel, linearise, lqr, track, tracking_lqr
 from drevo.robot.face import Robot
 
@@ -112,10 +112,10 @@ def test_dead_point() -> None:
     r, pin = linkage(0.3, 0.6, 0.3, 0.6)
     with pytest.raises(drevo.NumericsError, match=r"dead point.* 1 of 3 rows.*point_to_point\(bar2, world\)\[0\]"):
         r.linearise([0, 0, -np.pi], np.zeros(3), np.zeros(3), constraints=[pin])
-    q, v = drevo.constrained.hold(r, [0.4, -0.4, -np.pi + 0.4], np.zeros(3), constraints=[pin])
+    q, v = drevo.constraint.hold(r, [0.4, -0.4, -np.pi + 0.4], np.zeros(3), constraints=[pin])
     L = r.linearise(q, v, np.zeros(3), constraints=[pin])
     assert L.rank == 2 and L.reduced.A.shape == (2, 2)
-    near, v = drevo.constrained.hold(r, [1e-8, -1e-8, -np.pi + 1e-8], np.zeros(3), constraints=[pin])
+    near, v = drevo.constraint.hold(r, [1e-8, -1e-8, -np.pi + 1e-8], np.zeros(3), constraints=[pin])
     with pytest.raises(drevo.NumericsError, match="dead point"):
         r.linearise(near, v, np.zeros(3), constraints=[pin])
 
@@ -124,7 +124,7 @@ def test_rows_that_always_depend() -> None:
     """A planar loop closed by a weld, three pins at two points, a spatial linkage with one freedom too many: no
     dead points."""
     r, pin = linkage(0.3, 0.6, 0.3, 0.6)
-    q, v = drevo.constrained.hold(r, [0.4, -0.4, -np.pi + 0.4], np.zeros(3), constraints=[pin])
+    q, v = drevo.constraint.hold(r, [0.4, -0.4, -np.pi + 0.4], np.zeros(3), constraints=[pin])
     assert r.linearise(q, v, np.zeros(3), constraints=[pin, pin]).reduced.A.shape == (2, 2)
     r, pins, q = bennett()
     L = r.linearise(q, np.zeros(3), np.zeros(3), constraints=pins)
@@ -198,9 +198,9 @@ def test_off_the_constraints() -> None:
     r, pin = linkage(0.3, 0.7, 0.5, 0.6)
     L = r.linearise([1.2, -1.0, -1.6], [0.1, 0.2, 0.3], np.zeros(3), constraints=[pin])
     for what in (lambda: L.reduced, lambda: lqr(L, 1.0, 1.0), lambda: L.discretised(0.1).reduced):
-        with pytest.raises(drevo.NumericsError, match=r"is off by .*drevo\.constrained\.hold"):
+        with pytest.raises(drevo.NumericsError, match=r"is off by .*drevo\.constraint\.hold"):
             what()
-    q, _ = drevo.constrained.hold(r, [1.2, -1.0, -1.6], np.zeros(3), constraints=[pin])
+    q, _ = drevo.constraint.hold(r, [1.2, -1.0, -1.6], np.zeros(3), constraints=[pin])
     with pytest.raises(drevo.NumericsError, match="moves at"):
         _ = r.linearise(q, [0.1, 0.2, 0.3], np.zeros(3), constraints=[pin]).reduced
 

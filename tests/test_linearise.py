@@ -12,7 +12,9 @@ from scipy.integrate import solve_ivp
 from strategies import EVERY, all_kinds, robot, state
 
 import drevo
-from drevo.constrained import constrained_dynamics, constraint, hold
+from drevo.constraint import values as constraint
+from drevo.constraint.closing import hold
+from drevo.constraint.dynamics import constrained_dynamics
 from drevo.control import linearise
 from drevo.robot.face import Robot
 
@@ -109,7 +111,7 @@ def test_reduced() -> None:
 
 
 def constrained_statics(r: Robot, q: Array, held: list[Any]) -> Array:
-    return drevo.constrained.constrained_inverse_dynamics(r, q, np.zeros(3), np.zeros(3), constraints=held).tau
+    return drevo.constraint.constrained_inverse_dynamics(r, q, np.zeros(3), np.zeros(3), constraints=held).tau
 
 
 def test_discretised() -> None:

@@ -11,10 +11,10 @@ import pytest
 from loads_cases import G, panda, refused
 
 import drevo
-from drevo.apps import loads
-from drevo.apps.loads.polyhedra import open_edges
-from drevo.apps.loads.solids import CUBE
+from drevo import loads
 from drevo.io.meshes import hull_faces
+from drevo.loads.polyhedra import open_edges
+from drevo.loads.solids import CUBE
 from drevo.model.loaders.solids import of_triangles
 
 Array = np.ndarray[Any, Any]

@@ -14,8 +14,8 @@ from loads_cases import AT, LENGTH, MASS, PART, TEXTBOOK, Array, G, panda, refus
 from test_constraints import mechanism
 
 import drevo
-from drevo.apps import loads
-from drevo.apps.loads.external import Surroundings
+from drevo import loads
+from drevo.loads.external import Surroundings
 from drevo.mechanics.algorithms.kinematics import moving_links
 from drevo.mechanics.tree import build_tree
 
@@ -247,7 +247,7 @@ def test_four_bar() -> None:
     b.body("rocker", axis=(0, 0, 1), origin=(1, 0, 0), mass=1.2, com=(0.3, 0, 0), inertia=J)
     b.loop("point", "rod", (1.0, 0, 0), "rocker", (0.6, 0, 0))
     robot = b.robot()
-    q, v = drevo.constrained.hold(robot, np.array([1.2, -0.7, 1.5]), np.array([1.0, 0.0, 0.0]))
+    q, v = drevo.constraint.hold(robot, np.array([1.2, -0.7, 1.5]), np.array([1.0, 0.0, 0.0]))
     motion = robot.constrained_dynamics(q, v, np.zeros(3))
     given = {"actuated": ["crank_joint"]}
     found = robot.constrained_inverse_dynamics(q, v, motion.a, **given)

@@ -15,9 +15,12 @@ from oracles import pinocchio_of
 from scipy.integrate import solve_ivp
 
 import drevo
-from drevo.constrained import constrained_dynamics, constraint, hold, prepared
-from drevo.robot.embedded import four_bar, stewart, two_arm
+from drevo.constraint import prepared
+from drevo.constraint import values as constraint
+from drevo.constraint.closing import hold
+from drevo.constraint.dynamics import constrained_dynamics
 from drevo.robot.face import Robot
+from drevo.robots import four_bar, stewart, two_arm
 from drevo.simulate import Control, Table, compiled_motion, simulate
 
 Array = Any
@@ -312,7 +315,7 @@ def circling(pose: Any, q: Any, t: Any) -> list[Any]:
     """The tip of the lower rod on a circle of 0.3 m about (0.9, -1.0), twice in a second."""
     T, angle = pose("lower"), 12.0 * t
     x, z = T[0][3] - T[0][2], T[2][3] - T[2][2]
-    return [x - 0.9 - 0.3 * constraint.cos(angle), z + 1.0 - 0.3 * constraint.sin(angle)]
+    return [x - 0.9 - 0.3 * drevo.cos(angle), z + 1.0 - 0.3 * drevo.sin(angle)]
 
 
 def rising(t: Any) -> Any:
@@ -502,7 +505,7 @@ def test_gains_are_checked() -> None:
 def test_command() -> None:
     from typer.testing import CliRunner
 
-    from drevo.apps.cli.main import app
+    from drevo.cli.main import app
 
     run = CliRunner().invoke(app, ["simulate", "four-bar", "--time", "0.2"])
     assert run.exit_code == 0, run.output

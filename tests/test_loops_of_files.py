@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo.constrained import hold
+from drevo.constraint.closing import hold
 
 Array = np.ndarray
 I = np.eye(3)

@@ -97,7 +97,7 @@ def test_motions(method: str) -> None:
     q, v = r.random(rng, ALL), rng.normal(size=(ALL, r.nv))
     for contacts in (None, hand):
         if contacts:
-            q, v = drevo.constrained.hold(r, q, v, contacts=contacts)
+            q, v = drevo.constraint.hold(r, q, v, contacts=contacts)
 
         def moved(q: Array, v: Array, contacts: Any = contacts) -> tuple[Array, Array]:
             table = r.simulate(q, v, duration=0.004, step=0.001, method=method, contacts=contacts)

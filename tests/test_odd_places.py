@@ -16,15 +16,15 @@ from test_sweep import PLAN
 from typer.testing import CliRunner
 
 import drevo
-from drevo.apps.cli import common
-from drevo.apps.cli.main import app
-from drevo.apps.sweep import run as sweep
+from drevo.cli import common
+from drevo.cli.main import app
 from drevo.errors import InputError, ModelError
 from drevo.io import installed, mesh_files
 from drevo.io.asked import asked
 from drevo.io.given import whole
 from drevo.io.xml import parse
 from drevo.robot import saving
+from drevo.sweep import run as sweep
 
 
 def arm() -> drevo.Robot:
@@ -109,11 +109,11 @@ def test_an_interrupted_sweep_goes_on(tmp_path: Path) -> None:
     (manifest,) = (tmp_path / "a").glob("manifest*")
     data = manifest.read_bytes()
     manifest.write_bytes(data[:-20])
-    (tmp_path / "a" / "shards" / "x.part").touch()
+    (tmp_path / "a" / "shards" / ".0123456789abcdef.npz").touch()
     (tmp_path / "a" / "result.npz").unlink()
     sweep(PLAN, tmp_path / "a", resume=True)
     assert (tmp_path / "a" / "result.npz").read_bytes() == whole_one
-    assert not list((tmp_path / "a" / "shards").glob("*.part"))
+    assert not list((tmp_path / "a" / "shards").glob(".*"))
 
 
 class Screen:

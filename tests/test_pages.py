@@ -12,10 +12,10 @@ import pytest
 import strategies
 
 import drevo
-from drevo.codegen.emit.languages import LANGUAGES
-from drevo.codegen.emit.plot import Curve, Panel, plot
-from drevo.compiler.derivation import Derivation
-from drevo.compiler.drawing import draw, drawing_of
+from drevo.compiler.pages.derivation import Derivation
+from drevo.compiler.pages.drawing import draw, drawing_of
+from drevo.documents.languages.table import LANGUAGES
+from drevo.documents.pictures.plot import Curve, Panel, plot
 
 TEXTS = tuple(LANGUAGES)
 

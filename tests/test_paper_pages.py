@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo.codegen.emit.expression import FunctionCall, Group, Name, Number, Terms
-from drevo.codegen.emit.inline import GENERATED, names_in_terms
-from drevo.codegen.emit.letters import meanings
-from drevo.codegen.emit.paper import as_printed
-from drevo.codegen.emit.tex_lines import COLUMN, PAGE, broken_sum, width
-from drevo.compiler.derivation import Derivation
+from drevo.compiler.pages.derivation import Derivation
+from drevo.documents.languages.tex_lines import COLUMN, PAGE, broken_sum, width
+from drevo.documents.letters import meanings
+from drevo.documents.paper import as_printed
+from drevo.documents.sequence.expression import FunctionCall, Group, Name, Number, Terms
+from drevo.documents.sequence.inline import GENERATED, names_in_terms
 
 ROBOTS = ("three-link", "two-arm-planar", "two-arm-spatial")
 SEQUENCES = ("paper", "reuse", "merged")

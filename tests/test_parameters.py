@@ -15,16 +15,16 @@ from rebuilt import rebuilt
 from reference import Reference, close, robot_shown
 
 import drevo
+from drevo import robots
+from drevo.codegen.call.function import Spec, obtain
 from drevo.codegen.graph.node import Graph
 from drevo.codegen.graph.program import Input, Output, Parameter, Program
-from drevo.codegen.runtime.function import Spec, obtain
 from drevo.compiler.formalisms import formalisms_giving
 from drevo.compiler.trace import trace
 from drevo.errors import InputError, TraceError
 from drevo.mechanics.configuration import random
 from drevo.model.description import Model
 from drevo.model.quantities import CATALOGUE
-from drevo.robot import embedded as robots
 
 TREES = 200 if "DREVO_TREES" in os.environ else 5  # all of them every night
 TOGETHER = ("mass_matrix", "inverse_dynamics", "forward_dynamics", "gravity", "kinetic_energy", "center_of_mass")

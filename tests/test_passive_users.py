@@ -31,7 +31,7 @@ def four_bar() -> tuple[Robot, Array, Array]:
     b.body("rod", "crank", axis=(0, 0, 1), origin=(0.4, 0, 0), mass=1.5, com=(0.5, 0, 0), inertia=J, friction=0.2)
     b.body("rocker", axis=(0, 0, 1), origin=(1, 0, 0), mass=1.2, com=(0.3, 0, 0), inertia=J, damping=0.4)
     robot = b.loop("point", "rod", (1.0, 0, 0), "rocker", (0.6, 0, 0)).robot()
-    return robot, *drevo.constrained.hold(robot, np.array([1.2, -0.7, 1.5]), np.array([1.0, 0.0, 0.0]))
+    return robot, *drevo.constraint.hold(robot, np.array([1.2, -0.7, 1.5]), np.array([1.0, 0.0, 0.0]))
 
 
 def test_drives_work_against_what_acts_in_joints() -> None:

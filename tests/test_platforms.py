@@ -14,17 +14,17 @@ import needed
 import pytest
 
 import drevo
-from drevo.codegen.emit import llvm as emitted
-from drevo.codegen.emit import llvm_entry
-from drevo.codegen.emit.lower import lower
-from drevo.codegen.emit.objects import ObjectLayout
-from drevo.codegen.runtime import build, native
-from drevo.codegen.runtime.build import Spec
+from drevo.codegen.entry import entry as llvm_entry
+from drevo.codegen.entry.layout import ObjectLayout
+from drevo.codegen.llvm import module as emitted
+from drevo.codegen.lower.lower import lower
+from drevo.codegen.store import build, native
+from drevo.codegen.store.build import Spec
 from drevo.compiler.compile import make_program
 
 WORK = """
 import numpy as np, drevo
-from drevo.codegen.runtime import cache, image
+from drevo.codegen.store import cache, image
 r, rng = drevo.load("three-link"), np.random.default_rng(0)
 q, v, a = rng.normal(size=(3, 40, 3))
 f = {"link2": np.ones((40, 6)), "link3": np.ones((40, 6))}

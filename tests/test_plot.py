@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 
-from drevo.codegen.emit.plot import COLOURS, HIGH, Curve, Panel, plot
+from drevo.documents.pictures.plot import COLOURS, HIGH, Curve, Panel, plot
 
 SPACE = "{http://www.w3.org/2000/svg}"
 LINE = np.stack([np.arange(100.0), 2.0 * np.arange(100.0)])

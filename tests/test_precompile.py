@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from drevo.apps.cli.main import app
+from drevo.cli.main import app
 from drevo.model.quantities import CATALOGUE
 
 WARM = """
@@ -57,7 +57,7 @@ def test_all_quantities_and_the_ones_of_each_link(cached: Path) -> None:
 
 
 def test_by_default_what_has_no_link(cached: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from drevo.apps.cli import precompile
+    from drevo.cli import precompile
 
     names: list[str] = []
     monkeypatch.setattr(

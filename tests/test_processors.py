@@ -16,16 +16,16 @@ import pytest
 from test_rolled import tree_of
 
 import drevo
-from drevo.codegen.emit import llvm as emitted
-from drevo.codegen.emit.lower import lower
-from drevo.codegen.runtime import build, native, processor
-from drevo.codegen.runtime.build import Spec
+from drevo.codegen.llvm import module as emitted
+from drevo.codegen.lower.lower import lower
+from drevo.codegen.store import build, native, processor
+from drevo.codegen.store.build import Spec
 from drevo.compiler.compile import make_program
 
 Array = np.ndarray[Any, Any]
 WORK = """
 import sys, numpy as np, drevo
-from drevo.codegen.runtime import native
+from drevo.codegen.store import native
 rng, found = np.random.default_rng(0), {"bytes": native.host().bytes}
 b = drevo.Builder("walker")
 full = {"mass": 1.0, "com": (0.1, 0.0, 0.05), "inertia": np.diag([0.01, 0.02, 0.02])}

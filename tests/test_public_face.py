@@ -20,7 +20,7 @@ from public_wing import MORE
 import drevo
 from drevo import control, loads
 from drevo.compiler import differentiate
-from drevo.constrained.program import constrained_derivative
+from drevo.constraint.program import constrained_derivative
 from drevo.errors import DrevoError, DrevoWarning
 
 Room = Callable[[np.random.Generator], Iterator[Call]]

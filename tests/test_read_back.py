@@ -14,16 +14,16 @@ from rebuilt import rebuilt
 from telegin_cases import hinged
 
 import drevo
-from drevo.codegen.emit.letters import LETTERS
+from drevo import robots as embedded
 from drevo.compiler.formalisms import TABLE, common_algorithm
 from drevo.compiler.trace import trace
+from drevo.documents.letters import LETTERS
 from drevo.errors import TraceError
 from drevo.mechanics.configuration import random
 from drevo.mechanics.formalisms.telegin import SEQUENCES
 from drevo.mechanics.tree import build_tree
 from drevo.model.description import Model
 from drevo.model.quantities import CATALOGUE
-from drevo.robot import embedded
 
 PAGES = [(name, formalism) for formalism, name in TABLE if not CATALOGUE[name].options and name != "poses"]
 PAGES = [x for x in PAGES if "derivatives" not in x[0]]

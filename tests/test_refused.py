@@ -14,23 +14,23 @@ from typer.testing import CliRunner
 
 import drevo
 from drevo import constraint, control, loads, streaming, walking
-from drevo.apps.cli.main import app
-from drevo.apps.design.expressions import read_formula
-from drevo.apps.design.formulas import check_formulas
-from drevo.apps.design.polynomial import Angle
-from drevo.apps.loads.masses import fitted
-from drevo.apps.sweep import run as sweep
-from drevo.apps.walking.feet import legs
+from drevo.cli.main import app
 from drevo.codegen.graph.node import Graph
 from drevo.codegen.graph.ops import SQRT
 from drevo.compiler.tracer import Tracer
+from drevo.contact.laws.soft.law import _power
+from drevo.design.expressions import read_formula
+from drevo.design.formulas import check_formulas
+from drevo.design.polynomial import Angle
 from drevo.errors import DrevoError
 from drevo.io.collada import read_collada
 from drevo.io.xml import parse_number, parse_numbers
+from drevo.loads.masses import fitted
 from drevo.model.loaders.solids import of_triangles
 from drevo.robot.topology import Topology
 from drevo.simulate import Event, Integrator
-from drevo.simulate.contact.soft import _power
+from drevo.sweep import run as sweep
+from drevo.walking.feet import legs
 
 Q, REST, FULL, HALF = np.array([0.1, 0.2, 0.3]), np.zeros(3), np.eye(6), np.eye(3)
 

@@ -14,11 +14,11 @@ from public_calls import robot
 
 import drevo
 from drevo import loads
-from drevo.apps.design.expressions import formula_text, read_formula, simplified
-from drevo.apps.loads.span import Span
-from drevo.apps.sweep import run as sweep
-from drevo.apps.walking.feet import legs
+from drevo.design.expressions import formula_text, read_formula, simplified
 from drevo.errors import DrevoError, InputError
+from drevo.loads.span import Span
+from drevo.sweep import run as sweep
+from drevo.walking.feet import legs
 
 Q, REST = np.array([0.1, 0.2, 0.3]), np.zeros(3)
 PLAN = {"robot": "scara", "quantity": "gravity", "samples": 4}

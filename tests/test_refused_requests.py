@@ -11,12 +11,12 @@ import pytest
 from public_calls import robot
 
 import drevo
-from drevo.codegen.emit.binaries import loaded_size
+from drevo.codegen.call import selftest
 from drevo.codegen.graph import verify
 from drevo.codegen.graph.node import Graph
 from drevo.codegen.graph.ops import ADD
 from drevo.codegen.graph.program import Program
-from drevo.codegen.runtime import selftest
+from drevo.codegen.store.binaries import loaded_size
 from drevo.compiler.packing import unpack
 from drevo.compiler.tracer import Tracer
 from drevo.errors import DrevoError, InputError, TraceError

@@ -12,12 +12,10 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo import control
-from drevo.apps import loads
-from drevo.apps.walking import STATIC
-from drevo.compiler.derivation import Derivation
-from drevo.constrained import constraint
-from drevo.robot import dh
+from drevo import control, dh, loads
+from drevo.compiler.pages.derivation import Derivation
+from drevo.constraint import values as constraint
+from drevo.walking import STATIC
 
 LONGEST = 240  # characters that a shell shows on two lines
 TOUCH = [{"link": "link6", "point": (0.0, 0.0, 0.0), "rows": 3}]

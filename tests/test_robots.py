@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import drevo
+from drevo import robots
 from drevo.compiler.pivots import smallest_pivot
 from drevo.model.description import Model
-from drevo.robot import embedded as robots
-from drevo.robot.embedded import arms
+from drevo.robots import arms
 
 DATA = Path(__file__).parent / "data"
 TELEGIN = json.loads((DATA / "telegin.json").read_text())

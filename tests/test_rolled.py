@@ -12,15 +12,15 @@ import strategies
 from reference import on_each
 from tolerances import DYNAMICS
 
-from drevo.codegen.emit.llvm_steps import MODEL
-from drevo.codegen.runtime import cache
-from drevo.codegen.runtime import rolled as rolled_code
-from drevo.codegen.runtime.build import Spec
-from drevo.codegen.runtime.function import Function
-from drevo.codegen.runtime.rolled import _LOCKED
+from drevo.codegen.call import rolled as rolled_code
+from drevo.codegen.call.function import Function
+from drevo.codegen.call.rolled import _LOCKED
+from drevo.codegen.llvm.bodies.steps import MODEL
+from drevo.codegen.store import cache
+from drevo.codegen.store.build import Spec
 from drevo.compiler.formalisms import common_algorithm
-from drevo.compiler.rolled import Tables, kinds_of, rolled_function
-from drevo.compiler.rolled.tables import FEW
+from drevo.compiler.ways.rolled import Tables, kinds_of, rolled_function
+from drevo.compiler.ways.rolled.tables import FEW
 from drevo.errors import InputError, ModelError, NumericsError
 from drevo.mechanics.algorithms.forward_dynamics import forward_dynamics
 from drevo.mechanics.algorithms.inverse_dynamics import bias, inertia_product, inverse_dynamics
@@ -29,9 +29,9 @@ from drevo.mechanics.configuration import random
 from drevo.mechanics.tree import build_tree
 from drevo.model.description import Inertial, Joint, Link, Model, Vec3
 from drevo.model.quantities import CATALOGUE
-from drevo.robot.embedded import rod_chain
 from drevo.robot.face import Robot
-from drevo.robot.loading import load
+from drevo.robots import rod_chain
+from drevo.robots.loading import load
 
 ALGORITHM = {
     "inverse_dynamics": inverse_dynamics,
@@ -132,7 +132,7 @@ def test_long_chain_takes_samples_one_by_one() -> None:
 
 
 def test_code_is_kept_by_kinds_not_by_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    from drevo.compiler import rolled as module
+    from drevo.compiler.ways import rolled as module
 
     rolled(rod_chain(40).model, "inverse_dynamics")
 

@@ -11,16 +11,18 @@ import numpy as np
 import pytest
 from program_cases import BATCHES, HOST, X, arm, bits, every_op, flat, make, state, variant
 
-from drevo.codegen.emit import llvm, llvm_entry, objects
-from drevo.codegen.emit.llvm_math import limit
-from drevo.codegen.emit.lower import lower
-from drevo.codegen.emit.steps import operands, step_results
+from drevo.codegen.call.function import Function, Spec, obtain
+from drevo.codegen.entry import entry as llvm_entry
+from drevo.codegen.entry import layout as objects
 from drevo.codegen.graph.evaluate import evaluate
 from drevo.codegen.graph.node import Graph
 from drevo.codegen.graph.program import Input, Output, Parameter, Program
-from drevo.codegen.runtime import native
-from drevo.codegen.runtime.build import Built, manifest_of, target_of
-from drevo.codegen.runtime.function import Function, Spec, obtain
+from drevo.codegen.llvm import module as llvm
+from drevo.codegen.llvm.math import limit
+from drevo.codegen.lower.lower import lower
+from drevo.codegen.lower.steps import operands, step_results
+from drevo.codegen.store import native
+from drevo.codegen.store.build import Built, manifest_of, target_of
 from drevo.errors import DrevoWarning, EmitError, NumericsError
 
 # -- the same numbers on every path ------------------------------------------------------------------------
@@ -166,7 +168,7 @@ def test_results_with_names_where_a_tuple_holds_more(monkeypatch: pytest.MonkeyP
 
 
 def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
-    from drevo.codegen.runtime import function
+    from drevo.codegen.call import function
 
     monkeypatch.setattr(function, "_THREADED", 0.0)
     for layout in ("rows", "batch_last"):

@@ -13,8 +13,8 @@ from motions import G, free_body, released
 import drevo
 from drevo.errors import InputError
 from drevo.mechanics.scalar import sin
-from drevo.robot.embedded import rod_chain
 from drevo.robot.face import Robot
+from drevo.robots import rod_chain
 from drevo.simulate import METHODS, Control, Integrator, Table, damping, pd, simulate
 from drevo.simulate.arguments import machine_motion
 from drevo.simulate.integrators import DOP853

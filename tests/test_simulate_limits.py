@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from drevo.errors import InputError, NumericsError
-from drevo.robot.embedded import rod_chain
 from drevo.robot.face import Robot
+from drevo.robots import rod_chain
 from drevo.simulate import METHODS, Control, Event, Integrator, compiled_motion, damping, simulate
 
 

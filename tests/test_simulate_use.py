@@ -193,7 +193,7 @@ def test_methods_differ(pendulum: Robot) -> None:
 def test_command(tmp_path: Path) -> None:
     from typer.testing import CliRunner
 
-    from drevo.apps.cli.main import app
+    from drevo.cli.main import app
 
     path = tmp_path / "out.csv"
     run = CliRunner().invoke(app, ["simulate", "rod-chain", "--n", "10", "--time", "1", "--plot", "-o", str(path)])

@@ -13,7 +13,7 @@ import drevo
 from drevo.codegen.graph.evaluate import evaluate
 from drevo.compiler.compile import make_program
 from drevo.compiler.formalisms import formalisms_giving
-from drevo.constrained import constraint
+from drevo.constraint import values as constraint
 from drevo.errors import NumericsError
 from drevo.mechanics.configuration import random
 from drevo.model.description import Model

@@ -10,10 +10,10 @@ import pytest
 from contact_cases import CRAWLER, HOPPER, as_ours, case, states
 
 import drevo
-from drevo.simulate.contact.kernel import evaluation
-from drevo.simulate.contact.problem import soft_problem
-from drevo.simulate.contact.reference import Reference
-from drevo.simulate.contact.soft import RowGroup, Softness
+from drevo.contact.laws.soft.kernel import evaluation
+from drevo.contact.laws.soft.law import RowGroup, Softness
+from drevo.contact.laws.soft.problem import soft_problem
+from drevo.contact.laws.soft.reference import Reference
 
 pytestmark = pytest.mark.needs("mujoco")
 DIGITS = 2e-11  # of a step: what a few hundred roundings leave of rates up to 100

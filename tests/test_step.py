@@ -148,7 +148,7 @@ def test_friction_decides_whether_a_ball_rolls() -> None:
 def test_uneven_ground_carries_too() -> None:
     """A slope as a function: without friction the ball gathers speed along it."""
     r = drevo.load(BALL)
-    from drevo.simulate.contact.ground import function
+    from drevo.ground import function
 
     told = r.simulate([0, 0, 0.0999, 0, 0, 0, 1], duration=0.4, step=0.002, ground=function(lambda x, y: 0.2 * x),
                       law="soft", friction=0.0, every=200)  # fmt: skip

@@ -13,13 +13,13 @@ from contact_cases import HOPPER
 
 import drevo
 from drevo.codegen.graph.program import Program
+from drevo.contact.laws.exact.law import exact_robot
+from drevo.contact.laws.soft.kernel import step_program
+from drevo.contact.laws.soft.problem import soft_problem
+from drevo.contact.pairs import contact_candidates
+from drevo.contact.products import exact_product_program, soft_product_program
 from drevo.mechanics.algorithms.kinematics import WORLD, body_poses
 from drevo.mechanics.tree import build_tree
-from drevo.simulate.contact.exact import exact_robot
-from drevo.simulate.contact.kernel import step_program
-from drevo.simulate.contact.pairs import contact_candidates
-from drevo.simulate.contact.problem import soft_problem
-from drevo.simulate.contact.products import exact_product_program, soft_product_program
 
 Array = np.ndarray[Any, Any]
 E = 1e-6  # of differences: E^2 of third derivatives, and 1e-16 / E of values up to 100

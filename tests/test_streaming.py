@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo.apps import streaming
-from drevo.codegen.runtime import stream as runtime_stream
+from drevo import streaming
+from drevo.codegen.call import stream as runtime_stream
 from drevo.errors import InputError, NumericsError
 
 ARM = drevo.load("puma560")

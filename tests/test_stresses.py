@@ -9,7 +9,7 @@ import pytest
 from loads_cases import AT, LENGTH, MASS, PART, TEXTBOOK, G, panda, refused, rod
 
 import drevo
-from drevo.apps import loads
+from drevo import loads
 
 Profile = loads.Profile
 STILL = [0.0], [0.0], [0.0]

@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo.apps.sweep.sampling import _permuted
 from drevo.errors import InputError
+from drevo.sweep.sampling import _permuted
 
 PLAN = {"robot": "puma560", "quantity": "gravity", "samples": 5000, "shard": 700, "seed": 3, "locate": True}
 

@@ -9,7 +9,6 @@ import pytest
 from robot_texts import from_json, from_toml, parse_urdf
 
 import drevo
-from drevo.codegen.runtime.key import request
 from drevo.model.base import with_base
 from drevo.model.contact import Actuator, ContactPair, Geom, JointSoftness, Sensor, Stepping
 from drevo.model.description import Model
@@ -65,11 +64,6 @@ def test_urdf_keeps_what_touches_in_elements_of_its_own(model: Model) -> None:
     again = parse_urdf("\n".join(to_urdf(model).lines).encode())
     for key in ("geoms", "pairs", "softness", "actuators", "sensors"):
         assert getattr(again, key) == getattr(model, key)
-
-
-def test_dynamics_are_not_compiled_again_for_what_touches(model: Model) -> None:
-    assert request(model) == request(replace(model, geoms=(), actuators=(), stepping=Stepping()))
-    assert model != replace(model, geoms=())
 
 
 def test_a_base_goes_before_the_initial_configuration(model: Model) -> None:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import drevo
+from drevo.codegen.call.function import Spec, obtain
 from drevo.codegen.graph.evaluate import evaluate
-from drevo.codegen.runtime.function import Spec, obtain
 from drevo.compiler.tracer import Tracer
 from drevo.errors import NumericsError, TraceError
 from drevo.mechanics.scalar import dot

@@ -14,8 +14,8 @@ from loads_cases import LENGTH, MASS, TEXTBOOK, G, refused, rod
 from typer.testing import CliRunner
 
 import drevo
-from drevo.apps import loads
-from drevo.apps.cli.main import app
+from drevo import loads
+from drevo.cli.main import app
 
 # -- trajectories ---------------------------------------------------------------------------------------------
 

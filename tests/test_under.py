@@ -11,7 +11,9 @@ import pytest
 
 import drevo
 from drevo import constraint
-from drevo.constrained import assemble, constrained_dynamics, constrained_inverse_dynamics, hold, impact
+from drevo.constraint.closing import assemble, hold
+from drevo.constraint.dynamics import constrained_dynamics, impact
+from drevo.constraint.inverse import constrained_inverse_dynamics
 from drevo.control import linearise
 
 ROBOT = drevo.load("puma560")

@@ -13,7 +13,7 @@ from drevo.model.regularity import singular
 from drevo.model.rotations import from_axis_angle
 from drevo.model.validation import finish
 from drevo.robot.builder import Builder
-from drevo.robot.loading import load
+from drevo.robots.loading import load
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 BODY = {"mass": 1.0, "com": (0.1, 0.2, 0.3), "inertia": np.diag([0.1, 0.2, 0.15])}

@@ -17,7 +17,7 @@ from drevo.mechanics.algorithms import forward_dynamics, inertia_matrix
 from drevo.mechanics.formalisms import vereshchagin, vereshchagin_planar
 from drevo.mechanics.tree import Tree, build_tree
 from drevo.model.description import Model
-from drevo.robot.embedded import rod_chain
+from drevo.robots import rod_chain
 
 CHAIN = json.loads((Path(__file__).parent / "data" / "yudintsev-chain.json").read_text())
 

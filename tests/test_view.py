@@ -19,10 +19,10 @@ import tolerances as tol
 from reference import largest
 
 import drevo
-from drevo.codegen.emit.live import PLACE
-from drevo.codegen.emit.reading import read_statements
-from drevo.compiler.derivation import NUMERIC
-from drevo.compiler.live import live_values
+from drevo.compiler.pages.derivation import NUMERIC
+from drevo.compiler.pages.live import live_values
+from drevo.documents.live import PLACE
+from drevo.documents.sequence.reading import read_statements
 from drevo.errors import DrevoWarning, InputError, ModelError, TraceError
 from drevo.io.collada import read_collada
 from drevo.io.meshes import read_mesh
@@ -173,7 +173,7 @@ def test_equations_are_alive_without_a_robot(tmp_path: Path) -> None:
 
 def test_equations_too_long_to_be_alive_are_pages_still(monkeypatch: pytest.MonkeyPatch) -> None:
     d = drevo.write_out(drevo.load("three-link"), "gravity")
-    monkeypatch.setattr("drevo.compiler.live.PROMPT", 3)
+    monkeypatch.setattr("drevo.compiler.pages.live.PROMPT", 3)
     assert d.html() == d.text("html")
 
 

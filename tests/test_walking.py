@@ -20,18 +20,18 @@ from scipy.optimize import linprog
 from scipy.spatial import ConvexHull
 
 import drevo
-from drevo.apps.walking import DYNAMIC, GAITS, STATIC, Gait, Walk, draw, follow, hop, plan, walk
-from drevo.apps.walking.control import Follower
-from drevo.apps.walking.feet import hull, inside, legs, margin, soles_at, stand
-from drevo.apps.walking.friction import least_friction, most_friction
-from drevo.apps.walking.gait import footholds, quintic, swing, yawed
-from drevo.apps.walking.ground import needed, share, standing_point, total_wrench, zero_moment_point
-from drevo.apps.walking.limits import off_stops, refuse_limits
-from drevo.apps.walking.phase import GaitPlan
-from drevo.apps.walking.plan import pattern
 from drevo.errors import InputError, NumericsError
 from drevo.model.description import Limit
 from drevo.robot.face import Robot
+from drevo.walking import DYNAMIC, GAITS, STATIC, Gait, Walk, draw, follow, hop, plan, walk
+from drevo.walking.control import Follower
+from drevo.walking.feet import hull, inside, legs, margin, soles_at, stand
+from drevo.walking.friction import least_friction, most_friction
+from drevo.walking.gait import footholds, quintic, swing, yawed
+from drevo.walking.ground import needed, share, standing_point, total_wrench, zero_moment_point
+from drevo.walking.limits import off_stops, refuse_limits
+from drevo.walking.phase import GaitPlan
+from drevo.walking.plan import pattern
 
 Array = np.ndarray[Any, Any]
 DOCS = Path(__file__).parent.parent / "docs"

@@ -23,8 +23,8 @@ from drevo.codegen.graph.program import Program
 from drevo.compiler.compete import compete
 from drevo.compiler.compile import make_program
 from drevo.compiler.differentiate import derivative_program
+from drevo.compiler.pages.symmetry import nearly_symmetric
 from drevo.compiler.search import OBJECTIVES, Preparation
-from drevo.compiler.symmetry import nearly_symmetric
 from drevo.mechanics.tree import build_tree
 from drevo.mechanics.wheels import asymmetry, with_wheels
 from drevo.model.description import Inertial, Joint, JointDynamics, Link, Mimic, Model

@@ -14,9 +14,9 @@ import pytest
 from typer.testing import CliRunner
 
 import drevo
-from drevo.apps.cli.main import app
-from drevo.apps.ros2 import ros2_package
+from drevo.cli.main import app
 from drevo.io.saving import replacing, write_whole
+from drevo.ros2 import ros2_package
 
 resource = pytest.importorskip("resource")
 ROBOT = drevo.load("scara")

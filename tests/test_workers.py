@@ -15,7 +15,7 @@ import pytest
 from program_cases import bits, make, state
 
 import drevo
-from drevo.codegen.runtime import native
+from drevo.codegen.store import native
 
 # -- arrays whose dtype is equal to NumPy's own, but another object ----------------------------------------
 
@@ -130,7 +130,7 @@ def work():
         busy.set()  # the late imports of a first call begin now
         first.simulate(np.zeros(first.nq), duration=0.01, step=0.01)
         return
-    from drevo.codegen.runtime import native
+    from drevo.codegen.store import native
     emit = native.compile_text
     def compile_text(*given):
         busy.set()

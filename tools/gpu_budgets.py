@@ -25,10 +25,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import drevo
-from drevo.codegen.runtime.build import Spec
-from drevo.codegen.runtime.cuda import level_of, ptx_of
+from drevo.codegen.gpu.cuda import level_of, ptx_of
+from drevo.codegen.store.build import Spec
 from drevo.compiler.compile import make_program, recipe_of
-from drevo.compiler.derivation import write_out_program
+from drevo.compiler.pages.derivation import write_out_program
 from drevo.errors import DrevoError
 from drevo.model.quantities import CATALOGUE
 

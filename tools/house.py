@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from html import escape
 from pathlib import Path
 
-from drevo.codegen.emit.colours import GOLD, INK, MARK, PAPER, RED, SOFT, dark, look
+from drevo.documents.pictures.colours import GOLD, INK, MARK, PAPER, RED, SOFT, dark, look
 
 ROOT = Path(__file__).parents[1]
 SOURCES, FILE = ROOT / "src" / "drevo", ROOT / "docs" / "house.svg"
@@ -39,7 +39,8 @@ Imports = dict[str, set[str]]
 def layers() -> list[str]:
     """The rooms from the roof down, as the contract of the linter lists them."""
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    return list(ast.literal_eval(text.split('name = "rooms"')[1].split("layers = ")[1].split("\n")[0]))
+    floors = ast.literal_eval(text.split('name = "rooms"')[1].split("layers = ")[1].split("\n")[0])
+    return [room for floor in floors for room in floor.split(" | ")]
 
 
 @lru_cache(maxsize=1)

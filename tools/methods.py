@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..codegen.runtime.method import compiled
+from ..codegen.call.method import compiled
 
 Array = np.ndarray[Any, Any]
 Out = Array | None

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PLACE = ROOT / "src/drevo/codegen/emit/live"
+PLACE = ROOT / "src/drevo/documents/live"
 HERE = ROOT / "tools/web"
 WORK = ROOT / "build/web"
 ITALIC, ITALIC_GREEK = range(0x1D434, 0x1D468), range(0x1D6E2, 0x1D71C)  # what a browser shows of <mi>a</mi>

@@ -11,7 +11,7 @@ from reprlib import Repr
 from typing import Any
 
 FEW = 6  # names that are listed beside the one that was probably meant
-ALIKE = 0.7  # of difflib's ratio: what is spelt so is meant; words of other meanings come to 0.65
+ALIKE = 0.6  # of difflib's ratio, which finds what may be meant; few slips decide
 LONG = 80  # characters of a value in a sentence
 _ADDRESS = re.compile(r"( object)? at 0x[0-9A-Fa-f]+")
 _LINES = re.compile(r"\s*\n(?!  - )\s*")  # those of a list of problems stay
@@ -83,8 +83,23 @@ def nearest(name: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     public = [other for other in known if not other.startswith("_")]
-    close = get_close_matches(name[:LONG], public, 1, ALIKE)
+    close = get_close_matches(name[:LONG], public, 3, ALIKE)
+    close = [other for other in close if name in other or _slips(name, other)]
     return next(iter(close or [other for other in public if name in other.split("_")]), "")
+
+
+def _slips(name: str, other: str) -> bool:
+    """Few letters are wrong, missing, too many or exchanged: at most a third (Damerau 1964)."""
+    rows: list[list[int]] = [[*range(len(other) + 1)]]
+    for i, a in enumerate(name[:LONG], 1):
+        row = [i]
+        for j, b in enumerate(other, 1):
+            best = min(rows[-1][j] + 1, row[-1] + 1, rows[-1][j - 1] + (a != b))
+            if i > 1 and j > 1 and a == other[j - 2] and b == name[i - 2]:
+                best = min(best, rows[-2][j - 2] + 1)
+            row.append(best)
+        rows.append(row)
+    return rows[-1][-1] <= (max(len(name), len(other)) + 1) // 3
 
 
 def one_of(

@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..codegen.runtime.function import Function, Spec
-from ..codegen.runtime.key import request
+from ..codegen.call.function import Function, Spec
+from ..codegen.store.key import request
 from ..errors import EmitError, InputError, one_of
 from ..io.asked import asked
 from ..io.given import flag
@@ -47,7 +47,7 @@ def compile(
 
     quantity: a name in `drevo.model.quantities.CATALOGUE`, or a list of them: then f returns a tuple.
     dtype: "float64" | "float32". target: "cpu", or "cuda" for arrays on a GPU of NVIDIA's, one sample a thread:
-    see `drevo.codegen.runtime.cuda.CudaFunction`. Nothing is checked there.
+    see `drevo.codegen.gpu.cuda.CudaFunction`. Nothing is checked there.
     layout: "rows", arguments (..., nq) and results (..., *shape); or "batch_last", (nq, B) and (size, B).
     packed: structural non-zeros only (of a symmetric matrix the lower triangle); `f.pattern` says which.
     parameters: names or patterns of model scalars ("*.mass", "hand.com") that become a last argument, its numbers
@@ -67,7 +67,7 @@ def compile(
     take others for it and warn of what that changes.
     options: link, frame, kind, where the quantity takes them.
     "step" is no quantity but a step of a Robot on a ground, with options of its own: see
-    `drevo.simulate.contact.step.compile_step`.
+    `drevo.contact.step.compile_step`.
     Raises TraceError, EmitError, InputError.
     """
     own = model_of(robot, "compile")
@@ -98,7 +98,7 @@ def compile(
 
 
 def _on_gpu(model: Model, asked: Sequence[object], program: Any, spec: Spec, cache: bool) -> Any:
-    from ..codegen.runtime.cuda import obtain_cuda
+    from ..codegen.gpu.cuda import obtain_cuda
 
     return obtain_cuda(request(model, *asked), program, spec, cache)
 
@@ -155,7 +155,7 @@ def recipe_of(
 
 def _taken(model: Model, symmetric: Any) -> tuple[Model, dict[str, Any]]:
     """The robot with the symmetry that was asked for; and in the recipe, the lever that is off where none was."""
-    from .symmetry import symmetrised
+    from .pages.symmetry import symmetrised
 
     changed, allowed, _ = symmetrised(model, symmetric)
     return changed, {} if allowed else {"without": ("wheels",)}
@@ -185,7 +185,7 @@ def _rolled(
     ):
         return None
     from .compile_cost import operations
-    from .rolled import rolled_function  # late: it would slow every warm start
+    from .ways.rolled import rolled_function  # late: it would slow every warm start
 
     (name,) = recipe["quantity"]
     smallest = LARGE if name == "forward_dynamics" and _mean_depth(model) > DEEP else 60
@@ -298,8 +298,8 @@ def _across(model: Model, quantity: Sequence[str], short: bool) -> Any:
 
     short: these would do for one state.
     """
-    from .across import QUANTITIES, plan_across
-    from .solved import solved_program
+    from .ways.across import QUANTITIES, plan_across
+    from .ways.solved import solved_program
 
     if len(quantity) != 1 or quantity[0] not in QUANTITIES:
         return None

@@ -9,11 +9,11 @@ from itertools import product
 from math import factorial, prod
 from typing import Any, TypeVar
 
+from ..codegen.call.function import Function, Spec
 from ..codegen.graph.derivative import partial
 from ..codegen.graph.node import Expr, Graph
 from ..codegen.graph.ops import ATAN2, CONST, COS, FUNCTIONS, INPUT, OPS, SIN, UNLESS, WHEN
 from ..codegen.graph.program import Program
-from ..codegen.runtime.function import Function, Spec
 from ..errors import InputError, TraceError, one_of
 from ..io.asked import asked
 from ..io.given import flag, positive

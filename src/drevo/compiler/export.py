@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..codegen.emit.export_texts import c_example, c_header, wasm_example, wasm_loader
-from ..codegen.emit.llvm_math import limit
-from ..codegen.emit.lower import Lowered, lower
-from ..codegen.emit.names import identifier
 from ..codegen.graph.program import Program
-from ..codegen.runtime.build import DTYPES
-from ..codegen.runtime.targets import LONGEST, MACHINES, Compiled, Machine, compiled_for
+from ..codegen.llvm.math import limit
+from ..codegen.lower.lower import Lowered, lower
+from ..codegen.store.build import DTYPES
+from ..codegen.store.targets import LONGEST, MACHINES, Compiled, Machine, compiled_for
+from ..documents.export_texts import c_example, c_header, wasm_example, wasm_loader
+from ..documents.sequence.names import identifier
 from ..errors import EmitError, InputError, one_of, shown
 from ..io.saving import write_whole
 from ..io.version import VERSION

@@ -48,7 +48,8 @@ SPEED = "speed"  # of compiled code: what `candidates` is asked for beside the o
 MEETINGS = (0, 2)  # of Zaremba's columns and wrenches: at the root of a limb, or past its first joints
 OPERATIONAL = ("operational_inertia", "inverse_operational_inertia")
 
-IN_METRES = Preparation(frames=True, unit=False)
+IN_METRES = Preparation(frames=True, unit=False)  # whose letters a page has keeps its lengths
+IN_A_UNIT = Preparation(frames=True)  # the fewest operations; a page of numbers alone says its unit
 
 
 def _always(tree: Tree, external: Sequence[str]) -> bool:
@@ -205,7 +206,10 @@ def _plain_candidates(
         chosen = [f for f in formalisms_giving(names[0]) if TABLE[f, names[0]].tried(tree, external)]
     else:
         _require_given(formalism, names[0], external)
-    return [x for f in chosen for x in _candidates(f, tree, names[0], external, purpose)]
+    found = [x for f in chosen for x in _candidates(f, tree, names[0], external, purpose)]
+    if formalism == "auto":
+        found = [x._replace(prepare=IN_A_UNIT.prepare) if x.formalism == "zaremba" else x for x in found]
+    return found
 
 
 def _by_formula(

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..codegen.runtime.build import Built, Manifest
-from ..codegen.runtime.function import Function, Plain, Spec
+from ..codegen.call.function import Function, Plain, Spec
+from ..codegen.store.build import Built, Manifest
 from ..io.given import Array
 from ..mechanics import configuration
 from ..model.description import Model

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..codegen.call.function import Function
+from ..codegen.call.scatter import Scattered
 from ..codegen.graph.node import Expr
-from ..codegen.runtime.function import Function
-from ..codegen.runtime.scatter import Scattered
 from ..errors import InputError
 from ..mechanics.formalisms.zaremba import Entries
 from ..mechanics.scalar import Scalar

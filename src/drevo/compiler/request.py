@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..codegen.runtime.function import Extra, Function, Plain, Spec, obtain
-from ..codegen.runtime.key import key_text, request
-from ..codegen.runtime.memo import memoised
+from ..codegen.call.function import Extra, Function, Plain, Spec, obtain
+from ..codegen.store.key import key_text, request
+from ..codegen.store.memo import memoised
 from ..model.description import Model
 from ..model.dynamics import Described
 

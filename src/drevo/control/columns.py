@@ -15,15 +15,15 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..codegen.emit.ir import F64, I8, I32, I64, PTR, VOID, IRFunction, Value, literal
-from ..codegen.emit.ir_scalar import IRScalar
-from ..codegen.emit.llvm_math import Lanes
-from ..codegen.emit.llvm_ranked import SIDE, padded
-from ..codegen.emit.llvm_tail import TailPlace
 from ..codegen.graph.program import Program
+from ..codegen.llvm.dense.ranked import SIDE, padded
+from ..codegen.llvm.ir import F64, I8, I32, I64, PTR, VOID, IRFunction, Value, literal
+from ..codegen.llvm.ir_scalar import IRScalar
+from ..codegen.llvm.math import Lanes
+from ..codegen.llvm.tail import TailPlace
 from ..compiler.tracer import Tracer
-from ..constrained.kernels import touched_rows
-from ..constrained.tail import SLIGHT, THIN, SolveTail, TailSolve
+from ..constraint.kernels import touched_rows
+from ..constraint.tail import SLIGHT, THIN, SolveTail, TailSolve
 from ..mechanics.algorithms.inertia_matrix import Factors
 from ..mechanics.algorithms.schur import Schur
 from ..mechanics.formalisms.khalil_held import HeldSlopes

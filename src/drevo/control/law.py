@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..codegen.call.function import Function, Spec
 from ..codegen.graph.program import Program
-from ..codegen.runtime.function import Function, Spec
-from ..compiler.derivation import Derivation, write_out_program
+from ..compiler.pages.derivation import Derivation, write_out_program
+from ..compiler.pages.telegin_inputs import with_coordinates
 from ..compiler.request import requested
-from ..compiler.telegin_inputs import with_coordinates
 from ..compiler.tracer import Tracer
 from ..io.asked import asked_methods
 from ..io.given import Array, finite, leading, number

@@ -16,18 +16,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..codegen.call.function import Function
 from ..codegen.graph.derivative import partial as derivatives
 from ..codegen.graph.program import Program
-from ..codegen.runtime.function import Function
 from ..compiler.differentiate import at_zero
 from ..compiler.formalisms import derived_tree, fastest, unsolved_derivatives
 from ..compiler.request import requested
 from ..compiler.tracer import Tracer, unknowns
-from ..constrained.collection import all_rows
-from ..constrained.constraint import Constraint, Contact
-from ..constrained.numbers import Numbered, settled, with_numbers
-from ..constrained.prepared import PreparedSet, SolvedMotion
-from ..constrained.terms import compiled_set
+from ..constraint.collection import all_rows
+from ..constraint.numbers import Numbered, settled, with_numbers
+from ..constraint.prepared import PreparedSet, SolvedMotion
+from ..constraint.terms import compiled_set
+from ..constraint.values import Constraint, Contact
 from ..mechanics.acting import has_passive
 from ..mechanics.algorithms.constraints import Kinematics
 from ..mechanics.algorithms.displacements import displaced, variables

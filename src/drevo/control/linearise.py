@@ -20,16 +20,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..codegen.runtime.memo import memoised
+from ..codegen.store.memo import memoised
 from ..compiler.compile import compile
 from ..compiler.compile_cost import require_linearisable
-from ..compiler.rolled import is_large
-from ..constrained.checks import feedback, square
-from ..constrained.constraint import Constraint
-from ..constrained.dynamics import START, ConstrainedMotion, Contacts, asked_set, constrained_dynamics
-from ..constrained.inverse import driven_of
-from ..constrained.prepared import NOW, PreparedSet
-from ..constrained.solve import CONSISTENT, pseudoinverse
+from ..compiler.ways.rolled import is_large
+from ..constraint.checks import feedback, square
+from ..constraint.dynamics import START, ConstrainedMotion, Contacts, asked_set, constrained_dynamics
+from ..constraint.inverse import driven_of
+from ..constraint.prepared import NOW, PreparedSet
+from ..constraint.solve import CONSISTENT, pseudoinverse
+from ..constraint.values import Constraint
 from ..errors import DrevoError, InputError, NumericsError
 from ..io.asked import asked
 from ..io.given import Array, finite, flag, leading
@@ -390,7 +390,7 @@ def _off(now: ConstrainedMotion, v: Array) -> str:
             i = int(np.argmax(np.abs(x)))
             return (
                 f"the state does not keep the constraints, {now.rows[i]} {what} {abs(x[i]):.3g} (SI); linearise "
-                "at one that does: drevo.constrained.hold(robot, q, v, ...) gives the nearest"
+                "at one that does: drevo.constraint.hold(robot, q, v, ...) gives the nearest"
             )
     return ""
 

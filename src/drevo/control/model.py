@@ -11,8 +11,8 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..codegen.emit.picture import Figure, Pictured
 from ..codegen.graph.program import Program
+from ..documents.pictures.picture import Figure, Pictured
 from ..errors import InputError, NumericsError, shown
 from ..io.given import Array, finite, seconds
 from ..io.packages import package

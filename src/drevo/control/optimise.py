@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..codegen.emit.picture import Figure, Pictured
-from ..codegen.emit.plot import Curve, Panel
-from ..codegen.runtime.build import Spec, target_of
+from ..codegen.store.build import Spec, target_of
 from ..compiler.pivots import require_regular
-from ..constrained.checks import driven_rates
-from ..constrained.constraint import Constraint, list_given
+from ..constraint.checks import driven_rates
+from ..constraint.values import Constraint, list_given
+from ..documents.pictures.picture import Figure, Pictured
+from ..documents.pictures.plot import Curve, Panel
 from ..errors import InputError, NumericsError, one_of
 from ..io.given import Array, callable_given, number, positive, seconds, whole
 from ..io.reprs import result

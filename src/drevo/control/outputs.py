@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..codegen.runtime.memo import memoised
+from ..codegen.store.memo import memoised
 from ..compiler.differentiate import derivative
-from ..compiler.telegin_inputs import PARTS, RATES, TURN
-from ..constrained.constraint import Constraint, Contact
+from ..compiler.pages.telegin_inputs import PARTS, RATES, TURN
+from ..constraint.values import Constraint, Contact
 from ..errors import InputError, shown
 from ..io.given import Array, finite
 from ..model.description import Model

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..codegen.emit.picture import Figure, Pictured
-from ..codegen.emit.plot import Curve, Panel
+from ..documents.pictures.picture import Figure, Pictured
+from ..documents.pictures.plot import Curve, Panel
 from ..errors import InputError, NumericsError, shown
 from ..io.given import Array, finite, seconds, whole
 from ..io.packages import package

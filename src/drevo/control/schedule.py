@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..codegen.graph.program import Program
-from ..compiler.telegin_inputs import with_coordinates
+from ..compiler.pages.telegin_inputs import with_coordinates
 from ..compiler.tracer import Tracer
 from ..errors import DrevoError, InputError, shown
 from ..io.given import Array, finite

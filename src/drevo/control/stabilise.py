@@ -16,19 +16,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..codegen.call.function import Function, Spec
 from ..codegen.graph.program import Program
-from ..codegen.runtime.function import Function, Spec
-from ..codegen.runtime.memo import memoised
+from ..codegen.store.memo import memoised
 from ..compiler.formalisms import common_algorithm
 from ..compiler.request import requested
 from ..compiler.tracer import Tracer
-from ..constrained.checks import gain, refuse_unstable, square
-from ..constrained.closing import out_of_reach
-from ..constrained.collection import all_rows, collect, labels
-from ..constrained.constraint import Constraint, Weld
-from ..constrained.numbers import Numbered, pattern_of, settled, with_numbers
-from ..constrained.solve import RANK, matvec
-from ..constrained.terms import constraint_terms, terms_at
+from ..constraint.checks import gain, refuse_unstable, square
+from ..constraint.closing import out_of_reach
+from ..constraint.collection import all_rows, collect, labels
+from ..constraint.numbers import Numbered, pattern_of, settled, with_numbers
+from ..constraint.solve import RANK, matvec
+from ..constraint.terms import constraint_terms, terms_at
+from ..constraint.values import Constraint, Weld
 from ..errors import DrevoError, InputError, NumericsError
 from ..io.given import Array, finite, leading, number, within_reach
 from ..io.reprs import result

@@ -10,16 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..codegen.call.function import Function, Spec
 from ..codegen.graph.program import Program
-from ..codegen.runtime.function import Function, Spec
+from ..compiler.pages.telegin_inputs import with_coordinates
 from ..compiler.request import requested
-from ..compiler.telegin_inputs import with_coordinates
 from ..compiler.tracer import Tracer
-from ..constrained.constraint import Constraint
-from ..constrained.dynamics import Contacts
-from ..constrained.inverse import constrained_inverse_dynamics
-from ..constrained.passive import acting_in
-from ..constrained.prepared import prepared_set
+from ..constraint.dynamics import Contacts
+from ..constraint.inverse import constrained_inverse_dynamics
+from ..constraint.passive import acting_in
+from ..constraint.prepared import prepared_set
+from ..constraint.values import Constraint
 from ..errors import DrevoError, InputError, NumericsError
 from ..io.given import Array, finite, leading, number, seconds
 from ..io.reprs import result

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..constrained.checks import driven_rates
-from ..constrained.closing import assemble, project_state
-from ..constrained.collection import collect, labels
-from ..constrained.constraint import Constraint
-from ..constrained.dynamics import ConstrainedMotion, Contacts, constrained_dynamics
-from ..constrained.terms import held_at, terms_at
+from ..constraint.checks import driven_rates
+from ..constraint.closing import assemble, project_state
+from ..constraint.collection import collect, labels
+from ..constraint.dynamics import ConstrainedMotion, Contacts, constrained_dynamics
+from ..constraint.terms import held_at, terms_at
+from ..constraint.values import Constraint
 from ..errors import InputError, NumericsError
 from ..io.given import Array, flag, positive, whole
 from ..io.reprs import result

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from drevo.errors import ModelError
-
+from ..errors import ModelError
 from . import xml
 from .xml import Element
 

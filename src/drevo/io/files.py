@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
-from drevo.errors import ModelError
-from drevo.io.xml import MAX_BYTES, too_many_bytes
+from ..errors import ModelError
+from .xml import MAX_BYTES, too_many_bytes
 
 MAX_TOTAL = 96 * 2**20  # bytes of all files that one description names
 MAX_FILES = 2000

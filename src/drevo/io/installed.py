@@ -11,7 +11,7 @@ import os
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
-from drevo.errors import ModelError
+from ..errors import ModelError
 
 # what the packages' own loaders mean by a name that no file or folder has alone
 USUAL = {"talos": "talos_reduced", "anymal": "anymal_b", "g1": "g1_29dof_rev_1_0", "icub": "icub_reduced"}

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from drevo.errors import InputError, ModelError
-from drevo.io import xml
-from drevo.io.collada import read_collada
-from drevo.io.files import read_head
-from drevo.io.packages import package
+from ..errors import InputError, ModelError
+from . import xml
+from .collada import read_collada
+from .files import read_head
+from .packages import package
 
 if TYPE_CHECKING:
-    from drevo.io.files import Files
+    from .files import Files
 
 Array = np.ndarray[Any, Any]
 MAX_BYTES = 16 * 2**20  # of one file

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from drevo.io.xml_edit import Edit
+from .xml_edit import Edit
 
 _SPACE = re.compile(r"(?:\s+|#[^\n]*)*")
 _STRING = re.compile(r'"""(?:\\.|[^\\])*?"""(?!")|\'\'\'.*?\'\'\'(?!\')|"(?:\\.|[^"\\])*"|\'[^\']*\'', re.DOTALL)

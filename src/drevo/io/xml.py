@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 from xml.parsers import expat
 
-from drevo.errors import ModelError
+from ..errors import ModelError
 
 MAX_BYTES = 8 * 2**20
 WEIGHT = 4  # how often a byte of it counts among the bytes of all files

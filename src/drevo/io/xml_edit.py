@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
-from drevo.io.xml import Element
+from .xml import Element
 
 _TAG = re.compile(rb"""<([^\s/>]+)((?:\s+[^\s=>/]+\s*=\s*(?:"[^"]*"|'[^']*'))*)\s*(/?)>""")
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from drevo.errors import ModelError, shown
-from drevo.model.description import Joint, Link, Model, Vec3
-from drevo.model.draft import Draft
-from drevo.model.messages import did_you_mean, listed
-from drevo.model.regularity import require_regular_structure
-from drevo.model.rotations import HERE
+from ..errors import ModelError, shown
+from .description import Joint, Link, Model, Vec3
+from .draft import Draft
+from .messages import did_you_mean, listed
+from .regularity import require_regular_structure
+from .rotations import HERE
 
 WORLD = "world"
 BASES = ("fixed", "floating", "trunk")

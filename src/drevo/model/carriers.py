@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from drevo.errors import ModelError
-from drevo.model.description import (
+from ..errors import ModelError
+from .description import (
     IDENTITY,
     JOINT_SIZES,
     ORIGIN,
@@ -21,8 +21,8 @@ from drevo.model.description import (
     TendonSegment,
     Vec3,
 )
-from drevo.model.formula import STEPS, steps_of
-from drevo.model.rotations import plane_axes
+from .formula import STEPS, steps_of
+from .rotations import plane_axes
 
 WORLD = "world"
 Ends = TypeVar("Ends", Loop, TendonSegment, ContactExclusion)

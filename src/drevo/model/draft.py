@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from drevo.model.contact import USUAL_STEPPING, Actuator, ContactPair, Geom, JointSoftness, Sensor, Stepping
-from drevo.model.description import (
+from .contact import USUAL_STEPPING, Actuator, ContactPair, Geom, JointSoftness, Sensor, Stepping
+from .description import (
     ContactExclusion,
     ContactPoint,
     Joint,
@@ -18,8 +18,8 @@ from drevo.model.description import (
     TendonCoupling,
     Vec3,
 )
-from drevo.model.messages import at, did_you_mean
-from drevo.model.rotations import FramePose
+from .messages import at, did_you_mean
+from .rotations import FramePose
 
 GRAVITY: Vec3 = (0.0, 0.0, -9.81)
 

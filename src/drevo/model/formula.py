@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from drevo.model.description import PoseFormula, Vec3
+from .description import PoseFormula, Vec3
 
 # what a pose is made of, parent side first: its elementary joint
 STEPS: dict[str, tuple[str, Vec3]] = {

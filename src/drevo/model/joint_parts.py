@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from drevo.model.description import Joint, JointDynamics, Limit
-from drevo.model.draft import Draft
-from drevo.model.formula import faults, faults_of_values
-from drevo.model.rotations import unit
+from .description import Joint, JointDynamics, Limit
+from .draft import Draft
+from .formula import faults, faults_of_values
+from .rotations import unit
 
 SMALLEST_AXIS = 1e-9  # shorter than this is a zero with rounding in it
 UNBOUNDED = 1e3  # rad or m: files write 1e16 where they mean that there is no limit

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from drevo.errors import InputError, ModelError, nearest, shown
-from drevo.model.description import Joint, Link, Model
+from ..errors import InputError, ModelError, nearest, shown
+from .description import Joint, Link, Model
 
 LINES = "\n  - "
 MOST_PROBLEMS = 10  # that a message spells out; `problems` of the error holds all

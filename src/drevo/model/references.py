@@ -7,9 +7,9 @@ from collections import Counter
 from dataclasses import replace
 from itertools import accumulate
 
-from drevo.model.description import JOINT_LOOPS, JOINT_SIZES, Keyframe, Loop, Tendon
-from drevo.model.draft import Draft
-from drevo.model.rotations import unit
+from .description import JOINT_LOOPS, JOINT_SIZES, Keyframe, Loop, Tendon
+from .draft import Draft
+from .rotations import unit
 
 
 def check_closures(draft: Draft) -> None:

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from drevo.errors import ModelError
-from drevo.model.description import Inertial, Joint, Link, Model, Vec3
-from drevo.model.messages import at, listed, refuse
-from drevo.model.rotations import from_axis_angle
+from ..errors import ModelError
+from .description import Inertial, Joint, Link, Model, Vec3
+from .messages import at, listed, refuse
+from .rotations import from_axis_angle
 
 Array = np.ndarray[Any, Any]
 

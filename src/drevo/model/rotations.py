@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import atan2, cos, hypot, sin, sqrt
 
-from drevo.model.description import IDENTITY, ORIGIN, Mat3, Vec3
+from .description import IDENTITY, ORIGIN, Mat3, Vec3
 
 FramePose = tuple[Vec3, Mat3]  # origin, rotation
 HERE: FramePose = (ORIGIN, IDENTITY)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from drevo.model.description import TendonSegment, Vec3
+from .description import TendonSegment, Vec3
 
 Waypoint = tuple[str, Vec3]  # a link, a point of it
 

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from drevo.model.contact import (
+from .contact import (
     CONDIMS,
     CONES,
     GEOM_SIZES,
@@ -21,10 +21,10 @@ from drevo.model.contact import (
     Solimp,
     Solref,
 )
-from drevo.model.description import Joint
-from drevo.model.draft import Draft
-from drevo.model.messages import listed
-from drevo.model.pairing import LEFT_OUT
+from .description import Joint
+from .draft import Draft
+from .messages import listed
+from .pairing import LEFT_OUT
 
 
 def check_touching(draft: Draft) -> None:

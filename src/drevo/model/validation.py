@@ -12,29 +12,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from drevo.errors import DrevoWarning, shown, warn_caller
-from drevo.io.given import flag
-from drevo.model.base import put_in_world, with_base
-from drevo.model.description import (
-    IDENTITY,
-    JOINT_SIZES,
-    ORIGIN,
-    Inertial,
-    Joint,
-    Limit,
-    Link,
-    Mimic,
-    Model,
-    Vec3,
-)
-from drevo.model.draft import Draft
-from drevo.model.joint_parts import SMALLEST_AXIS, check_formula, checked_dynamics
-from drevo.model.messages import MOST_PROBLEMS, listed, refuse, shorten
-from drevo.model.pairing import LEFT_OUT, without_rule
-from drevo.model.references import check_closures, check_keyframes, check_tendons
-from drevo.model.rotations import add_vectors, apply, matmul, unit
-from drevo.model.touching import check_touching
-from drevo.model.values import control_character
+from ..errors import DrevoWarning, shown, warn_caller
+from ..io.given import flag
+from .base import put_in_world, with_base
+from .description import IDENTITY, JOINT_SIZES, ORIGIN, Inertial, Joint, Limit, Link, Mimic, Model, Vec3
+from .draft import Draft
+from .joint_parts import SMALLEST_AXIS, check_formula, checked_dynamics
+from .messages import MOST_PROBLEMS, listed, refuse, shorten
+from .pairing import LEFT_OUT, without_rule
+from .references import check_closures, check_keyframes, check_tendons
+from .rotations import add_vectors, apply, matmul, unit
+from .touching import check_touching
+from .values import control_character
 
 KINDS = {**{kind: kind for kind in JOINT_SIZES}, "floating": "free", "ball": "spherical", "screw": "helical"}
 NO_AXIS = ("fixed", "spherical", "free", "custom")  # kinds whose motion needs no axis

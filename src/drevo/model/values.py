@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from drevo.errors import DrevoError, ModelError, shown
-from drevo.io.xml import MAX_INERTIA, MAX_LENGTH, MAX_NAME
-from drevo.model.description import Mat3, Vec3
-from drevo.model.rotations import symmetric
+from ..errors import DrevoError, ModelError, shown
+from ..io.xml import MAX_INERTIA, MAX_LENGTH, MAX_NAME
+from .description import Mat3, Vec3
+from .rotations import symmetric
 
 T = TypeVar("T")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from drevo.errors import ModelError, one_of, shown
-from drevo.io.xml import ANY
-from drevo.model import values
-from drevo.model.description import (
+from ..errors import ModelError, one_of, shown
+from ..io.asked import asked_methods
+from ..io.xml import ANY
+from ..model import values
+from ..model.description import (
     IDENTITY,
     LOOPS,
     ORIGIN,
@@ -29,13 +30,13 @@ from drevo.model.description import (
     Tendon,
     TendonCoupling,
 )
-from drevo.model.draft import GRAVITY, Draft
-from drevo.model.messages import did_you_mean
-from drevo.model.tendons import Waypoint, segments_along
-from drevo.model.validation import finish
-from drevo.robot.face import Robot
-from drevo.robot.formula import GivenPose, formula_of
-from drevo.robot.parts import (
+from ..model.draft import GRAVITY, Draft
+from ..model.messages import did_you_mean
+from ..model.tendons import Waypoint, segments_along
+from ..model.validation import finish
+from .face import Robot
+from .formula import GivenPose, formula_of
+from .parts import (
     Numbers,
     check_shape,
     given_dynamics,
@@ -48,8 +49,6 @@ from drevo.robot.parts import (
     given_rotation,
     given_shares,
 )
-
-from ..io.asked import asked_methods
 
 _checked = partial(values.checked, ModelError)
 

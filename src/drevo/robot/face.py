@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..codegen.runtime.arguments import in_memory
-from ..codegen.runtime.key import key_text
-from ..codegen.runtime.memo import memoised
-from ..codegen.runtime.method import compiled
+from ..codegen.call.arguments import in_memory
+from ..codegen.call.method import compiled
+from ..codegen.store.key import key_text
+from ..codegen.store.memo import memoised
 from ..errors import InputError, nearest, shown
 from ..io.asked import asked_methods
 from ..io.given import Array, generator
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from os import PathLike
     from pathlib import Path
 
-    from ..codegen.runtime.function import Function
-    from ..constrained.constraint import Constraint
-    from ..constrained.prepared import Contacts
-    from ..constrained.results import ConstrainedEfforts, ConstrainedMotion, Impact
+    from ..codegen.call.function import Function
+    from ..constraint.prepared import Contacts
+    from ..constraint.results import ConstrainedEfforts, ConstrainedMotion, Impact
+    from ..constraint.values import Constraint
     from ..control.linearise import Linearisation
     from ..simulate.table import Table
     from .topology import Topology
@@ -81,7 +81,7 @@ class Robot(Methods, JointArrays, ByName):
         return f"{head}\n{tree_of(self.model)}"
 
     def _repr_html_(self) -> str:
-        from ..compiler.drawing import draw
+        from ..compiler.pages.drawing import draw
 
         return page_of(self.model, draw(self.model))
 
@@ -165,10 +165,10 @@ class Robot(Methods, JointArrays, ByName):
 
         On the tangent space: derivatives of M(q + d) in one d at d = 0. "t", ("t", "t"): along a motion, from
         q, v, a, j, s. "constrained_dynamics" with contacts= and constraints=: of accelerations and reactions, by
-        q, v and tau. See `drevo.compiler.differentiate.derivative`, `drevo.constrained.program`.
+        q, v and tau. See `drevo.compiler.differentiate.derivative`, `drevo.constraint.program`.
         """
         if isinstance(quantity, str) and quantity == "constrained_dynamics":
-            from ..constrained.program import constrained_derivative
+            from ..constraint.program import constrained_derivative
 
             return constrained_derivative(self, wrt, **given)
         from ..compiler.differentiate import derivative
@@ -196,7 +196,7 @@ class Robot(Methods, JointArrays, ByName):
 
     def step_function(self, **given: Any) -> Function:
         """The Function of a step on a ground, `drevo.compile(robot, "step")`: `contact.step.compile_step`."""
-        from ..simulate.contact.step import compile_step
+        from ..contact.step import compile_step
 
         return compile_step(self, **given)
 
@@ -226,31 +226,31 @@ class Robot(Methods, JointArrays, ByName):
         return entry
 
     def constrained_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, **given: Any) -> ConstrainedMotion:
-        """Accelerations and reactions under contacts and constraints: `drevo.constrained.constrained_dynamics`."""
-        from ..constrained.dynamics import constrained_dynamics
+        """Accelerations and reactions under contacts and constraints: `drevo.constraint.constrained_dynamics`."""
+        from ..constraint.dynamics import constrained_dynamics
 
         return self._method(constrained_dynamics)(q, v, tau, **given)
 
     def constrained_inverse_dynamics(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, **given: Any
     ) -> ConstrainedEfforts:
-        """Efforts and reactions of a motion: `drevo.constrained.constrained_inverse_dynamics`."""
-        from ..constrained.inverse import constrained_inverse_dynamics
+        """Efforts and reactions of a motion: `drevo.constraint.constrained_inverse_dynamics`."""
+        from ..constraint.inverse import constrained_inverse_dynamics
 
         return self._method(constrained_inverse_dynamics)(q, v, a, **given)
 
     def impact(self, q: ArrayLike, v: ArrayLike, **given: Any) -> Impact:
-        """Velocities after contacts and constraints close suddenly: `drevo.constrained.impact`."""
-        from ..constrained.dynamics import impact
+        """Velocities after contacts and constraints close suddenly: `drevo.constraint.impact`."""
+        from ..constraint.dynamics import impact
 
         return self._method(impact)(q, v, **given)
 
     def assemble(self, q: ArrayLike, **given: Any) -> Array:
         """A configuration that closes the robot's loops (and constraints=, contacts=), found from q (..., nq).
 
-        keep=: names of joints that stay where they are: `drevo.constrained.assemble`.
+        keep=: names of joints that stay where they are: `drevo.constraint.assemble`.
         """
-        from ..constrained.closing import assemble
+        from ..constraint.closing import assemble
 
         return assemble(self, q, **given)
 

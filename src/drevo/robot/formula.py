@@ -9,7 +9,7 @@ from typing import Any
 from ..codegen.graph.node import Expr, Graph
 from ..codegen.graph.ops import ADD, CONST, DIV, INPUT, MUL, OPS, UNLESS, WHEN
 from ..compiler.tracer import Tracer, nodes_of
-from ..constrained.functions import call_traced
+from ..constraint.functions import call_traced
 from ..errors import InputError, ModelError, shown
 from ..model.description import PoseFormula
 from ..model.formula import MOST, STEPS, coordinate_names

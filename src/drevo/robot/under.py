@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from ..constrained.checks import feedback
-from ..constrained.closing import assembled_under, held_under
-from ..constrained.constraint import Constraint
-from ..constrained.dynamics import START, asked_set, impact_under, motion_under
-from ..constrained.inverse import driven_of, efforts_under
-from ..constrained.prepared import Contacts
-from ..constrained.results import ConstrainedEfforts, ConstrainedMotion, Impact
+from ..constraint.checks import feedback
+from ..constraint.closing import assembled_under, held_under
+from ..constraint.dynamics import START, asked_set, impact_under, motion_under
+from ..constraint.inverse import driven_of, efforts_under
+from ..constraint.prepared import Contacts
+from ..constraint.results import ConstrainedEfforts, ConstrainedMotion, Impact
+from ..constraint.values import Constraint
 from ..io.asked import asked_methods
 from ..io.given import Array
 from ..io.reprs import brief_fields
@@ -86,7 +86,7 @@ class Held:
         t: ArrayLike = START,
         passive: bool = False,
     ) -> ConstrainedMotion:
-        """Accelerations and reactions: `drevo.constrained.constrained_dynamics`."""
+        """Accelerations and reactions: `drevo.constraint.constrained_dynamics`."""
         return motion_under(self._set, q, v, tau, f_ext, t, self._gains, passive)
 
     def inverse_dynamics(
@@ -99,11 +99,11 @@ class Held:
         t: ArrayLike = START,
         passive: bool = False,
     ) -> ConstrainedEfforts:
-        """Efforts and reactions of a motion: `drevo.constrained.constrained_inverse_dynamics`."""
+        """Efforts and reactions of a motion: `drevo.constraint.constrained_inverse_dynamics`."""
         return efforts_under(self._set, self._driven, q, v, a, f_ext, t, passive)
 
     def impact(self, q: ArrayLike, v: ArrayLike, restitution: float = 0.0, *, t: ArrayLike = START) -> Impact:
-        """The velocity after the constraints strike: `drevo.constrained.impact`."""
+        """The velocity after the constraints strike: `drevo.constraint.impact`."""
         return impact_under(self._set, q, v, restitution, t)
 
     def assemble(
@@ -116,7 +116,7 @@ class Held:
         tolerance: float = 1e-12,
         steps: int = 100,
     ) -> Any:
-        """A configuration that keeps the constraints, found from q, which may be far off: `constrained.assemble`.
+        """A configuration that keeps the constraints, found from q, which may be far off: `constraint.assemble`.
 
         With v a pair: this, and the rates nearest to v that keep the constraints there.
         """
@@ -126,7 +126,7 @@ class Held:
     def hold(
         self, q: ArrayLike, v: ArrayLike, *, t: ArrayLike = 0.0, tolerance: float = 1e-12, steps: int = 30
     ) -> tuple[Array, Array]:
-        """The state nearest by M that keeps the constraints: `drevo.constrained.hold`."""
+        """The state nearest by M that keeps the constraints: `drevo.constraint.hold`."""
         return held_under(self._set, q, v, t, tolerance, steps)
 
     def linearise(

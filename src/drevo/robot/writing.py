@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from ..compiler.derivation import Derivation
+from ..compiler.pages.derivation import Derivation
 from ..errors import InputError
 from ..io.asked import asked
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ..codegen.graph.program import Program
     from ..compiler.export import Exported
-    from ..constrained.constraint import Constraint, Contact
+    from ..constraint.values import Constraint, Contact
     from ..model.description import Model
     from ..model.dynamics import Described
 
@@ -67,7 +67,7 @@ def write_out(
     Placement angles within 1e-9 rad of a quarter turn are taken as quarter turns.
     Raises InputError (no robot, no names), TraceError (a quantity, formalism or option that there is not).
     """
-    from ..compiler.write_out import quantity_equations, written_program
+    from ..compiler.pages.write_out import quantity_equations, written_program
 
     under = {"contacts": contacts, "constraints": constraints, "stabilise": stabilise, "at": at}
     plain: dict[str, Any] = {
@@ -147,7 +147,7 @@ def program_of(
     from ..model.messages import model_of, names_in
 
     if isinstance(name, str) and name == CONSTRAINED:
-        from ..constrained.program import Constrained, constrained_axes
+        from ..constraint.program import Constrained, constrained_axes
 
         if options:
             raise InputError(f"{CONSTRAINED} takes no {next(iter(options))!r}")

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..codegen.runtime.memo import memoised
-from ..compiler.rolled import forces_by_joint, is_large
-from ..constrained.passive import acting_in
+from ..codegen.store.memo import memoised
+from ..compiler.ways.rolled import forces_by_joint, is_large
+from ..constraint.passive import acting_in
 from ..errors import InputError, NumericsError
 from ..io.given import Array, leading, numbers
 from ..mechanics.acting import without_passive

@@ -12,6 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..contact.laws.exact.law import exact_robot
+from ..contact.laws.exact.moreau import TouchingRobot
+from ..contact.laws.exact.solve import impulses
+from ..contact.pairs import warn_of_untouched
 from ..errors import InputError, NumericsError
 from ..io.given import Array, seconds, whole
 from ..mechanics.algorithms.delassus import ContactSlot, impact_problem
@@ -19,10 +23,6 @@ from ..mechanics.algorithms.kinematics import WORLD, body_poses
 from ..mechanics.algorithms.passive import passive_tree
 from ..mechanics.tree import Tree
 from ..model.dynamics import Dynamics
-from .contact.exact import exact_robot
-from .contact.moreau import TouchingRobot
-from .contact.pairs import warn_of_untouched
-from .contact.solve import impulses
 from .run import Event, simulate
 from .table import Occurrence, Table
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from ..codegen.graph.program import Program
-from ..codegen.runtime.build import UNMADE, Spec, machine_code, require_unmade
-from ..codegen.runtime.key import request
+from ..codegen.store.build import UNMADE, Spec, machine_code, require_unmade
+from ..codegen.store.key import request
 from ..compiler.pivots import require_regular
-from ..compiler.rolled import forces_by_joint, is_large
 from ..compiler.traced import TracedFunction
+from ..compiler.ways.rolled import forces_by_joint, is_large
 from ..errors import warn_caller
 from ..model.description import Model
 from .engine import add_engine

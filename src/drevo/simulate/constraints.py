@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..constrained.checks import feedback
-from ..constrained.closing import out_of_reach, project_state
-from ..constrained.collection import collect, labels
-from ..constrained.constraint import Constraint
-from ..constrained.dynamics import ConstrainedMotion, Contacts, accelerations
-from ..constrained.numbers import anchored
-from ..constrained.solve import factor_of, factors_of, independent_rows, spanned_by_rows
-from ..constrained.terms import ConstraintTerms, TermsAt, constraint_terms, held_at, numeric_terms
+from ..constraint.checks import feedback
+from ..constraint.closing import out_of_reach, project_state
+from ..constraint.collection import collect, labels
+from ..constraint.dynamics import ConstrainedMotion, Contacts, accelerations
+from ..constraint.numbers import anchored
+from ..constraint.solve import factor_of, factors_of, independent_rows, spanned_by_rows
+from ..constraint.terms import ConstraintTerms, TermsAt, constraint_terms, held_at, numeric_terms
+from ..constraint.values import Constraint
 from ..errors import InputError, NumericsError
 from ..model.dynamics import Dynamics
 from . import layout
@@ -102,9 +102,7 @@ class HeldConstraints:
             self._refuse_distance(
                 "q0", c.value, "robot.assemble(q0) finds one that does, or says why there is none"
             )
-            self._refuse_distance(
-                "v0", c.rate, "drevo.constrained.hold(robot, q0, v0) gives the nearest that does"
-            )
+            self._refuse_distance("v0", c.rate, "drevo.constraint.hold(robot, q0, v0) gives the nearest that does")
             q, v = project_state(self.robot, q, v, partial(self.terms, 0.0), self.names)
         return self._ruled(q, v), q, v
 

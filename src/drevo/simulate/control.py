@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..codegen.call.function import Function, Spec
 from ..codegen.graph.node import Expr, Graph
-from ..codegen.runtime.function import Function, Spec
 from ..compiler.request import requested
 from ..compiler.traced import TracedFunction
 from ..compiler.tracer import Tracer

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 
-from ..codegen.emit.ir import F64, I1, I64, PTR, VOID, IRFunction, Module, Value
-from ..codegen.emit.llvm_target import Target, flush_subnormals
-from ..codegen.emit.lower import Lowered
+from ..codegen.llvm.ir import F64, I1, I64, PTR, VOID, IRFunction, Module, Value
+from ..codegen.llvm.target import Target, flush_subnormals
+from ..codegen.lower.lower import Lowered
 from .layout import DONE, NOT_FINITE, TOO_SMALL, UNSETTLED, Fields
 from .rk_sums import add_sums
 from .steps import add_steps, all_done, each_open, open_samples
@@ -24,7 +24,7 @@ ORDER = 8  # the exponent 1/8 is three square roots; methods of other orders go 
 
 
 def add_engine(m: Module, low: Lowered, target: Target, *_: object) -> None:
-    """Everything the engine adds to a module; an entry of `codegen.emit.llvm.emit`."""
+    """Everything the engine adds to a module; an entry of `codegen.llvm.module.emit`."""
     l = target.of(target.lanes)
     add_sums(m, l)
     add_steps(m, timed=low.inputs[3].size > 0, constrained=len(low.inputs) > 4)

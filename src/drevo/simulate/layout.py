@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ..codegen.emit.ir import F64, I64, PTR, IRFunction, Value
+from ..codegen.llvm.ir import F64, I64, PTR, IRFunction, Value
 
 # y, e: state and what its update rounded off; Y, K, Z: stage, rates, new rates; P: state put on its constraints;
 # gap: what is left of them in units of CLOSED; watch: what must stay below 1 as long as they are independent;

@@ -17,9 +17,9 @@ from ..codegen.graph.program import Program
 from ..compiler.formalisms import fastest
 from ..compiler.traced import TracedFunction
 from ..compiler.tracer import Tracer
-from ..constrained.collection import all_rows
-from ..constrained.constraint import Constraint
-from ..constrained.numbers import Numbered, anchored, anchors, pattern_of, settled, with_numbers, with_places
+from ..constraint.collection import all_rows
+from ..constraint.numbers import Numbered, anchored, anchors, pattern_of, settled, with_numbers, with_places
+from ..constraint.values import Constraint
 from ..mechanics.algorithms.constraints import ConstraintRows, Kinematics
 from ..mechanics.algorithms.inertia_matrix import factorised, lower_rows
 from ..mechanics.algorithms.passive import passive

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..codegen.emit.ir import F64, I64, PTR, IRFunction, Module, Value
-from ..codegen.emit.llvm_math import Lanes
+from ..codegen.llvm.ir import F64, I64, PTR, IRFunction, Module, Value
+from ..codegen.llvm.math import Lanes
 
 
 def add_sums(m: Module, l: Lanes) -> None:

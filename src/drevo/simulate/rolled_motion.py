@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from ..codegen.emit.ir import I32, I64, PTR, VOID, IRFunction, Module, Value
-from ..codegen.emit.llvm_rolled_driver import loaded
-from ..codegen.emit.lower import Lowered, Port
-from ..codegen.runtime import native
-from ..codegen.runtime.build import Spec, target_of
-from ..codegen.runtime.key import key
-from ..codegen.runtime.memo import persisted
-from ..codegen.runtime.rolled import RolledCode, loops_of
-from ..compiler.rolled import Tables, prepare, require_regular_rolled, rolled_program
+from ..codegen.call.rolled import RolledCode, loops_of
+from ..codegen.llvm.bodies.rolled_driver import loaded
+from ..codegen.llvm.ir import I32, I64, PTR, VOID, IRFunction, Module, Value
+from ..codegen.lower.lower import Lowered, Port
+from ..codegen.store import native
+from ..codegen.store.build import Spec, target_of
+from ..codegen.store.key import key
+from ..codegen.store.memo import persisted
+from ..compiler.ways.rolled import Tables, prepare, require_regular_rolled, rolled_program
 from ..model.description import Model
 from . import engine
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..constrained.constraint import Constraint
-from ..constrained.dynamics import Contacts
+from ..constraint.dynamics import Contacts
+from ..constraint.values import Constraint
 from ..errors import InputError, NumericsError
 from ..io.given import Array, callable_given, flag, positive, seconds, short_text, whole
 from ..model.dynamics import Dynamics

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ..codegen.emit.ir import F64, I1, I32, I64, PTR, VOID, IRFunction, Module, Value
-from ..codegen.emit.llvm_math import Lanes
+from ..codegen.llvm.ir import F64, I1, I32, I64, PTR, VOID, IRFunction, Module, Value
+from ..codegen.llvm.math import Lanes
 from .layout import DEPENDENT, DONE, NOT_FINITE, OPEN, SAMPLE, Fields
 
 NEWTON = 12  # steps of Newton's iteration at most; each doubles the digits

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.emit.picture import Figure, Pictured
-from ..codegen.emit.plot import Curve, Panel
-from ..constrained.passive import acting_in
+from ..constraint.passive import acting_in
+from ..documents.pictures.picture import Figure, Pictured
+from ..documents.pictures.plot import Curve, Panel
 from ..errors import InputError
 from ..io.given import Array, number
 from ..io.reprs import result

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..contact.step import METHODS, compile_step
 from ..errors import InputError, NumericsError, one_of, warn_caller
 from ..io.asked import asked
 from ..io.given import Array, seconds, whole
@@ -16,7 +17,6 @@ from ..model.dynamics import Dynamics
 from .arguments import by_step, checked_law, start
 from .bouncing import simulate_bouncing
 from .checks import STEPS, bounded
-from .contact.step import METHODS, compile_step
 from .table import Table
 
 UNSETTLED = 1e-6  # m/s: a residual of the exact law that is told

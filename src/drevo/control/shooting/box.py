@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import reduce
 
-from ...codegen.emit.ir import F64, PTR, Value
+from ...codegen.llvm.ir import F64, PTR, Value
 from .dense import DenseCode
 
 STEPS, TRIALS = 40, 30

@@ -16,7 +16,7 @@ from ...codegen.graph.ops import ADD, DIV, MUL
 from ...codegen.graph.program import Program
 from ...compiler.differentiate import at_zero
 from ...compiler.tracer import Tracer, unknowns
-from ...constrained.functions import call_traced, short
+from ...constraint.functions import call_traced, short
 from ...errors import InputError
 from ...mechanics.algorithms.displacements import displaced, variables
 from ...mechanics.algorithms.kinematics import pose

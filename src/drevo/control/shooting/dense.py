@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from itertools import product as pairs
 from typing import NamedTuple
 
-from ...codegen.emit.ir import F64, PTR, VOID, IRFunction, Module, Value
-from ...codegen.emit.llvm_math import Lanes
+from ...codegen.llvm.ir import F64, PTR, VOID, IRFunction, Module, Value
+from ...codegen.llvm.math import Lanes
 
 ROWS = 4  # of a tile
 UNROLLED = 8  # products of a tile that are written one after the other

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...constrained.prepared import PreparedSet
+from ...constraint.prepared import PreparedSet
 from ...io.given import Array
 from ..linear_kernels import derivatives_of_constraints
 

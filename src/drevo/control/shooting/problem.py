@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...codegen.call.function import Function
 from ...codegen.graph.program import Program
-from ...codegen.runtime.build import UNMADE, Spec, machine_code, require_unmade
-from ...codegen.runtime.function import Function
-from ...codegen.runtime.key import request
-from ...codegen.runtime.memo import memoised
+from ...codegen.store.build import UNMADE, Spec, machine_code, require_unmade
+from ...codegen.store.key import request
+from ...codegen.store.memo import memoised
 from ...compiler.request import requested
-from ...constrained.prepared import PreparedSet
+from ...constraint.prepared import PreparedSet
 from ...errors import EmitError
 from ...io.given import Array
 from ...mechanics.acting import has_passive

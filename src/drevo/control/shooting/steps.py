@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ...codegen.emit.ir import Module
-from ...codegen.emit.llvm_target import Target
-from ...codegen.emit.lower import Lowered
 from ...codegen.graph.program import Program
-from ...codegen.runtime import native
-from ...codegen.runtime.build import Spec, machine_code
+from ...codegen.llvm.ir import Module
+from ...codegen.llvm.target import Target
+from ...codegen.lower.lower import Lowered
+from ...codegen.store import native
+from ...codegen.store.build import Spec, machine_code
 from ...compiler.formalisms import fastest
 from ...compiler.tracer import Tracer
-from ...constrained.collection import all_rows
-from ...constrained.constraint import Constraint
+from ...constraint.collection import all_rows
+from ...constraint.values import Constraint
 from ...mechanics.algorithms.constraints import Kinematics
 from ...mechanics.algorithms.inertia_matrix import factorised, lower_rows
 from ...mechanics.algorithms.passive import passive
@@ -105,7 +105,7 @@ def velocity_after(tree: Tree, found: Sequence[Constraint], q: Vector, v: Vector
 
 
 def add_rollout_beside(m: Module, low: Lowered, *_: Any) -> None:
-    """The rollout beside the kernel of a step; an entry of `codegen.emit.llvm.emit`."""
+    """The rollout beside the kernel of a step; an entry of `codegen.llvm.module.emit`."""
     add_rollout(m, len(low.inputs) + len(low.outputs))
 
 

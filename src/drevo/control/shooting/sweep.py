@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from ...codegen.emit.ir import F64, I64, PTR, VOID, Module, Value
-from ...codegen.emit.llvm_math import Lanes
+from ...codegen.llvm.ir import F64, I64, PTR, VOID, Module, Value
+from ...codegen.llvm.math import Lanes
 from .box import Box
 from .dense import DenseCode, MatrixProduct
 from .layout import KnotFields, KnotRecord

@@ -8,16 +8,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from drevo.errors import ModelError, nearest
-from drevo.io import xml
-from drevo.io.files import Files, read_regular_file
-from drevo.io.packages import package
-from drevo.model import values
-from drevo.model.description import Model
-from drevo.model.draft import Draft
-from drevo.model.loaders.hulls import check_hulls
-from drevo.model.messages import listed
-from drevo.model.validation import finish
+from ...errors import ModelError, nearest
+from ...io import xml
+from ...io.files import Files, read_regular_file
+from ...io.packages import package
+from .. import values
+from ..description import Model
+from ..draft import Draft
+from ..messages import listed
+from ..validation import finish
+from .hulls import check_hulls
 
 XACRO = ".xacro"  # of a macro language that writes URDF
 XML_SUFFIXES = (".urdf", ".xml", ".mjcf", ".sdf", ".world", XACRO)

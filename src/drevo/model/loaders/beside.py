@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from drevo.errors import ModelError
-from drevo.io.files import read_regular_file
-from drevo.io.xml import MAX_BYTES
-from drevo.model.draft import Draft
-from drevo.model.loaders import native
+from ...errors import ModelError
+from ...io.files import read_regular_file
+from ...io.xml import MAX_BYTES
+from ..draft import Draft
+from . import native
 
 KEYS = ("loops", "couplings", "tendons", "tendon_couplings", "contacts", "exclusions")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from drevo.model.description import IDENTITY, Joint, Loop, Vec3
-from drevo.model.draft import Draft
-from drevo.model.rotations import FramePose, apply, compose, inverse_pose, matmul, transpose
+from ..description import IDENTITY, Joint, Loop, Vec3
+from ..draft import Draft
+from ..rotations import FramePose, apply, compose, inverse_pose, matmul, transpose
 
 CLOSED = 1e-12  # metres, or what axes are apart: a loop is closed
 CLOSES = {

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from drevo.errors import ModelError
-from drevo.io import meshes
-from drevo.io.files import Files
-from drevo.io.packages import package
-from drevo.model.description import Vec3
-from drevo.model.draft import Draft
+from ...errors import ModelError
+from ...io import meshes
+from ...io.files import Files
+from ...io.packages import package
+from ..description import Vec3
+from ..draft import Draft
 
 Array = np.ndarray[Any, Any]
 LEAST = 4  # points of a body

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from drevo.model.contact import (
+from ..contact import (
     FRICTION,
     JOINT_SENSORS,
     SOLIMP,
@@ -18,10 +18,10 @@ from drevo.model.contact import (
     Solref,
     Stepping,
 )
-from drevo.model.description import IDENTITY, ORIGIN, Link, Shape
-from drevo.model.loaders.primitives import half_lengths
-from drevo.model.loaders.writing import TextValue, element
-from drevo.model.rotations import FramePose, transpose
+from ..description import IDENTITY, ORIGIN, Link, Shape
+from ..rotations import FramePose, transpose
+from .primitives import half_lengths
+from .writing import TextValue, element
 
 SITE = "sensor_"  # how the names of sites begin at which something is measured
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import nextafter
 
-from drevo.model.contact import SOLIMP
-from drevo.model.description import Model, Tendon, TendonSegment
-from drevo.model.loaders.mjcf.equality import shifted
-from drevo.model.loaders.mjcf.posture import Posture
-from drevo.model.loaders.mjcf.tendons import AUTOMATIC
-from drevo.model.loaders.mjcf_contact import softness_of, unless
-from drevo.model.loaders.writing import TextValue, element
-from drevo.model.rotations import HERE, pose_of_quaternion
-from drevo.model.values import UNBOUNDED
+from ..contact import SOLIMP
+from ..description import Model, Tendon, TendonSegment
+from ..rotations import HERE, pose_of_quaternion
+from ..values import UNBOUNDED
+from .mjcf.equality import shifted
+from .mjcf.posture import Posture
+from .mjcf.tendons import AUTOMATIC
+from .mjcf_contact import softness_of, unless
+from .writing import TextValue, element
 
 
 class TendonLines:

@@ -12,9 +12,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from drevo.model.carriers import WORLD, moving_without_mass, with_carriers, with_chains, with_world
-from drevo.model.contact import Geom, JointSoftness
-from drevo.model.description import (
+from ..carriers import WORLD, moving_without_mass, with_carriers, with_chains, with_world
+from ..contact import Geom, JointSoftness
+from ..description import (
     IDENTITY,
     ORIGIN,
     Inertial,
@@ -28,9 +28,21 @@ from drevo.model.description import (
     TendonSegment,
     Vec3,
 )
-from drevo.model.loaders.mjcf import CONTACT
-from drevo.model.loaders.mjcf.equality import MIMIC, shifted
-from drevo.model.loaders.mjcf_contact import (
+from ..messages import listed
+from ..rotations import (
+    HERE,
+    FramePose,
+    add_vectors,
+    apply,
+    compose,
+    from_axis_angle,
+    inverse_pose,
+    pose_of_quaternion,
+)
+from ..values import UNBOUNDED
+from .mjcf import CONTACT
+from .mjcf.equality import MIMIC, shifted
+from .mjcf_contact import (
     actuator_of,
     geoms_of,
     joint_softness,
@@ -43,20 +55,8 @@ from drevo.model.loaders.mjcf_contact import (
     softness_of,
     unless,
 )
-from drevo.model.loaders.mjcf_tendons import TendonLines
-from drevo.model.loaders.writing import TextValue, Written, begin, element
-from drevo.model.messages import listed
-from drevo.model.rotations import (
-    HERE,
-    FramePose,
-    add_vectors,
-    apply,
-    compose,
-    from_axis_angle,
-    inverse_pose,
-    pose_of_quaternion,
-)
-from drevo.model.values import UNBOUNDED
+from .mjcf_tendons import TendonLines
+from .writing import TextValue, Written, begin, element
 
 KINDS = {"fixed": "", "revolute": "hinge", "continuous": "hinge", "prismatic": "slide"}
 KINDS |= {"spherical": "ball", "free": "free"}

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from drevo.io.xml import Element
-from drevo.model.draft import Draft
-from drevo.model.loaders import mjcf
+from ...io.xml import Element
+from ..draft import Draft
+from . import mjcf
 
 JOINTS = ("free", "ball", "slide", "hinge")  # by their number
 EQUALITIES = ("connect", "weld", "joint", "tendon", "flex", "flexvert", "flexstrain")

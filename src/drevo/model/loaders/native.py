@@ -22,11 +22,11 @@ from importlib import import_module
 from types import UnionType
 from typing import Any, get_args, get_type_hints
 
-from drevo.errors import ModelError
-from drevo.io.xml import ANY, MAX_BYTES, MAX_MASS, MOST, too_many_bytes
-from drevo.model import values
-from drevo.model.contact import Actuator, ContactPair, Geom, JointSoftness, Sensor, Stepping
-from drevo.model.description import (
+from ...errors import ModelError
+from ...io.xml import ANY, MAX_BYTES, MAX_MASS, MOST, too_many_bytes
+from .. import values
+from ..contact import Actuator, ContactPair, Geom, JointSoftness, Sensor, Stepping
+from ..description import (
     LOOPS,
     SHAPE_SIZES,
     ContactExclusion,
@@ -47,8 +47,8 @@ from drevo.model.description import (
     TendonCoupling,
     Vec3,
 )
-from drevo.model.draft import Draft
-from drevo.model.messages import refuse
+from ..draft import Draft
+from ..messages import refuse
 
 VERSION = 1
 MOST_ROWS = MOST["link"]

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 
-from drevo.errors import ModelError
-from drevo.io.xml import Element, Reader
-from drevo.model.description import ORIGIN, ContactPoint, Model
-from drevo.model.draft import GRAVITY as USUAL
-from drevo.model.draft import Draft
-from drevo.model.loaders import native
-from drevo.model.loaders.primitives import geoms_of_shapes
-from drevo.model.loaders.writing import element, text_element
+from ...errors import ModelError
+from ...io.xml import Element, Reader
+from ..description import ORIGIN, ContactPoint, Model
+from ..draft import GRAVITY as USUAL
+from ..draft import Draft
+from . import native
+from .primitives import geoms_of_shapes
+from .writing import element, text_element
 
 NAMESPACE = "drevo"
 GRAVITY, CONTACT, JOINT = "drevo:gravity", "drevo:contact_point", "drevo:joint"

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from drevo.model.description import IDENTITY, ORIGIN, Inertial, Joint, JointDynamics, Limit, Link, Mat3, Vec3
-from drevo.model.draft import Draft
+from ..description import IDENTITY, ORIGIN, Inertial, Joint, JointDynamics, Limit, Link, Mat3, Vec3
+from ..draft import Draft
 
 AXES: dict[str, Vec3] = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 KINDS = {

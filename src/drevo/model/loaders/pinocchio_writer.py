@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from drevo.errors import ModelError
-from drevo.io.packages import package
-from drevo.model.carriers import with_chains
-from drevo.model.description import JOINT_SIZES, Inertial, Joint, JointDynamics, Limit, Model
-from drevo.model.loaders.writing import Written, begin, read_order
-from drevo.model.messages import listed
-from drevo.model.rotations import HERE, FramePose, compose
+from ...errors import ModelError
+from ...io.packages import package
+from ..carriers import with_chains
+from ..description import JOINT_SIZES, Inertial, Joint, JointDynamics, Limit, Model
+from ..messages import listed
+from ..rotations import HERE, FramePose, compose
+from .writing import Written, begin, read_order
 
 KINDS = ("fixed", "revolute", "continuous", "prismatic", "helical", "spherical", "free")
 

@@ -11,13 +11,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from drevo.errors import ModelError
-from drevo.io import meshes
-from drevo.io.files import Files
-from drevo.model.contact import FRICTION, GEOM_SIZES, Geom
-from drevo.model.description import Link, Shape, Vec3
-from drevo.model.draft import Draft
-from drevo.model.loaders.hulls import hull_of
+from ...errors import ModelError
+from ...io import meshes
+from ...io.files import Files
+from ..contact import FRICTION, GEOM_SIZES, Geom
+from ..description import Link, Shape, Vec3
+from ..draft import Draft
+from .hulls import hull_of
 
 HALVED = {"box": 0, "sphere": 1, "capsule": 1, "cylinder": 1}  # how many sizes are radii
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from drevo.io import xml
-from drevo.io.xml import Element
-from drevo.model.draft import Draft
-from drevo.model.messages import did_you_mean
+from ...io import xml
+from ...io.xml import Element
+from ..draft import Draft
+from ..messages import did_you_mean
 
 NAMED = "named"  # the verdict of what is told; "read" and the reasons are silent
 

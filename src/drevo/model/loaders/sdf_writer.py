@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from drevo.model.carriers import WORLD, renamed, with_chains, with_world
-from drevo.model.description import (
+from ..carriers import WORLD, renamed, with_chains, with_world
+from ..description import (
     IDENTITY,
     ORIGIN,
     SHAPE_SIZES,
@@ -22,11 +22,11 @@ from drevo.model.description import (
     Model,
     Shape,
 )
-from drevo.model.draft import GRAVITY
-from drevo.model.loaders import own
-from drevo.model.loaders.closures import closing_joint
-from drevo.model.loaders.writing import PLAIN, Written, begin, element, text_element
-from drevo.model.rotations import HERE, FramePose, compose, inverse_pose, to_rpy
+from ..draft import GRAVITY
+from ..rotations import HERE, FramePose, compose, inverse_pose, to_rpy
+from . import own
+from .closures import closing_joint
+from .writing import PLAIN, Written, begin, element, text_element
 
 KINDS = {**PLAIN, "helical": "screw", "spherical": "ball", "free": "free"}
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drevo.errors import ModelError
-from drevo.model.description import ORIGIN, Inertial, Mat3, Vec3
-from drevo.model.rotations import add_vectors, shift_tensor
+from ...errors import ModelError
+from ..description import ORIGIN, Inertial, Mat3, Vec3
+from ..rotations import add_vectors, shift_tensor
 
 Array = np.ndarray[Any, Any]
 SolidFormulas = dict[str, Callable[..., tuple[float, Vec3]]]

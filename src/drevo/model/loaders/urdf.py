@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from drevo.errors import ModelError
-from drevo.io import xml
-from drevo.io.files import Files
-from drevo.io.xml import Element, Reader
-from drevo.model import values
-from drevo.model.description import (
+from ...errors import ModelError
+from ...io import xml
+from ...io.files import Files
+from ...io.xml import Element, Reader
+from .. import values
+from ..description import (
     IDENTITY,
     ORIGIN,
     SHAPE_SIZES,
@@ -29,14 +29,14 @@ from drevo.model.description import (
     Shape,
     Vec3,
 )
-from drevo.model.draft import Draft
-from drevo.model.loaders import own
-from drevo.model.loaders.primitives import enter_geoms
-from drevo.model.loaders.schema import check_known, format_table
-from drevo.model.loaders.sdf.include import located
-from drevo.model.loaders.urdf_loops import TAGS, read_loops
-from drevo.model.messages import list_counts, shorten
-from drevo.model.rotations import from_rpy, matrix_of_quaternion, turn_tensor
+from ..draft import Draft
+from ..messages import list_counts, shorten
+from ..rotations import from_rpy, matrix_of_quaternion, turn_tensor
+from . import own
+from .primitives import enter_geoms
+from .schema import check_known, format_table
+from .sdf.include import located
+from .urdf_loops import TAGS, read_loops
 
 FramePose = tuple[Vec3, Mat3]
 

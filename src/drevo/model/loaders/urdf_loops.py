@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from drevo.io import xml
-from drevo.io.files import Files
-from drevo.io.xml import Element, Reader
-from drevo.model.description import IDENTITY, ORIGIN, Joint, JointDynamics, Loop, Mat3, Vec3
-from drevo.model.draft import Draft
-from drevo.model.loaders.closures import close
-from drevo.model.loaders.sdf.frames import MODEL, WORLD, Scene, child_text, key_of, read_pose
-from drevo.model.loaders.sdf.joints import read_gearboxes, read_joint
-from drevo.model.rotations import HERE, FramePose, apply, from_rpy, inverse_pose, matmul, transpose
+from ...io import xml
+from ...io.files import Files
+from ...io.xml import Element, Reader
+from ..description import IDENTITY, ORIGIN, Joint, JointDynamics, Loop, Mat3, Vec3
+from ..draft import Draft
+from ..rotations import HERE, FramePose, apply, from_rpy, inverse_pose, matmul, transpose
+from .closures import close
+from .sdf.frames import MODEL, WORLD, Scene, child_text, key_of, read_pose
+from .sdf.joints import read_gearboxes, read_joint
 
 BALL, BUSHING = "drake:ball_constraint", "drake:linear_bushing_rpy"
 KINDS = {"ball": "spherical"}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from drevo.model.carriers import with_carriers, with_chains
-from drevo.model.description import (
+from ..carriers import with_carriers, with_chains
+from ..description import (
     IDENTITY,
     ORIGIN,
     SHAPE_SIZES,
@@ -17,10 +17,10 @@ from drevo.model.description import (
     Shape,
     Vec3,
 )
-from drevo.model.loaders.own import NAMESPACE, own_elements
-from drevo.model.loaders.writing import PLAIN, Written, begin, element
-from drevo.model.rotations import to_rpy
-from drevo.model.values import UNBOUNDED
+from ..rotations import to_rpy
+from ..values import UNBOUNDED
+from .own import NAMESPACE, own_elements
+from .writing import PLAIN, Written, begin, element
 
 KINDS = {**PLAIN, "free": "floating"}
 

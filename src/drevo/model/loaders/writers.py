@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import import_module
 
-from drevo.errors import ModelError
-from drevo.io import xml
-from drevo.model.description import Model
-from drevo.model.loaders.writing import Written
+from ...errors import ModelError
+from ...io import xml
+from ..description import Model
+from .writing import Written
 
 WRITERS = {  # suffix -> the module that writes the format, and its function
     ".urdf": ("urdf_writer", "to_urdf"),

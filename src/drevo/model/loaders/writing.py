@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape, quoteattr
 
-from drevo.errors import ModelError
-from drevo.model.description import Joint, JointDynamics, Model
-from drevo.model.draft import Draft
-from drevo.model.messages import listed
-from drevo.model.validation import joints_depth_first
+from ...errors import ModelError
+from ..description import Joint, JointDynamics, Model
+from ..draft import Draft
+from ..messages import listed
+from ..validation import joints_depth_first
 
 TextValue = str | float | tuple[float, ...]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from numpy.typing import ArrayLike
 
-from ...compiler.drawing import draw
+from ...compiler.pages.drawing import draw
 from ...errors import InputError
 from ...io.saving import saving
 from ...mechanics.configuration import state

@@ -11,13 +11,13 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ...codegen.emit.html import Live, code_part, page_body, page_head, page_parts
-from ...codegen.emit.html_style import SCRIPT
-from ...codegen.emit.live import SETTINGS, LiveFunction, LiveInput, data_of, document, scripts, slider
 from ...compiler.compile import make_program, recipe_of
-from ...compiler.live import configuration_input, live_function, live_inputs, live_units, live_values
 from ...compiler.manifold import program as motion_on
-from ...compiler.write_out import quantity_equations, uncollected
+from ...compiler.pages.live import configuration_input, live_function, live_inputs, live_units, live_values
+from ...compiler.pages.write_out import quantity_equations, uncollected
+from ...documents.languages.html import Live, code_part, page_body, page_head, page_parts
+from ...documents.languages.html_style import SCRIPT
+from ...documents.live import SETTINGS, LiveFunction, LiveInput, data_of, document, scripts, slider
 from ...errors import DrevoError, InputError, warn_caller
 from ...io.saving import saving
 from ...mechanics.configuration import neutral, state

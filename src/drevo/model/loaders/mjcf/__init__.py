@@ -8,17 +8,17 @@ warned about. Mesh files are opened only where the inertia of a body is that of 
 
 from __future__ import annotations
 
-from drevo.errors import ModelError
-from drevo.io.files import Files
-from drevo.io.xml import Element
-from drevo.model.description import ContactPoint, Link
-from drevo.model.draft import Draft
-from drevo.model.loaders.mjcf.bodies import read_bodies, tune_springs
-from drevo.model.loaders.mjcf.inertials import scale_to_total
-from drevo.model.loaders.mjcf.posture import Posture
-from drevo.model.loaders.mjcf.sections import read_keyframes, read_sections
-from drevo.model.loaders.mjcf.settings import read_file
-from drevo.model.loaders.mjcf.touching import name_fused, read_initial
+from ....errors import ModelError
+from ....io.files import Files
+from ....io.xml import Element
+from ...description import ContactPoint, Link
+from ...draft import Draft
+from .bodies import read_bodies, tune_springs
+from .inertials import scale_to_total
+from .posture import Posture
+from .sections import read_keyframes, read_sections
+from .settings import read_file
+from .touching import name_fused, read_initial
 
 CONTACT = "contact_point_"  # how the names of sites begin that are the robot's contact points
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from drevo.io import xml
-from drevo.io.xml import Element, Reader
-from drevo.model.contact import JOINT_SENSORS, LINK_SENSORS, Actuator, Sensor
-from drevo.model.description import ORIGIN, Limit, Vec3
-from drevo.model.loaders.mjcf.defaults import as_general
-from drevo.model.loaders.mjcf.equality import Layout
-from drevo.model.loaders.mjcf.file import File, limited, read_some
-from drevo.model.loaders.schema import nonzero
-from drevo.model.rotations import HERE
+from ....io import xml
+from ....io.xml import Element, Reader
+from ...contact import JOINT_SENSORS, LINK_SENSORS, Actuator, Sensor
+from ...description import ORIGIN, Limit, Vec3
+from ...rotations import HERE
+from ..schema import nonzero
+from .defaults import as_general
+from .equality import Layout
+from .file import File, limited, read_some
 
 TRANSMISSIONS = ("joint", "jointinparent")
 OBJECTS = {"body": "body", "xbody": "body", "site": "site"}  # what a frame sensor measures

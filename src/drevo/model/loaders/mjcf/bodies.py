@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from drevo.io import xml
-from drevo.io.xml import Element, Reader
-from drevo.model import values
-from drevo.model.description import IDENTITY, ORIGIN, Joint, JointDynamics, Limit, Link, Mat3, Vec3
-from drevo.model.loaders.mjcf.equality import Layout
-from drevo.model.loaders.mjcf.file import (
+from ....io import xml
+from ....io.xml import Element, Reader
+from ... import values
+from ...description import IDENTITY, ORIGIN, Joint, JointDynamics, Limit, Link, Mat3, Vec3
+from ...rotations import add_vectors, apply, from_axis_angle, matmul, quaternion_of, unit
+from .equality import Layout
+from .file import (
     HERE,
     File,
     FramePose,
@@ -23,12 +24,11 @@ from drevo.model.loaders.mjcf.file import (
     read_vector,
     rotation_of,
 )
-from drevo.model.loaders.mjcf.geoms import geom_of, pose_of_ends, shape_of
-from drevo.model.loaders.mjcf.inertials import inertial_of
-from drevo.model.loaders.mjcf.posture import Posture
-from drevo.model.loaders.mjcf.softness import read_softness
-from drevo.model.loaders.mjcf.touching import read_geoms, read_world
-from drevo.model.rotations import add_vectors, apply, from_axis_angle, matmul, quaternion_of, unit
+from .geoms import geom_of, pose_of_ends, shape_of
+from .inertials import inertial_of
+from .posture import Posture
+from .softness import read_softness
+from .touching import read_geoms, read_world
 
 KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "spherical", "free": "free"}
 JOINTED = ("joint", "freejoint")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from drevo.errors import ModelError
-from drevo.io.xml import Element
-from drevo.model.loaders.schema import nonzero
+from ....errors import ModelError
+from ....io.xml import Element
+from ..schema import nonzero
 
 Attributes = Mapping[str, str]
 Usual = dict[str, dict[str, str]]  # tag -> attributes

@@ -10,11 +10,11 @@ from dataclasses import replace
 from math import comb
 from typing import Any, NamedTuple
 
-from drevo.io.xml import Element, Reader
-from drevo.model.description import ORIGIN, JointCoupling, Loop, Mimic, Vec3
-from drevo.model.loaders.mjcf.file import File, FramePose, minus, placed_in, read_some, read_vector
-from drevo.model.loaders.mjcf.softness import read_solimp, read_solref
-from drevo.model.rotations import apply, matmul, matrix_of_quaternion, transpose
+from ....io.xml import Element, Reader
+from ...description import ORIGIN, JointCoupling, Loop, Mimic, Vec3
+from ...rotations import apply, matmul, matrix_of_quaternion, transpose
+from .file import File, FramePose, minus, placed_in, read_some, read_vector
+from .softness import read_solimp, read_solref
 
 NO_POSE = (0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0)  # of relpose: the orientation is that of the file
 LOOPS = ("connect", "weld", "joint")

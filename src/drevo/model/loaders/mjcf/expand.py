@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from drevo.errors import ModelError
-from drevo.io import xml
-from drevo.io.xml import Budget, Element, Reader
-from drevo.model.description import ORIGIN, Mat3, Vec3
-from drevo.model.rotations import add_vectors, apply
+from ....errors import ModelError
+from ....io import xml
+from ....io.xml import Budget, Element, Reader
+from ...description import ORIGIN, Mat3, Vec3
+from ...rotations import add_vectors, apply
 
 MODEL = " model"  # of a <frame> that we make: what stands in it is of the attached model of this name
 Complaint = Callable[[str], object]

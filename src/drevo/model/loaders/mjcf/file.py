@@ -8,13 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from drevo.io.xml import MAX_LENGTH, Budget, Element, Reader
-from drevo.model.description import IDENTITY, ORIGIN, Mat3, Vec3
-from drevo.model.draft import Draft
-from drevo.model.loaders.mjcf.defaults import Classes, laid_over
-from drevo.model.loaders.mjcf.expand import MODEL
-from drevo.model.loaders.mjcf.meshes import Meshes
-from drevo.model.rotations import (
+from ....io.xml import MAX_LENGTH, Budget, Element, Reader
+from ...description import IDENTITY, ORIGIN, Mat3, Vec3
+from ...draft import Draft
+from ...rotations import (
     add_vectors,
     apply,
     from_axis_angle,
@@ -24,6 +21,9 @@ from drevo.model.rotations import (
     transpose,
     unit,
 )
+from .defaults import Classes, laid_over
+from .expand import MODEL
+from .meshes import Meshes
 
 TURNS = ("quat", "euler", "axisangle", "xyaxes", "zaxis")
 TOUCHING = ("condim", "friction", "solref", "solimp", "margin", "gap")

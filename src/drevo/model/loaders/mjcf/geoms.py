@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from drevo.errors import ModelError
-from drevo.io import xml
-from drevo.io.xml import Element, Reader
-from drevo.model.description import IDENTITY, ORIGIN, Inertial, Mat3, Shape, Vec3
-from drevo.model.loaders import solids
-from drevo.model.loaders.mjcf.file import HERE, File, FramePose, placed_in, read_vector, rotation_of
-from drevo.model.loaders.solids import MassProperties
-from drevo.model.rotations import add_vectors, apply, from_z_to, turn_tensor
+from ....errors import ModelError
+from ....io import xml
+from ....io.xml import Element, Reader
+from ...description import IDENTITY, ORIGIN, Inertial, Mat3, Shape, Vec3
+from ...rotations import add_vectors, apply, from_z_to, turn_tensor
+from .. import solids
+from ..solids import MassProperties
+from .file import HERE, File, FramePose, placed_in, read_vector, rotation_of
 
 SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "box": 3, "ellipsoid": 3}
 WEIGHTLESS = ("plane", "hfield")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from drevo.errors import ModelError
-from drevo.io import xml
-from drevo.io.files import Files
-from drevo.io.xml import Budget, Element
+from ....errors import ModelError
+from ....io import xml
+from ....io.files import Files
+from ....io.xml import Budget, Element
 
 ROOTS = ("mujoco", "mujocoinclude")
 DEEPEST = 32  # a file that names a file that names ...

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from drevo.io import xml
-from drevo.io.xml import Element, Reader
-from drevo.model.description import ORIGIN, Inertial
-from drevo.model.loaders import solids
-from drevo.model.loaders.mjcf.file import HERE, File, FramePose, placed_in, read_vector, rotation_of
-from drevo.model.loaders.mjcf.geoms import Complaint, SolidGeom, in_groups, inertial_of_geoms
-from drevo.model.rotations import turn_tensor
+from ....io import xml
+from ....io.xml import Element, Reader
+from ...description import ORIGIN, Inertial
+from ...rotations import turn_tensor
+from .. import solids
+from .file import HERE, File, FramePose, placed_in, read_vector, rotation_of
+from .geoms import Complaint, SolidGeom, in_groups, inertial_of_geoms
 
 RULES = ("auto", "true", "false")  # of inertiafromgeom
 NONE = ((0.0, 0.0, 0.0),) * 3

@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from drevo.errors import DrevoError, ModelError
-from drevo.io import meshes
-from drevo.io.files import Files
-from drevo.io.xml import Element, Reader
-from drevo.model.loaders import solids
-from drevo.model.loaders.solids import MassProperties
-from drevo.model.rotations import matrix_of_quaternion
+from ....errors import DrevoError, ModelError
+from ....io import meshes
+from ....io.files import Files
+from ....io.xml import Element, Reader
+from ...rotations import matrix_of_quaternion
+from .. import solids
+from ..solids import MassProperties
 
 Array = np.ndarray[Any, Any]
 T = TypeVar("T")

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from drevo.model.description import JOINT_SIZES, ORIGIN, Inertial, Joint, JointDynamics, Model, Tendon
-from drevo.model.draft import Draft
-from drevo.model.rotations import HERE, FramePose, compose, from_axis_angle, unit
+from ...description import JOINT_SIZES, ORIGIN, Inertial, Joint, JointDynamics, Model, Tendon
+from ...draft import Draft
+from ...rotations import HERE, FramePose, compose, from_axis_angle, unit
 
 Array = np.ndarray[Any, Any]
 MOST = 2000  # rates for which M is inverted

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
-from drevo.io.xml import Element
-from drevo.model.loaders.mjcf.defaults import SHARED_DEFAULTS
-from drevo.model.loaders.mjcf.file import File
-from drevo.model.loaders.schema import Node, format_table, label_of, no_such_attribute, no_such_element
+from ....io.xml import Element
+from ..schema import Node, format_table, label_of, no_such_attribute, no_such_element
+from .defaults import SHARED_DEFAULTS
+from .file import File
 
 REFUSED = ("composite", "flexcomp")  # they make bodies and joints by rules of their own
 
@@ -42,14 +42,14 @@ def check_schema(file: File) -> None:
             _name(file, element, node, kind, childclass, loud)
         childclass = attributes.get("childclass") or childclass
         for child in element.children:
-            if inner := node.children.get(child.tag):
-                kind = "" if element.tag == "default" else SHARED_DEFAULTS.get(element.tag, child.tag)
-                stack.append((child, inner, kind, childclass))
-            elif child.tag in REFUSED:
+            if child.tag in REFUSED:
                 draft.problems.append(
                     f"<{child.tag}> on line {child.line} makes bodies by rules of its own and is not read; write "
                     "them out (MuJoCo saves them so, mj_saveLastXML)"
                 )
+            elif inner := node.children.get(child.tag):
+                kind = "" if element.tag == "default" else SHARED_DEFAULTS.get(element.tag, child.tag)
+                stack.append((child, inner, kind, childclass))
             else:
                 draft.problems.append(no_such_element(child, node, element))
 

@@ -6,17 +6,17 @@ from collections import Counter
 from collections.abc import Mapping
 from itertools import accumulate
 
-from drevo.io.xml import ANY, Element, Reader
-from drevo.model.description import JOINT_SIZES, ContactExclusion, Keyframe
-from drevo.model.loaders.mjcf.actuators import acts_alone, read_actuator, read_sensor
-from drevo.model.loaders.mjcf.defaults import PARAMETERS, SHARED_DEFAULTS
-from drevo.model.loaders.mjcf.equality import LOOPS, Layout, read_equality
-from drevo.model.loaders.mjcf.file import File
-from drevo.model.loaders.mjcf.posture import Posture
-from drevo.model.loaders.mjcf.tendons import TENDONS, read_tendon_equality, read_tendons
-from drevo.model.loaders.mjcf.touching import read_pair
-from drevo.model.loaders.schema import label_of
-from drevo.model.messages import list_counts
+from ....io.xml import ANY, Element, Reader
+from ...description import JOINT_SIZES, ContactExclusion, Keyframe
+from ...messages import list_counts
+from ..schema import label_of
+from .actuators import acts_alone, read_actuator, read_sensor
+from .defaults import PARAMETERS, SHARED_DEFAULTS
+from .equality import LOOPS, Layout, read_equality
+from .file import File
+from .posture import Posture
+from .tendons import TENDONS, read_tendon_equality, read_tendons
+from .touching import read_pair
 
 NOTED = ("equality", "tendon", "actuator", "contact", "sensor", "deformable", "plugin")
 READ = {"equality": (*LOOPS, "tendon"), "tendon": TENDONS, "contact": ("exclude", "pair")}

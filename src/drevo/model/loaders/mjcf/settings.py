@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 from functools import partial
 
-from drevo.errors import ModelError
-from drevo.io import xml
-from drevo.io.files import Files
-from drevo.io.xml import Budget, Element, Reader
-from drevo.model.description import ORIGIN
-from drevo.model.draft import GRAVITY, Draft
-from drevo.model.loaders.mjcf.defaults import read_defaults
-from drevo.model.loaders.mjcf.expand import expand
-from drevo.model.loaders.mjcf.file import File, Flags, from_euler, read_vector
-from drevo.model.loaders.mjcf.include import include
-from drevo.model.loaders.mjcf.meshes import Meshes
-from drevo.model.loaders.mjcf.schema import check_schema
-from drevo.model.loaders.mjcf.softness import read_stepping
-from drevo.model.loaders.schema import nonzero
+from ....errors import ModelError
+from ....io import xml
+from ....io.files import Files
+from ....io.xml import Budget, Element, Reader
+from ...description import ORIGIN
+from ...draft import GRAVITY, Draft
+from ..schema import nonzero
+from .defaults import read_defaults
+from .expand import expand
+from .file import File, Flags, from_euler, read_vector
+from .include import include
+from .meshes import Meshes
+from .schema import check_schema
+from .softness import read_stepping
 
 WORDS = {  # of <compiler>, each one of a few
     "angle": ("degree", "radian"),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from drevo.io import xml
-from drevo.io.xml import Element, Reader
-from drevo.model.contact import FRICTION, SOLIMP, SOLREF, JointSoftness, Solimp, Solref, Stepping
-from drevo.model.loaders.mjcf.file import File, read_some
+from ....io import xml
+from ....io.xml import Element, Reader
+from ...contact import FRICTION, SOLIMP, SOLREF, JointSoftness, Solimp, Solref, Stepping
+from .file import File, read_some
 
 # of <flag>: what the laws of contact heed
 FLAGS = ("contact", "limit", "frictionloss", "equality", "filterparent", "refsafe", "eulerdamp", "clampctrl")

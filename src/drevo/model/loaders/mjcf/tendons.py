@@ -6,16 +6,16 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from drevo.io import xml
-from drevo.io.xml import Element, Reader
-from drevo.model.contact import SOLREF, Solref
-from drevo.model.description import Tendon, TendonCoupling, TendonJoint
-from drevo.model.loaders.mjcf.equality import Layout, read_polynomial, softness_of_equality
-from drevo.model.loaders.mjcf.file import File, limited, read_some
-from drevo.model.loaders.mjcf.posture import Posture
-from drevo.model.loaders.mjcf.softness import limit_and_friction
-from drevo.model.loaders.schema import nonzero
-from drevo.model.tendons import Waypoint, segments_along
+from ....io import xml
+from ....io.xml import Element, Reader
+from ...contact import SOLREF, Solref
+from ...description import Tendon, TendonCoupling, TendonJoint
+from ...tendons import Waypoint, segments_along
+from ..schema import nonzero
+from .equality import Layout, read_polynomial, softness_of_equality
+from .file import File, limited, read_some
+from .posture import Posture
+from .softness import limit_and_friction
 
 TENDONS = ("fixed", "spatial")
 FORCES = {"stiffness": "spring", "damping": "damper", "frictionloss": "frictionloss"}  # and the flags that are off

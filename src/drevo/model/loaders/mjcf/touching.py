@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from itertools import chain
 
-from drevo.errors import ModelError
-from drevo.io import xml
-from drevo.io.xml import Element, Reader
-from drevo.model.contact import ContactPair, Geom
-from drevo.model.description import Vec3
-from drevo.model.loaders.hulls import hull_of
-from drevo.model.loaders.mjcf.equality import Layout
-from drevo.model.loaders.mjcf.file import File, PlacedElement, read_some
-from drevo.model.loaders.mjcf.geoms import SolidGeom, geom_of
-from drevo.model.loaders.mjcf.softness import read_friction, read_solimp, read_solref, read_whole
-from drevo.model.rotations import quaternion_of
+from ....errors import ModelError
+from ....io import xml
+from ....io.xml import Element, Reader
+from ...contact import ContactPair, Geom
+from ...description import Vec3
+from ...rotations import quaternion_of
+from ..hulls import hull_of
+from .equality import Layout
+from .file import File, PlacedElement, read_some
+from .geoms import SolidGeom, geom_of
+from .softness import read_friction, read_solimp, read_solref, read_whole
 
 READ = ("plane", "sphere", "capsule", "cylinder", "box")
 ENDS = ("geom1", "geom2")

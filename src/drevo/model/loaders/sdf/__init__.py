@@ -10,31 +10,22 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from drevo.errors import ModelError
-from drevo.io import xml
-from drevo.io.files import Files
-from drevo.io.xml import Budget, Element, Reader
-from drevo.model.description import Link
-from drevo.model.draft import GRAVITY, Draft
-from drevo.model.loaders import own
-from drevo.model.loaders.closures import split_loops
-from drevo.model.loaders.primitives import enter_geoms
-from drevo.model.loaders.schema import check_known, format_table, true
-from drevo.model.loaders.sdf.frames import (
-    JOINTS,
-    MODEL,
-    WORLD,
-    Scene,
-    as_vec3,
-    child_text,
-    enter_frames,
-    read_numbers,
-)
-from drevo.model.loaders.sdf.include import flattened, included, located
-from drevo.model.loaders.sdf.joints import read_gearboxes, read_joint
-from drevo.model.loaders.sdf.links import read_link
-from drevo.model.messages import list_counts, listed
-from drevo.model.rotations import compose
+from ....errors import ModelError
+from ....io import xml
+from ....io.files import Files
+from ....io.xml import Budget, Element, Reader
+from ...description import Link
+from ...draft import GRAVITY, Draft
+from ...messages import list_counts, listed
+from ...rotations import compose
+from .. import own
+from ..closures import split_loops
+from ..primitives import enter_geoms
+from ..schema import check_known, format_table, true
+from .frames import JOINTS, MODEL, WORLD, Scene, as_vec3, child_text, enter_frames, read_numbers
+from .include import flattened, included, located
+from .joints import read_gearboxes, read_joint
+from .links import read_link
 
 KNOWN = ("pose", "link", "joint", "frame", "static", "self_collide", "allow_auto_disable", *own.TAGS)
 

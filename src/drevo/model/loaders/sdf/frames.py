@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from drevo.io import xml
-from drevo.io.files import Files
-from drevo.io.xml import Element, Reader
-from drevo.model.description import IDENTITY, Vec3
-from drevo.model.draft import Draft
-from drevo.model.loaders import own
-from drevo.model.loaders.schema import true
-from drevo.model.rotations import HERE, FramePose, compose, from_rpy, inverse_pose, matrix_of_quaternion
+from ....io import xml
+from ....io.files import Files
+from ....io.xml import Element, Reader
+from ...description import IDENTITY, Vec3
+from ...draft import Draft
+from ...rotations import HERE, FramePose, compose, from_rpy, inverse_pose, matrix_of_quaternion
+from .. import own
+from ..schema import true
 
 MODEL = "__model__"
 WORLD = "world"

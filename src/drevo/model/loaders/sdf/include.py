@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 
-from drevo.errors import ModelError
-from drevo.io import xml
-from drevo.io.files import Files, package_name
-from drevo.io.xml import Budget, Element
-from drevo.model.loaders.schema import true
-from drevo.model.loaders.sdf.frames import MODEL, PLACED, WORLD, key_of
+from ....errors import ModelError
+from ....io import xml
+from ....io.files import Files, package_name
+from ....io.xml import Budget, Element
+from ..schema import true
+from .frames import MODEL, PLACED, WORLD, key_of
 
 HELD = ("link", "joint", "frame")
 DEEPEST = 16  # a model in a model in ...

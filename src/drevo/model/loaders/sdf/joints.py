@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from drevo.io import xml
-from drevo.io.xml import Element, Reader
-from drevo.model import values
-from drevo.model.description import ORIGIN, Joint, JointCoupling, JointDynamics, Limit, Link, Mimic, Vec3
-from drevo.model.loaders.schema import true
-from drevo.model.loaders.sdf.frames import MODEL, WORLD, Scene, as_vec3, child_text, given_name, read_numbers
-from drevo.model.rotations import HERE, FramePose, apply, compose, inverse_pose, matmul, transpose
+from ....io import xml
+from ....io.xml import Element, Reader
+from ... import values
+from ...description import ORIGIN, Joint, JointCoupling, JointDynamics, Limit, Link, Mimic, Vec3
+from ...rotations import HERE, FramePose, apply, compose, inverse_pose, matmul, transpose
+from ..schema import true
+from .frames import MODEL, WORLD, Scene, as_vec3, child_text, given_name, read_numbers
 
 KINDS = {"ball": "spherical", "screw": "helical", "revolute2": "universal"}
 GEARBOX = "gearbox"

@@ -6,16 +6,16 @@ import os
 
 import numpy as np
 
-from drevo.errors import DrevoError, ModelError
-from drevo.io import meshes, xml
-from drevo.io.xml import Element, Reader
-from drevo.model.description import IDENTITY, ORIGIN, SHAPE_SIZES, Inertial, Link, Mat3, Shape, Vec3
-from drevo.model.loaders import solids
-from drevo.model.loaders.schema import true
-from drevo.model.loaders.sdf.frames import Scene, child_text, given_name, read_numbers, read_pose
-from drevo.model.loaders.sdf.include import located
-from drevo.model.loaders.solids import MassProperties
-from drevo.model.rotations import add_vectors, apply, turn_tensor
+from ....errors import DrevoError, ModelError
+from ....io import meshes, xml
+from ....io.xml import Element, Reader
+from ...description import IDENTITY, ORIGIN, SHAPE_SIZES, Inertial, Link, Mat3, Shape, Vec3
+from ...rotations import add_vectors, apply, turn_tensor
+from .. import solids
+from ..schema import true
+from ..solids import MassProperties
+from .frames import Scene, child_text, given_name, read_numbers, read_pose
+from .include import located
 
 SIZES = {**SHAPE_SIZES, "ellipsoid": ("radii",)}
 TRIPLES = ("size", "radii")

@@ -1,0 +1,121 @@
+"""drevo simulate: a motion from rest, its energy, a plot and a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from .common import Base, Json, RobotName, guarded, load_robot, numbers_in, option, print_json, progress_portion
+
+if TYPE_CHECKING:
+    from ..robot.face import Robot
+    from ..simulate.table import Table
+
+WIDE, HIGH = 72, 16  # characters of a plot
+MARKS = "*o+x"  # of the joints in a plot, the first over the others
+
+
+@guarded
+def simulate(
+    robot: RobotName,
+    n: Annotated[int | None, option("How many bodies rod-chain has.")] = None,
+    time: Annotated[float, option("How long the motion lasts, in seconds.")] = 10.0,
+    step: Annotated[
+        float | None, option("Step in seconds, by default 0.001; for dop853 the time between records.")
+    ] = None,
+    method: Annotated[
+        str, option("Integrator: rk4, dop853, gauss4, gauss6, midpoint or semi_implicit_euler.")
+    ] = "rk4",
+    rtol: Annotated[float, option("Relative tolerance of dop853.")] = 1e-9,
+    max_steps: Annotated[int | None, option("The most steps, by default 10,000,000; of dop853 100,000.")] = None,
+    every: Annotated[int, option("Record every so many steps.")] = 10,
+    q: Annotated[
+        str | None,
+        option("Start: numbers separated by commas; by default neutral (rod-chain: first joint at -1 rad)."),
+    ] = None,
+    v: Annotated[
+        str | None, option("Rates at the start: numbers separated by commas; by default at rest.")
+    ] = None,
+    base: Base = "fixed",
+    plot: Annotated[bool, option("Plot the first coordinates in the terminal.", "--plot")] = False,
+    output: Annotated[Path | None, option("Save the table as .csv, .npz or .parquet.", "-o")] = None,
+    as_json: Json = False,
+) -> None:
+    """Simulate how a robot moves under gravity, and report how well its energy is conserved."""
+    from ..io.saving import ready
+    from ..simulate.run import simulate as run
+
+    if output is not None:
+        ready("a table", output, (".npz", ".csv", ".parquet"))
+    made = _robot(robot, n, base)
+    with progress_portion(made.name, method) as part:
+        moved = run(
+            made, _start(made, robot, q), numbers_in("--v", v, made.nv), duration=time, step=step, method=method,
+            rtol=rtol, max_steps=max_steps, every=every, progress=part,
+        )  # fmt: skip
+    if output is not None:
+        moved.save(output)
+    if as_json:
+        print_json(_facts(moved))
+        return
+    _tell(moved, plot)
+    if output is not None:
+        print(f"saved {output}")
+
+
+def _tell(moved: Table, plot: bool) -> None:
+    print(repr(moved)[1:-1])
+    print(f"energy: {moved.energy[0]:.10g} J at the start, later off by at most {moved.energy_drift:.3g} J")
+    if moved.rows:
+        kept, rate = moved.constraint_drift, moved.constraint_rate_drift
+        print(f"constraints are met to {kept:.3g} m or rad, their rates to {rate:.3g} m/s or rad/s")
+    if plot:
+        print("\n".join(_drawn(moved)))
+
+
+def _robot(name: str, n: int | None, base: str) -> Robot:
+    from ..errors import InputError
+    from ..robots import rod_chain
+
+    if n is None:
+        return load_robot(name, base)
+    if name != "rod-chain":
+        raise InputError(f"--n is the number of bodies of rod-chain, not of {name!r}")
+    return rod_chain(n)
+
+
+def _start(robot: Robot, name: str, q: str | None) -> Any:
+    given = numbers_in("--q", q, robot.nq)
+    if given is not None:
+        return given
+    start = robot.neutral()
+    if name == "rod-chain":
+        start[0] = -1.0  # Yudintsev's example
+    return start
+
+
+def _facts(moved: Table) -> dict[str, Any]:
+    return {
+        "robot": moved.robot.name, "method": moved.method, "steps": moved.steps, "rejected": moved.rejected,
+        "records": len(moved), "time": float(moved.t[-1]), "energy": float(moved.energy[0]),
+        "energy_drift": moved.energy_drift, "constraint_drift": moved.constraint_drift,
+        "q": moved.q[-1].tolist(), "v": moved.v[-1].tolist(),
+    }  # fmt: skip
+
+
+def _drawn(moved: Table) -> list[str]:
+    """The first coordinates over time, in characters."""
+    names = [n for n in moved.columns() if n.startswith("q:")][: len(MARKS)]
+    curves = [moved.columns()[n] for n in names]
+    low, high = min(float(c.min()) for c in curves), max(float(c.max()) for c in curves)
+    span = high - low or 1.0
+    grid = [[" "] * WIDE for _ in range(HIGH)]
+    for mark, curve in reversed(list(zip(MARKS, curves))):
+        for x in range(WIDE):
+            value = float(curve[round(x * (len(curve) - 1) / (WIDE - 1))])
+            grid[round((high - value) / span * (HIGH - 1))][x] = mark
+    lines = ["".join(row) for row in grid]
+    edges = {0: f"{high:10.3g}", HIGH - 1: f"{low:10.3g}"}
+    drawn = [f"{edges.get(k, ''):>10} |{line}".rstrip() for k, line in enumerate(lines)]
+    axis = f"{'':10} +{'-' * WIDE}\n{'':11} 0{moved.t[-1]:>{WIDE - 2}.4g} s"
+    return [*drawn, axis, " " * 12 + "   ".join(f"{m} {n}" for m, n in zip(MARKS, names))]

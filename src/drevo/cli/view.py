@@ -1,0 +1,63 @@
+"""drevo view: a robot to look at, in a window or as a live page."""
+
+from __future__ import annotations
+
+import json
+import webbrowser
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from .common import Base, Json, RobotName, guarded, load_robot, numbers_in, option, print_json
+
+if TYPE_CHECKING:
+    from ..robot.face import Robot
+    from ..robot.view.diagrams import LinkSections
+
+
+@guarded
+def view(
+    robot: RobotName,
+    export: Annotated[
+        Path | None,
+        option(
+            "A live page to write instead, .html, which needs no network; or a drawing, .svg.", "-e", "--export"
+        ),
+    ] = None,
+    quantity: Annotated[str, option("Whose equations stand on the page.")] = "inverse_dynamics",
+    link: Annotated[str, option("The link, for quantities of one link such as pose and jacobian.")] = "",
+    q: Annotated[str | None, option("Where the robot stands at first: numbers with commas between them.")] = None,
+    port: Annotated[int, option("The port of the window; 0 is any that is free.")] = 0,
+    browser: Annotated[bool, option("Open the browser too.", "--open")] = False,
+    base: Base = "fixed",
+    as_json: Json = False,
+) -> None:
+    """Show a robot: sliders, matrices, motions, in the browser of this machine; or a page with its equations."""
+    found = load_robot(robot, base)
+    start = numbers_in("--q", q, found.nq)
+    if export is None:
+        window = found.view(q=start, port=port, loads=_loads(found))
+        said = json.dumps({"address": window.address}) if as_json else f"{found.name} is shown at {window.address}"
+        print(said if as_json else f"{said}\nCtrl+C ends it", flush=True)
+        if browser:
+            webbrowser.open(window.address)
+        return window.wait()
+    options: dict[str, Any] = {"link": link} if link else {}
+    drawn = export.suffix.lower() == ".svg"
+    if drawn:
+        page = found.draw(start).save(export)
+    else:
+        page = found.view(export, quantity, q=start, loads=_loads(found), **options)
+    if as_json:
+        print_json({"file": str(page), "bytes": page.stat().st_size})
+    else:
+        print(page if drawn else f"{page}: {page.stat().st_size / 1e6:.1f} MB; open it in a browser")
+    if browser:
+        webbrowser.open(page.resolve().as_uri())
+
+
+def _loads(robot: Robot) -> Sequence[LinkSections]:
+    """What is drawn along the links, of open robots."""
+    from ..loads import diagrams
+
+    return () if robot.model.closed else diagrams(robot)

@@ -1,0 +1,1 @@
+"""The machine code that the Python interpreter calls."""

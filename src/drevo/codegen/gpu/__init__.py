@@ -1,0 +1,1 @@
+"""Functions on graphics processors, and operators of XLA."""

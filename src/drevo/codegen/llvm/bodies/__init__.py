@@ -1,0 +1,1 @@
+"""Loops over bodies, freedoms and limbs as LLVM text."""

@@ -1,0 +1,205 @@
+"""Loops over bodies as LLVM text: the step of one body is emitted once per kind, whatever the number of bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from ..dense.solve import add_solve, call_solve
+from ..ir import I1, I8, I64, PTR, VOID, Module, Value
+from ..math import Lanes, add_sincos
+from ..target import Target
+from .steps import BodyLoop, BodyStep, Rolled, Solve, argument_names, row_of, word, write_step
+
+BLOCK = 256  # bodies: a power of two; their slots in as many lanes stay in the second cache
+LONG = 2048  # bodies from which a batch runs sample by sample: the state of a tile would leave the cache
+BROAD = 2**16  # scalars of the results from which it does: matrices of 256 freedoms
+
+
+# -- the kernel of one width ----------------------------------------------------------------------------------
+
+
+class _Bodies:
+    """The function @bodies_<lanes>(model, state, arguments, results, status): all sweeps."""
+
+    def __init__(self, m: Module, rolled: Rolled, target: Target, l: Lanes) -> None:
+        self.rolled, self.target, self.l = rolled, target, l
+        names = ("model", "state", *argument_names(rolled), *rolled.outs, "status")
+        wide = l.lanes > 1 or any(isinstance(x, Solve) and x.matrix for x in rolled.loops)
+        align = ' "stackrealign"' if wide else ""
+        self.f = f = m.function(f"bodies_{l.lanes}", VOID, dict.fromkeys(names, PTR), attributes=align)
+        self.ground, self.table, self.integers = (word(f, x, PTR) for x in ("ground", "table", "integers"))
+        self.bodies, rows, self.nv, self.first = (word(f, x) for x in ("bodies", "rows", "nv", "first"))
+        self.way = word(f, "way")
+        self.rows = self.bodies + rows
+        nq, slots = word(f, "nq"), word(f, "slots")
+        if rolled.slot:
+            slots = (word(f, "kept") + (BLOCK + 1)) * rolled.slot
+        self.sines = f.state.at(slots, l.type)
+        self.cosines = self.sines.at(nq, l.type)
+        self.more = self.cosines.at(nq, l.type)
+        if rolled.turning:
+            q = f.arguments[f"arg{rolled.arguments.index('q')}"]
+            f.call(VOID, f"angles_{l.lanes}", q, self.sines, self.cosines, nq)
+        for i, name in enumerate(rolled.outs if rolled.zeroed and l.lanes == 1 else ()):
+            size = word(f, f"size{i}") * l.bytes
+            f.call(VOID, "llvm.memset.p0.i64", f.arguments[name], f.zero(I8), size, f.const(I1, "false"))
+        for k, loop in enumerate(rolled.loops):
+            if isinstance(loop, Solve):
+                call_solve(f, loop, target, k, self.integers)
+                continue
+            if loop.fresh:
+                f.call(VOID, f"ground_{l.lanes}", self.ground, f.state)
+            if rolled.slot and k:
+                self.by_blocks(rolled.loops[0], loop)
+            else:
+                self.sweep(loop)
+        f.ret()
+
+    def by_blocks(self, first: BodyLoop | Solve, loop: BodyLoop) -> None:
+        """A sweep block by block, each after the first sweep once more: the slots of a block stay in the cache and
+        serve the next block as well. Bodies with a child in a later block keep theirs."""
+        assert isinstance(first, BodyLoop)
+        f, last = self.f, (self.bodies - 1) & -BLOCK
+        ends = (-1, last, -BLOCK) if loop.backward else (self.bodies, 0, BLOCK)
+        with f.loop(ends[0], start=ends[1], step=ends[2], some=True) as block:
+            start, stop = block.i, f.smaller(block.i + BLOCK, self.bodies)
+            with f.loop(stop, start=start, some=True) as s, f.when(self.row(s.i)["kept"] < 0):
+                self.visit(first, s.i)
+            inner = (start - 1, stop - 1, -1) if loop.backward else (stop, start, 1)
+            with f.loop(inner[0], start=inner[1], step=inner[2], some=True) as s:
+                self.visit(loop, s.i)
+
+    def slot(self, i: Value, kept: Value) -> Value:
+        """Where the slot of body i begins, after the ground's: one of its own, or one of the block's."""
+        number = self.f.select(kept < 0, (i & (BLOCK - 1)) + word(self.f, "kept"), kept)
+        return (number + 1) * self.rolled.slot
+
+    def sweep(self, loop: BodyLoop) -> None:
+        f = self.f
+        if loop.over == "once":
+            self.visit(loop, f.zero(I64))
+        elif loop.over == "first":
+            with f.when(self.first >= 0):
+                self.visit(loop, self.first)
+        elif loop.over in ("path", "way"):
+            start = self.first if loop.over == "path" else self.way
+            with f.when(start >= 0), f.loop(at=start) as s:
+                s.at = self.visit(loop, s.at)["up"]
+                s.leave(s.at < 0)
+        elif loop.over == "bodies" and loop.backward:
+            with f.loop(-1, start=self.bodies - 1, step=-1) as s:
+                self.visit(loop, s.i)
+        else:
+            start, stop = (self.bodies, self.rows) if loop.over == "rows" else (f.zero(I64), self.bodies)
+            with f.loop(stop, start=start) as s:
+                self.visit(loop, s.i)
+
+    def visit(self, loop: BodyLoop, i: Value) -> dict[str, Value]:
+        """The step of row i by its kind, then the inner one with every row from it up; gives its integers."""
+        f, row = self.f, self.row(i)
+        bases = self.bases(loop.steps, i, row, row)
+        branches = [partial(self.step, step, bases) for step in loop.steps]
+        if len(branches) > 1:
+            f.switch(row["kind"], branches)
+        else:
+            branches[0]()
+        if loop.inner:
+            self.walk(loop.inner, i, row)
+        return row
+
+    def walk(self, step: BodyStep, i: Value, row: dict[str, Value]) -> None:
+        """The step of a pair, from row i up; what moves with it, in the ground's slot, stays in registers."""
+        f, t = self.f, self.l.type
+        ports = zip(step.low.inputs, step.inputs)
+        places = [p.offset + k for port, p in ports if p.base == "ground" for k in range(port.size)]
+        moving = {f"g{k}": f.state.at(k, t).load(t, self.l.bytes) for k in places}
+        with f.loop(at=i, carry=moving) as s:
+            upper = self.row(s.at)
+            now = {k: getattr(s, f"g{k}").text for k in places}
+            bases = self.bases([step], s.at, upper, row)
+            write_step(f, step, self.target, self.l, bases, now)
+            for k in places:
+                setattr(s, f"g{k}", Value(f, t, now[k]))
+            s.at = upper["up"]
+            s.leave(s.at < 0)
+
+    def row(self, i: Value) -> dict[str, Value]:
+        row = row_of(self.f, self.integers, i)
+        if self.rolled.slot:
+            up = row["up"]
+            above = row_of(self.f, self.integers, self.f.select(up < 0, i, up))["kept"]
+            parent = self.f.select(up < 0, self.f.const(I64, 0), self.slot(up, above))
+            row |= {"own": self.slot(i, row["kept"]), "parent": parent}
+        return row
+
+    def step(self, step: BodyStep, bases: dict[str, Value]) -> None:
+        write_step(self.f, step, self.target, self.l, bases)
+
+    def bases(
+        self, steps: Sequence[BodyStep], i: Value, row: dict[str, Value], lower: dict[str, Value]
+    ) -> dict[str, Value]:
+        """The addresses that the places of some steps count from."""
+        names = dict.fromkeys(place.base for s in steps for place in (*s.inputs, *s.outputs))
+        return {name: self.base(name, i, row, lower) for name in names}
+
+    def base(self, name: str, i: Value, row: dict[str, Value], lower: dict[str, Value]) -> Value:
+        """Of row i; of pairs it is the upper one."""
+        f, t, v = self.f, self.l.type, row["v"]
+        kind = name.rstrip("0123456789")
+        number = int(name[len(kind) :] or 0)
+        if kind == "table":
+            return self.table.at(i, f"[{self.rolled.table} x {self.l.scalar}]")
+        if kind == "arg":
+            return f.arguments[name].at(row["q"] if [*self.rolled.arguments, ""][number] == "q" else v, t)
+        if kind == "row":  # of a matrix with nv columns
+            return f.out0.at(self.nv * number + v, t)
+        if kind in ("pair", "mirror"):
+            below, right = (lower["v"], v) if kind == "pair" else (v, lower["v"])
+            return f.arguments[f"out{number}"].at(below * self.nv + right, t)
+        places: dict[str, tuple[Value, Value | int]] = {
+            "own": (f.state, row["own"]), "upper": (f.state, row["own"]), "parent": (f.state, row["parent"]),
+            "ground": (f.state, 0), "sines": (self.sines, row["q"]), "cosines": (self.cosines, row["q"]),
+            "more": (self.more, v), "gains": (self.more, v * 7),
+            "result": (f.arguments[self.rolled.outs[-1]], v), "rates": (f.out0, row["q"]),
+        }  # fmt: skip
+        base, index = places.get(name) or (f.arguments[name], 0)
+        return base.at(index, t)
+
+
+def add_bodies(m: Module, rolled: Rolled, target: Target, l: Lanes) -> None:
+    """@bodies_<lanes>, and what it calls."""
+    if rolled.turning:
+        _add_angles(m, l, target)
+    _add_ground(m, l, rolled.ground)
+    for k, x in enumerate(rolled.loops):
+        if isinstance(x, Solve):
+            add_solve(m, x, target, k)
+    _Bodies(m, rolled, target, l)
+
+
+def _add_angles(m: Module, l: Lanes, target: Target) -> None:
+    """@angles_<lanes>: sines and cosines of n values, as many at once as a vector holds.
+
+    One sample: the last block is moved back to the end and writes some values twice, with the same bits.
+    """
+    wide = target.of(target.lanes)
+    step, pair = wide.lanes // l.lanes, f"{{{wide.type}, {wide.type}}}"
+    f = m.function(f"angles_{l.lanes}", q=PTR, sines=PTR, cosines=PTR, n=I64)
+    last = f.n - step
+    with f.loop(f.n, step=step, some=True) as s:
+        i = f.smaller(s.i, last)
+        x = f.q.at(i, l.type).load(wide.type, l.bytes)
+        both = f.call(pair, add_sincos(m, wide, target.fma), x)
+        for k, to in enumerate((f.sines, f.cosines)):
+            to.at(i, l.type).store(both.part(k), l.bytes)
+    f.ret()
+
+
+def _add_ground(m: Module, l: Lanes, size: int) -> None:
+    """@ground_<lanes>: the numbers of slot 0, the same for every lane."""
+    f = m.function(f"ground_{l.lanes}", numbers=PTR, state=PTR)
+    for k in range(size):
+        x = f.numbers.at(k, l.scalar).load(l.scalar, l.size)
+        f.state.at(k, l.type).store(x.splat(l.lanes), l.bytes)
+    f.ret()

@@ -1,0 +1,1 @@
+"""Dense algebra as LLVM text: products, factors, solves."""

@@ -1,0 +1,140 @@
+"""-M^-1 times the columns of matrices in place, of one sample: as many columns side by side as there are lanes.
+
+M = L^T E^-1 L by rows in the order of elimination. The factors stand in memory, so that each multiply-add takes
+its entry from there, in all lanes; a block of columns stays in the nearest cache, and the loop over blocks is
+decoded once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+from ..ir import I32, I64, VOID, IRFunction, Value
+from ..ir_scalar import IRScalar
+from ..math import Lanes
+
+SMALL = 12  # rows
+FEW = 32  # rows: more are many whole blocks
+SIDE = 4  # rows and columns that are transposed in registers
+FactorRows = Sequence[Mapping[int, Any]]
+
+
+def times_inverse(L: FactorRows, E: Sequence[Any], b: Sequence[Any]) -> list[Any]:
+    """L^-1 E L^-T b, over scalars of any kind."""
+    y = list(b)
+    for k in range(len(y) - 1, -1, -1):
+        for i, x in L[k].items():
+            y[i] = y[i] - x * y[k]
+    y = [x * e for x, e in zip(y, E)]
+    for k, row in enumerate(L):
+        for i, x in row.items():
+            y[k] = y[k] - x * y[i]
+    return y
+
+
+def solve_columns(
+    f: IRFunction,
+    l: Lanes,
+    bases: Sequence[Value],
+    order: Sequence[int],
+    L: FactorRows,
+    E: Sequence[Any],
+    fma: bool,
+) -> Value:
+    """`times_inverse` for all columns of square matrices at `bases`, the last of which becomes symmetric; their
+    rows stand by `order`. 0, or NaN where not all is finite."""
+    n, zero, align = len(order), f.zero(l.type), f.const(I32, l.size)
+    last = _last_columns(f, l, bases, n)
+    blocks, lanes = n // l.lanes if last else -(-n // l.lanes), f.counting(f"<{l.lanes} x {I64}>")
+    room, every = [f.alloca(l.type) for _ in order], [*bases, *([last.room] if last else [])]
+    with f.loop(blocks * len(bases) + bool(last), some=True, rest=zero) as s:
+        base, block = bases[0], s.i
+        for k, x in enumerate(every[1:], 1):
+            here = s.i >= k * blocks
+            base, block = f.select(here, x, base), f.select(here, s.i - k * blocks, block)
+        at = block * l.lanes
+        some = lanes < (f.const(I64, n) - at).splat(l.lanes)
+        rows = [base.at(at + v * n, l.scalar) for v in order]
+
+        def given(k: int, rows: Sequence[Value] = rows, some: Value = some) -> IRScalar:
+            x = f.call(l.type, f"llvm.masked.load.{l.suffix}.p0", rows[k], align, some, zero)
+            return IRScalar(x, fma)
+
+        y = dict[int, Any]()  # of limbs that are begun: few are alive at a time
+        for k in range(n - 1, -1, -1):
+            own = y.pop(k) if k in y else given(k)
+            for i, x in L[k].items():
+                y[i] = (y[i] if i in y else given(i)) - x * own
+            room[k].store((own * E[k]).x, l.bytes)
+        for k in range(n):
+            found = IRScalar(room[k].load(l.type, l.bytes), fma)
+            for i, x in L[k].items():
+                found = found - x * y[i]
+            y[k] = IRScalar(found.x, fma)
+            f.call(VOID, f"llvm.masked.store.{l.suffix}.p0", found.x, rows[k], align, some)
+            s.rest = (IRScalar(found.x, fma, zero) + IRScalar(s.rest, fma)).x
+    if last:
+        last.put_back()
+    _mirror(f, l, bases[-1], n)
+    return f.call(
+        l.scalar, f"llvm.vector.reduce.fadd.{l.suffix}", f.const(l.scalar, 0.0), s.rest, flags="reassoc "
+    )
+
+
+class _LastColumns(NamedTuple):
+    """Columns of all matrices that fill no vector, in one block of a room like one of them."""
+
+    room: Value
+    places: tuple[tuple[Value, Value], ...]  # of each row of each matrix: there, and in the room
+    kind: str
+
+    def take(self) -> None:
+        for there, here in self.places:
+            here.store(there.load(self.kind, 8), 8)
+
+    def put_back(self) -> None:
+        for there, here in self.places:
+            there.store(here.load(self.kind, 8), 8)
+
+
+def _last_columns(f: IRFunction, l: Lanes, bases: Sequence[Value], n: int) -> _LastColumns | None:
+    """Taken along, where they are few: a block of them alone takes as long as a whole one."""
+    count, whole = n % l.lanes, n - n % l.lanes
+    if not 0 < count * len(bases) <= l.lanes or not whole or n > FEW:
+        return None
+    kind, room = f"<{count} x {l.scalar}>", f.alloca(l.scalar, n * n)
+    for row in range(n):
+        room.at(row * n, l.scalar).store(f.zero(l.type), l.size)
+    places = tuple(
+        (x.at(row * n + whole, l.scalar), room.at(row * n + k * count, l.scalar))
+        for k, x in enumerate(bases)
+        for row in range(n)
+    )
+    found = _LastColumns(room, places, kind)
+    found.take()
+    return found
+
+
+def _mirror(f: IRFunction, l: Lanes, base: Value, n: int) -> None:
+    """The lower triangle over the upper one, of large ones four rows and columns at a time."""
+    whole = n // SIDE * SIDE if n > SMALL else 0
+
+    def place(r: Any, c: Any) -> Value:
+        return base.at(r * n + c, l.scalar)
+
+    if whole:
+        with f.loop(whole, start=SIDE, step=SIDE, some=True) as row, f.loop(row.i, step=SIDE, some=True) as column:
+            rows = [place(row.i + k, column.i).load(f"<{SIDE} x {l.scalar}>", l.size) for k in range(SIDE)]
+            for k, x in enumerate(_transposed(rows)):
+                place(column.i + k, row.i).store(x, l.size)
+    for c, r in combinations(range(n), 2):
+        if r >= whole or r // SIDE == c // SIDE:
+            place(c, r).store(place(r, c).load(l.scalar))
+
+
+def _transposed(rows: Sequence[Value]) -> list[Value]:
+    """Of SIDE rows the columns."""
+    pairs = [x.shuffle(y, lanes) for lanes in ((0, 4, 2, 6), (1, 5, 3, 7)) for x, y in (rows[:2], rows[2:])]
+    return [pairs[k].shuffle(pairs[k + 1], lanes) for lanes in ((0, 1, 4, 5), (2, 3, 6, 7)) for k in (0, 2)]

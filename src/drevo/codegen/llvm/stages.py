@@ -1,0 +1,217 @@
+"""A tile computed in stages: straight-line functions over one working memory, and what calls them.
+
+A stage is a Program whose inputs and outputs are blocks of that memory, or arguments and results of the whole, by
+name. What calls them is written with the builder: loops until every lane has what it wants, branches round what no
+lane needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..graph.program import Program
+from ..lower.lower import Lowered, lower
+from ..lower.split import SplitSteps, split_functions
+from ..lower.steps import operands, step_results
+from .ir import I8, I64, PTR, VOID, IRFunction, Module, Value
+from .kernel import Kernel
+from .math import Lanes
+from .ports import ALONE, Address, Ports, tile_ports
+from .rows import add_row_stores
+from .target import Arena, Target, arena_of
+
+Array = np.ndarray[Any, Any]
+
+
+class Stages(NamedTuple):
+    """blocks: sizes of the working memory's parts, in values. parts: the stages by name. drive: writes the calls.
+    fill: the same on arrays (B, n), arguments and results, where there is no machine code.
+
+    Ports of a stage are named "block" or "block[3]", what begins at its value 3; "here" is a block that each call
+    chooses. rows: results that the calls write themselves, with `put`, into the caller's rows; no stage does.
+    """
+
+    blocks: Mapping[str, int]
+    parts: Mapping[str, Program]
+    drive: Callable[[StageCalls], None]
+    fill: Callable[[Sequence[Array], Sequence[Array]], None]
+    tested: Sequence[str] = ()
+    rows: Sequence[str] = ()
+
+    @property
+    def steps(self) -> int:
+        """About how many one sample takes: every stage once."""
+        return sum(len(part.order()) for part in self.parts.values())
+
+
+class StageCalls:
+    """The function of a tile under construction, or a routine of it. `f`: its builder, `l`: lanes of a value.
+    checked: whether results are tested."""
+
+    def __init__(
+        self, f: IRFunction, l: Lanes, places: Mapping[str, tuple[str, int]], work: Value, checked: bool
+    ) -> None:
+        self.f, self.l, self.places, self.work, self.checked = f, l, places, work, checked
+
+    def _given(self) -> list[Value]:
+        f = self.f
+        return [f.arguments["in"], f.arguments["out"], self.work]
+
+    def call(self, stage: str, here: str | Value = "") -> None:
+        """A stage; here: the block that it calls so, or an address."""
+        f = self.f
+        place = here if isinstance(here, Value) else self.at(here) if here else self.work
+        f.call(VOID, f"stage_{stage}", *self._given(), place, f.scratch, f.status)
+
+    def routine(self, name: str, write: Callable[[StageCalls], None]) -> None:
+        """Calls of their own, to be made by `run` from several places."""
+        f = self.f.module.function(f"routine_{name}", VOID, {x: y.type for x, y in self.f.arguments.items()})
+        write(StageCalls(f, self.l, self.places, f.scratch, self.checked))
+        f.ret()
+
+    def run(self, name: str) -> None:
+        self.f.call(VOID, f"routine_{name}", *self.f.arguments.values())
+
+    def at(self, block: str, k: int = 0) -> Value:
+        """The address of a value of a block, or of an argument or result of the whole."""
+        name, offset = self.places[block]
+        base = self.work if name == "work" else self.f.arguments[name]
+        return base.at(offset + k * self.l.bytes, I8)
+
+    def load(self, block: str, k: int = 0) -> Value:
+        return self.at(block, k).load(self.l.type, self.l.bytes)
+
+    def fill(self, x: float, block: str, first: int, count: int) -> None:
+        """The same number in some values."""
+        for k in range(first, first + count):
+            self.at(block, k).store(self.f.const(self.l.type, x), self.l.bytes)
+
+    def put(self, result: str, first: int, tile: Value, count: int, before: int = 0, factor: float = 1.0) -> None:
+        """Values into a result of `rows`, from its value `first` on; before: so many values before each of them
+        the same times the factor."""
+        f, size = self.f, self.l.size
+        name = add_row_stores(f.module, self.l, count, bool(before))
+        p, stride = self._rows(result)
+        more = [f.const(I64, -before * size), f.const(self.l.scalar, factor)] if before else []
+        f.call(VOID, name, p.at(first * size, I8), stride, f.b, f.last, tile, count, *more)
+
+    def put_one(self, result: str, at: Value, x: Value) -> None:
+        """A value of each lane into a result of `rows`."""
+        f, (p, stride) = self.f, self._rows(result)
+        for k in range(self.l.lanes):
+            row = p.at(f.smaller(f.b + k, f.last) * stride, I8)
+            row.at(at, self.l.scalar).store(x.lane(k), self.l.size)
+
+    def _rows(self, result: str) -> tuple[Value, Value]:
+        return self.f.arguments[f"rows_{result}"], self.f.arguments[f"stride_{result}"]
+
+    def any(self, where: Value) -> Value:
+        """Whether a condition holds in some lane."""
+        if self.l.lanes == 1:
+            return where
+        return where.cast("bitcast", f"i{self.l.lanes}").differs(0)
+
+    def some_below(self, block: str, k: int = 0) -> Value:
+        """Whether a value is negative in some lane."""
+        return self.any(self.load(block, k) < 0.0)
+
+    def some_above(self, block: str, k: int = 0) -> Value:
+        return self.any(self.load(block, k) > 0.0)
+
+
+def emit_stages(
+    low: Lowered, target: Target, layout: str, entry: Callable[..., None], driver: Callable[..., None]
+) -> tuple[str, Arena]:
+    """The module of a program in stages, of tiles alone; and its memory."""
+    stages: Stages = low.stages
+    m, l = Module(), target.of(target.lanes)
+    symbols = any(p.name == "parameters" for p in low.inputs)
+    made = {name: _lowered(part, target, symbols) for name, part in stages.parts.items()}
+    room, at = max(split.slots for _, split in made.values()), {"here": ("here", 0)}
+    for name, size in stages.blocks.items():
+        at[name] = ("work", room * l.bytes)
+        room += size
+    arena = arena_of(low, target, room, layout)
+    whole = tile_ports(low, l, arena)
+    for ports, found in ((low.inputs, whole.inputs), (low.outputs, whole.outputs)):
+        at |= {p.name: (x.base[1:], x.offset) for p, x in zip(ports, found)}
+    for name, (part, split) in made.items():
+        tested = target._replace(
+            prefetch=False, check=target.check and (_makes(part, at) or name in stages.tested)
+        )
+        _add_stage(m, name, part, split, tested, l, at)
+    own = {f"{x}_{name}": kind for name in stages.rows for x, kind in (("rows", PTR), ("stride", I64))}
+    given = whole.arguments | {"scratch": ALONE, "status": ALONE} | own | ({"b": I64, "last": I64} if own else {})
+    f = m.function("many", VOID, given, attributes=' "stackrealign"')
+    stages.drive(StageCalls(f, l, at, f.scratch, target.check))
+    f.ret()
+    driver(m, low, target, arena, layout)
+    entry(m, low, target, arena, 0)
+    return m.text(), arena
+
+
+def _lowered(part: Program, target: Target, symbols: bool) -> tuple[Lowered, SplitSteps]:
+    """One function where it writes over what it reads, for then a value is read but once."""
+    low = lower(part, parameters=symbols, fma=target.fma)
+    return low, split_functions(low, max(1, len(low.steps)) if _in_place(low) else target.chunk)
+
+
+def _place(port: str, k: int) -> tuple[str, int]:
+    """The block and the value in it that entry k of a port is: "g[3]" is the part of g from 3 on."""
+    block, _, first = port.rstrip("]").partition("[")
+    return block, int(first or 0) + k
+
+
+def _in_place(low: Lowered) -> dict[int, int]:
+    """Inputs that outputs are stored over, each with the value that is."""
+    over = {_place(p.name, k): e >> 1 for p, edges in zip(low.outputs, low.stores) for k, e in enumerate(edges)}
+    read = {e >> 1 for step in low.steps for e in operands(step)} | set(over.values())
+    at = {v: _place(low.inputs[i].name, k) for v, (i, k) in low.where.items() if v in read}
+    return {v: over[x] for v, x in at.items() if x in over}
+
+
+def _early(low: Lowered) -> list[int]:
+    """Those of them that need not have been read when they are stored over."""
+    makers = {v: step for step in low.steps for v in step_results(step)}
+    out = []
+    for v, new in _in_place(low).items():
+        seen, stack = set[int](), [new]
+        while stack:
+            x = stack.pop()
+            if x not in seen and x in makers:
+                stack += (e >> 1 for e in operands(makers[x]))
+            seen.add(x)
+        if v not in seen:
+            out.append(v)
+    return out
+
+
+def _makes(low: Lowered, at: Mapping[str, tuple[str, int]]) -> bool:
+    """Whether a stage writes results, or tests quaternions."""
+    return bool(low.units) or any(at[_place(p.name, 0)[0]][0] == "out" for p in low.outputs)
+
+
+def _add_stage(
+    m: Module,
+    name: str,
+    low: Lowered,
+    split: SplitSteps,
+    target: Target,
+    l: Lanes,
+    at: Mapping[str, tuple[str, int]],
+) -> None:
+    def address(port: str) -> Address:
+        block, k = _place(port, 0)
+        base, offset = at[block]
+        return Address(f"%{base}", offset + k * l.bytes)
+
+    arguments = dict.fromkeys(("in", "out", "work", "here"), "ptr")
+    ports = Ports(
+        l, [address(p.name) for p in low.inputs], [address(p.name) for p in low.outputs], arguments, l.bytes, True
+    )
+    kernel = Kernel(low, target, split, ports)
+    kernel.early = _early(low)
+    kernel.add(m, f"stage_{name}")

@@ -1,0 +1,1 @@
+"""Programs as steps of a machine without registers: fused, paired, in the order of execution."""

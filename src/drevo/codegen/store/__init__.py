@@ -1,0 +1,1 @@
+"""Compiled code: how it is keyed, built, loaded and kept on disk."""

@@ -1,0 +1,311 @@
+"""From a Program to loadable code with a manifest, through the cache."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ...errors import EmitError, InputError, one_of, warn_caller
+from ...io.given import flag
+from ..entry.layout import ObjectLayout
+from . import cache, native
+from .key import key
+from .lock import LOCK
+from .memo import persisted
+
+if TYPE_CHECKING:
+    from ..graph.program import Program
+    from ..llvm.module import Entry, Target
+    from ..lower.lower import Lowered
+
+DTYPES = {"float64": "double", "float32": "float"}
+LAYOUTS = ("rows", "batch_last")
+NODES_A_SECOND, STAGED_NODES_A_SECOND = 14_000, 21_000  # of a program, and of one in stages, made into code
+PROMPT = 2.0  # s: what takes longer to compile is said before it begins
+UNMADE = (EmitError, ImportError, OSError, RuntimeError)  # no LLVM, or one that fails
+_LENGTH = struct.Struct("<Q")
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """How a function is made. check: results are tested for finiteness and quaternions for unit length.
+
+    single: with a kernel for one sample, which takes as long to make as that for many.
+    """
+
+    dtype: str = "float64"
+    layout: str = "rows"
+    packed: bool = False
+    parameters: bool = False
+    check: bool = True
+    order: str = "auto"
+    single: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("packed", "parameters", "check"):
+            object.__setattr__(self, name, flag(name, getattr(self, name)))
+        one_of("dtype", self.dtype, DTYPES, InputError)
+        one_of("layout", self.layout, LAYOUTS, InputError)
+
+
+class Manifest(NamedTuple):
+    """What a function says about itself; stored with its code as JSON. units: (input, four positions)."""
+
+    name: str
+    inputs: tuple[tuple[str, tuple[int, ...]], ...]
+    outputs: tuple[tuple[str, tuple[int, ...]], ...]
+    pattern: tuple[tuple[tuple[int, ...], ...], ...] | None
+    units: tuple[tuple[int, tuple[int, ...]], ...]
+    counts: dict[str, int]
+    live: tuple[int, float]
+    steps: int
+    arena: int  # bytes of working memory
+    scratch: int  # bytes that one sample needs besides its arguments
+    lanes: int
+    parameters: tuple[tuple[str, float], ...]
+    meta: dict[str, Any]
+    guards: int = 0  # pivots that are tested
+
+    def text(self) -> str:
+        return json.dumps(self._asdict(), default=str, sort_keys=True)
+
+
+def _tuples(x: Any) -> Any:
+    return tuple(_tuples(y) for y in x) if isinstance(x, list) else x
+
+
+def parse_manifest(text: str) -> Manifest:
+    """The inverse of `Manifest.text`."""
+    return Manifest(**{k: _tuples(v) for k, v in json.loads(text).items()})
+
+
+class FunctionFace:
+    """What a compiled function says about itself, on any processor, and how it is pickled."""
+
+    def __init__(self, manifest: Manifest, spec: Spec) -> None:
+        m = self.manifest = manifest
+        self.spec, self.name, self.inputs, self.outputs = spec, m.name, m.inputs, m.outputs
+        self.dtype, self.layout, self.packed = np.dtype(spec.dtype), spec.layout, spec.packed
+        self.counts, self.meta, self.parameters = m.counts, m.meta, m.parameters
+        self.recipe: Callable[[], Any] | None = None  # how a pickle makes it again
+        self._sizes = [prod(s) for _, s in m.outputs]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.recipe is None:
+            raise TypeError(f"{self.name}: this function was not made by drevo.compile and cannot be pickled")
+        return self.recipe, ()
+
+    @property
+    def _signature(self) -> str:
+        """Its name, arguments and results with their shapes, and the type of the numbers."""
+        ins, outs = (", ".join(f"{n}{list(s)}" for n, s in ports) for ports in (self.inputs, self.outputs))
+        return f"{self.name}({ins}) -> {outs}, {self.dtype}"
+
+    @property
+    def pattern(self) -> Any:
+        """Of a packed function: index arrays of the stored entries; one per output if there are several."""
+        if self.manifest.pattern is None:
+            return None
+        arrays = [tuple(np.array(i, dtype=np.intp) for i in p) for p in self.manifest.pattern]
+        return arrays[0] if len(arrays) == 1 else tuple(arrays)
+
+
+class Objects(NamedTuple):
+    """What is made of a program: the object of the entry, or of a whole module, and what writes the LLVM text of
+    `single` and of `drive` on the day that they are needed."""
+
+    entry: bytes
+    texts: Mapping[str, Callable[[], str]]
+
+    def code(self, name: str = "") -> native.Code:
+        """Loaded. name: the key under which the two are kept once they are made; empty: nowhere."""
+
+        def made(part: str, text: Callable[[], str]) -> Callable[[], bytes]:
+            return lambda: persisted(f"{name}\n{part}", bool(name), lambda: native.compile_text(text()))
+
+        return native.Code(self.entry, {part: made(part, text) for part, text in self.texts.items()})
+
+
+class Built(NamedTuple):
+    """A manifest, its loaded code if there is any, and the program if it had to be made, else how it is."""
+
+    manifest: Manifest
+    code: native.Code | None
+    program: Program | None = None
+    again: Callable[[], Program] | None = None
+
+
+def obtain_code(request: str, make: Callable[[], Program], spec: Spec, use_cache: bool) -> Built:
+    """From the cache, or made now and stored. Without LLVM: the program alone."""
+    try:
+        return Built(*machine_code(request, make, spec, use_cache), again=make)
+    except UNMADE as error:
+        program = without_code(error, make)
+        return Built(manifest_of(program, spec), None, program)
+
+
+def without_code(error: Exception, make: Callable[[], Program]) -> Program:
+    """The program, where LLVM is missing or fails; a warning says so."""
+    require_unmade(error)
+    program = make()
+    warn_caller(f"{program.name} runs without machine code, a thousand times slower: {error}")
+    return program
+
+
+def require_unmade(error: Exception) -> None:
+    """Raises what is no want of LLVM."""
+    if isinstance(error, EmitError) and not str(error).startswith("LLVM"):
+        raise error
+
+
+def machine_code(
+    request: str, make: Callable[[], Program], spec: Spec, use_cache: bool, entry: Entry | None = None
+) -> tuple[Manifest, native.Code]:
+    """The code of a program, from the cache or made now and stored; else one of UNMADE. entry: see `build`."""
+    name = key(request, spec)
+    found = cache.read_entry(name) if use_cache else None
+    if found is not None:
+        built = _unpack(found, name, lru_cache(1)(lambda: build(make(), spec)[1]))
+        if built is not None:
+            return built
+    with LOCK:
+        manifest, objects = build(make(), spec, entry=entry, use_cache=use_cache)
+        code = objects.code(name if use_cache else "")
+        if use_cache:
+            parts = (manifest.text().encode(), objects.entry, *(part.encode() for part in objects.texts))
+            cache.write_entry(name, b"".join(_LENGTH.pack(len(x)) + x for x in parts))
+    return manifest, code
+
+
+def _unpack(payload: bytes, name: str, again: Callable[[], Objects]) -> tuple[Manifest, native.Code] | None:
+    """again: makes what the cache has lost, or what no process has needed yet."""
+    try:
+        found, at = list[bytes](), 0
+        while at < len(payload):
+            (size,) = _LENGTH.unpack_from(payload, at)
+            at += _LENGTH.size + size
+            found.append(payload[at - size : at])
+        manifest, entry, *parts = found
+        names = [part.decode() for part in parts]
+        texts = {part: lambda part=part: again().texts[part]() for part in names}
+        return parse_manifest(manifest.decode()), Objects(entry, texts).code(name)
+    except (ValueError, TypeError, AttributeError, struct.error, RuntimeError, EmitError):
+        return None  # another format than we think
+
+
+def target_of(spec: Spec) -> Target:
+    """This machine, as the emitters know it."""
+    from ..llvm.target import Target
+
+    host, scalar = native.host(), DTYPES[spec.dtype]
+    lanes = host.bytes // (8 if scalar == "double" else 4)
+    known = Target(scalar, lanes, host.fma, host.splat, spec.check)
+    return known._replace(registers=host.registers, control=host.control, permutes=host.permutes)
+
+
+def build(
+    program: Program,
+    spec: Spec,
+    target: Target | None = None,
+    entry: Entry | None = None,
+    use_cache: bool = False,
+) -> tuple[Manifest, Objects]:
+    """Manifest and code. target: other than the host's own. entry: adds what calls the kernels, in place of what
+    Python calls, all in one module; it has the one for a single sample if spec.single."""
+    from ..llvm import module as llvm
+
+    _tell_cost(program)
+    mine = target or target_of(spec)
+    low = lowered_as(program, spec, mine.fma, mine.registers)
+    if program.stages is not None:
+        low, mine = low._replace(stages=program.stages), mine._replace(single=False)
+    elif target is None:
+        short = spec.single and len(low.steps) <= llvm.SINGLE
+        plain = spec.single and spec.layout == "rows" and not (entry or spec.packed or spec.parameters)
+        if program.across and plain:
+            low = low._replace(across=_across(program.across(short), spec, mine))
+        way = (entry and spec.single) or low.across or program.tail
+        mine = mine._replace(single=bool(way) or short)
+    if entry is not None:
+        text = llvm.emit(low, mine, spec.layout, entry, program.tail)
+        manifest = manifest_as(program, low, text.arena.total, text.scalar_scratch, mine.lanes)
+        return manifest, Objects(native.compile_text(text.ir), {})
+    made = llvm.emit_parts(low, mine, spec.layout, program.tail)
+    manifest = manifest_as(program, low, made.arena.total, made.scalar_scratch, mine.lanes)
+    return manifest, Objects(_entry_of(manifest, spec, "single" in made.texts, use_cache), made.texts)
+
+
+def _tell_cost(program: Program) -> None:
+    """Warns of long compiling; right within a factor of 2 on one free core of a Xeon (Sapphire Rapids)."""
+    staged = program.stages is not None
+    nodes = program.stages.steps if staged else len(program.order())
+    seconds = nodes / (STAGED_NODES_A_SECOND if staged else NODES_A_SECOND)
+    if seconds > PROMPT:
+        robot = f" of {program.meta['robot']!r}" if "robot" in program.meta else ""
+        warn_caller(f"{program.name}{robot}: about {seconds:.0f} s of compiling, once: the code is kept")
+
+
+def _entry_of(m: Manifest, spec: Spec, single: bool, use_cache: bool) -> bytes:
+    """The object of what Python calls, the same for all functions of arrays of these shapes."""
+    from ..entry.entry import entry_shape, entry_text
+
+    shape = entry_shape(m.inputs, m.outputs, DTYPES[spec.dtype], spec.layout == "rows", single, m.scratch)
+    name, objects = key(repr(shape), Spec()), native.layout() or ObjectLayout()
+    if name not in _ENTRIES:
+        made = persisted(name, use_cache, lambda: native.compile_text(entry_text(shape, objects)))
+        _ENTRIES[name] = made
+    return _ENTRIES[name]
+
+
+_ENTRIES: dict[str, bytes] = {}  # some ten kilobytes each
+
+
+def _across(found: Any, spec: Spec, target: Target) -> Any:
+    """How one sample is computed; a program of its own is lowered."""
+    from ..graph.program import Program
+    from ..llvm.tail import Alone
+
+    if not isinstance(found, Program):
+        return found
+    return Alone(lowered_as(found, spec, target.fma), found.tail) if spec.dtype == "float64" else None
+
+
+def lowered_as(program: Program, spec: Spec, fma: bool, registers: int = 0) -> Lowered:
+    from ..lower.lower import lower
+
+    given: Any = {"order": spec.order, "fma": fma, "registers": registers}
+    return lower(program, parameters=spec.parameters, packed=spec.packed, **given)
+
+
+def manifest_of(program: Program, spec: Spec) -> Manifest:
+    """The manifest without any code."""
+    return manifest_as(program, lowered_as(program, spec, True), 0, 0, 1)
+
+
+def manifest_as(program: Program, low: Lowered, arena: int, scratch: int, lanes: int) -> Manifest:
+    units = tuple((low.where[u[0]][0], tuple(low.where[n][1] for n in u)) for u in low.units)
+    seen = low if program.tail is None else program.tail.seen(low)
+    fresh = Manifest(
+        program.name,
+        tuple((p.name, p.shape) for p in low.inputs),
+        tuple((p.name, p.shape) for p in seen.outputs),
+        seen.pattern,
+        units,
+        dict(program.counts),
+        low.live,
+        len(low.steps) if program.stages is None else program.stages.steps,
+        arena,
+        scratch,
+        lanes,
+        tuple((p.name, p.value) for p in program.parameters),
+        dict(program.meta),
+        len(program.guards),
+    )
+    return parse_manifest(fresh.text())  # cold and warm alike

@@ -1,0 +1,1 @@
+"""Derivations: quantities written out for people."""

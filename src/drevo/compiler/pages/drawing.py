@@ -1,0 +1,121 @@
+"""What a drawing of a robot shows: poles, axes and centres at a slightly bent pose, and from where one looks."""
+
+from __future__ import annotations
+
+import math
+
+from ...documents.pictures.drawing import Drawing, DrawnBody, Point, svg
+from ...mechanics.algorithms.kinematics import Pose, body_poses
+from ...mechanics.configuration import bounds, neutral
+from ...mechanics.spatial import UNIT, Vec
+from ...mechanics.tree import Tree, build_tree
+from ...model.description import Model
+from ...model.dynamics import Described
+from ...model.messages import model_of
+
+SNAP = 1e-9
+MOST = 40  # bodies: a drawing of more is a scribble
+TURNING = ("revolute", "helical")
+BENT = (0.3, -0.55, 0.45, 0.35)  # rad, by turns: hinges in a line would hide each other
+ASIDE, ABOVE = 0.45, 0.3  # how far the eye stands to the right of the front and above it
+STRAIGHT = 1e-9
+
+
+def draw(robot: Described | Model, q: list[float] | None = None) -> str:
+    """An SVG drawing of a robot, slightly bent where no configuration is given."""
+    return svg(drawing_of(robot, q))
+
+
+def drawing_of(robot: Described | Model, q: list[float] | None = None) -> Drawing:
+    """The places that a drawing of a robot shows."""
+    model = model_of(robot, "drawing")
+    tree = build_tree(model, snap=SNAP)
+    q = _bent(tree, model) if q is None else q
+    poses = body_poses(tree, q)
+    axes = [_axis(tree, i, pose) for i, pose in enumerate(poses)]
+    right, up = _view(tree, axes)
+    masses, moments = augmented(tree)
+    parts = []
+    for i, (b, pose) in enumerate(zip(tree.bodies, poses)):
+        own = _place(pose, b.inertia.h * (1.0 / b.inertia.m)) if b.inertia.m else None
+        carries = masses[i] and i in tree.parents  # a body that carries nothing is its own augmented body
+        star = _place(pose, moments[i] * (1.0 / masses[i])) if carries else None
+        axis = axes[i]
+        point = None if axis is None else _point(axis)
+        parts.append(DrawnBody(b.number, b.parent, _point(pose.p), b.kind, point, own, star))
+    return Drawing(tuple(parts), _point(right), _point(up), _posture(tree, q))
+
+
+def _posture(tree: Tree, q: list[float]) -> tuple[str, ...]:
+    """The turned coordinates, by the joint each belongs to."""
+    joints = {b.q: b.joint for b in reversed([*tree.owners()]) if b.kind in TURNING}  # not those that follow it
+    turned = [f"q_{k + 1} = {q[k]:g} rad ({joints[k]})" for k in sorted(joints) if q[k]]
+    return (*turned, *(["others neutral"] if turned and len(turned) < len(q) else []))
+
+
+def augmented(tree: Tree) -> tuple[list[float], list[Vec]]:
+    """m_i of the subtrees and d_i of the augmented bodies, (1)."""
+    masses, moments = [b.inertia.m for b in tree.bodies], [b.inertia.h for b in tree.bodies]
+    for i in range(len(tree) - 1, -1, -1):
+        up = tree.bodies[i].parent
+        if up >= 0:
+            masses[up] += masses[i]
+            moments[up] = moments[up] + tree.bodies[i].p * masses[i]
+    return masses, moments
+
+
+def _bent(tree: Tree, model: Model) -> list[float]:
+    q = [float(x) for x in neutral(model)]
+    middle = bounds(model).mean(0).tolist()
+    for k, b in enumerate(tree.owners()):
+        if b.kind in TURNING:
+            q[b.q] = BENT[k % len(BENT)]
+        elif b.nq == b.nv:  # a formula may have no value at zero
+            q[b.q : b.q + b.nq] = middle[b.q : b.q + b.nq] if b.kind == "custom" else [0.0]
+    return q
+
+
+def _axis(tree: Tree, i: int, pose: Pose) -> Vec | None:
+    b = tree.bodies[i]
+    if b.kind not in ("revolute", "helical", "prismatic"):
+        return None
+    return pose.R @ (UNIT[b.axis] * (-1.0 if b.factor < 0 else 1.0))
+
+
+def _view(tree: Tree, axes: list[Vec | None]) -> tuple[Vec, Vec]:
+    """Right and up: along the axes of a mechanism in a plane, else from above and aside, gravity down."""
+    down = tree.gravity
+    hinges = [a for a in axes if a is not None]
+    flat = bool(hinges) and all(_length(a.cross(hinges[0])) < STRAIGHT for a in hinges)
+    up = UNIT[2] if down.zero else down * (-1.0 / _length(down))
+    if not flat:
+        front = _across(up)
+        eye = _unit(front + up.cross(front) * ASIDE + up * ABOVE)
+        right = _unit(up.cross(eye))
+        return right, eye.cross(right)
+    normal = hinges[0] if sum(hinges[0]) > 0.0 else -hinges[0]
+    if abs(up.dot(normal)) > 0.9:
+        up = _across(normal)
+    up = _unit(up - normal * up.dot(normal))
+    return up.cross(normal), up
+
+
+def _across(up: Vec) -> Vec:
+    """The coordinate axis to look along: z before y before x, whichever is across."""
+    return _unit(min((UNIT[k] for k in (1, 2, 0)), key=lambda e: abs(e.dot(up)) - 0.1 * e.z))
+
+
+def _length(v: Vec) -> float:
+    return math.sqrt(v.dot(v))
+
+
+def _unit(v: Vec) -> Vec:
+    return v * (1.0 / _length(v))
+
+
+def _place(pose: Pose, r: Vec) -> Point:
+    return _point(pose.p + pose.R @ r)
+
+
+def _point(v: Vec) -> Point:
+    return float(v.x), float(v.y), float(v.z)

@@ -1,0 +1,173 @@
+"""One step of a sweep: the work on one body of one kind, its numbers read from a table and from slots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ....codegen.graph.node import Expr
+from ....codegen.llvm.bodies.steps import BodyStep, Place
+from ....codegen.lower.lower import lower
+from ....mechanics.acting import FORCES, Acting, force_in
+from ....mechanics.algorithms.kinematics import Pose
+from ....mechanics.body_table import MORE, WIDTH
+from ....mechanics.joints import NO_FORCE, Force, Motion, Placement, place
+from ....mechanics.scalar import Scalar, Vector, dot, sqrt
+from ....mechanics.spatial import IDENTITY, ZERO, Mat, RigidInertia, Sym, Vec
+from ....mechanics.tree import Loose, Tree, TreeBody
+from ...tracer import Tracer
+
+# of joint, its axis, whether its frame stands parallel to the parent's, whether joints may have rotors; of a body
+# in a run of loose rates 1 and the parent's freedoms, where it is in the run too, else 0; which passive forces act
+Kind = tuple[str, int, bool, bool, int, tuple[str, ...]]
+LOST = 6  # numbers behind those of the freedoms: the right-hand side that tests the pivots, see `guard_pivots`
+RESTS = 7  # numbers of the rest of a free joint's spring
+ALL = MORE + len(FORCES) + RESTS  # with what acts in the joint
+TURNING = ("revolute", "helical")
+WORLD = 9  # with external wrenches the world's rotation comes before all else in a slot
+
+
+class StepTracer(Tracer):
+    """The inputs and outputs of one step, each with its place."""
+
+    def __init__(self, kind: Kind, loaded: bool = False, united: bool = False) -> None:
+        """loaded: with external wrenches; united: quaternions are made unit here, not expected to be."""
+        super().__init__("step")
+        self.kind, self.loaded, self.united = kind, loaded, united
+        self.given: list[tuple[Place, list[Expr]]] = []
+        self.written: list[Place] = []
+        name, axis, parallel, geared, run, acts = kind
+        x = self.read("table", table_width(kind))
+        self.forces = dict(zip((*FORCES, *range(RESTS)), x[MORE:])) if acts else {}
+        inertia = RigidInertia(x[12], Vec(*x[13:16]), Sym(*x[16:22]))
+        R = IDENTITY if parallel else Mat.of((x[0:3], x[3:6], x[6:9]))
+        self.body = TreeBody(
+            "body", "joint", "1", -1, name, axis, R, Vec(*x[9:12]), x[22], 0, 0, x[23], inertia,  # type: ignore[arg-type]
+        )  # fmt: skip
+        names = ("joint",) * self.body.nv
+        self.rotor = x[WIDTH] if geared else 0.0
+        armature = dict.fromkeys(range(self.body.nv), self.rotor) if geared else {}
+        self.tree = Tree(
+            (self.body,), {}, ZERO, self.body.nq, self.body.nv, names, self.context, armature=armature,
+            loose={k: Loose(0, x[WIDTH + 1 + k]) for k in range(self.body.nv)} if run else {},
+        )  # fmt: skip
+
+    def read(self, base: str, count: int, offset: int = 0) -> list[Expr]:
+        found = self.input(f"{base}{len(self.given)}", count)
+        self.given.append((Place(base, offset + self.shift(base)), found))
+        return found
+
+    def write(self, base: str, values: Vector, offset: int = 0) -> None:
+        self.output(f"{base}{len(self.written)}", values)
+        self.written.append(Place(base, offset + self.shift(base)))
+
+    def shift(self, base: str) -> int:
+        return WORLD if self.loaded and base in ("own", "parent") else 0
+
+    def step(self, units: Sequence[Sequence[Expr]] = ()) -> BodyStep:
+        """The traced work, lowered."""
+        for quaternion in units:
+            self.require_unit(quaternion)
+        return BodyStep(lower(self.program()), tuple(place for place, _ in self.given), tuple(self.written))
+
+    # -- what several steps need ------------------------------------------------------------------------
+
+    def passive(self) -> list[Scalar]:
+        """What dampers, friction and springs exert on the joint."""
+        acts, b = self.kind[5], self.body
+        springy = any(a.startswith("stiff") for a in acts)
+        x: Vector = [0.0] * b.nq
+        if springy:
+            read = self.argument(0)
+            x = self.unit(read) if b.nq > 1 else read
+        found: dict[str, Any] = {a: self.forces[a] if a in acts else 0.0 for a in FORCES}
+        rest = tuple(self.forces[k] for k in range(b.nq if b.nq > 1 else 0))
+        return force_in(Acting(b.kind, 0, 0, b.nv, 1.0, 0.0, rest, **found), x, self.argument(1))
+
+    def own(self, count: int, offset: int) -> list[Expr]:
+        return self.read("own", count, offset)
+
+    def parent(self, count: int, offset: int) -> list[Expr]:
+        return self.read("parent", count, offset)
+
+    def argument(self, i: int) -> list[Expr]:
+        return self.read(f"arg{i}", self.body.nv if i else self.body.nq)
+
+    def at(self) -> Placement:
+        """The body in its parent; the sweep over all angles came before every loop."""
+        trig = None
+        if self.kind[0] in TURNING:
+            trig = (self.body.factor * self.read("sines", 1)[0], self.read("cosines", 1)[0])
+        still = self.kind[0] == "revolute"  # nothing but the angle
+        return self.placement([] if still else self.argument(0), trig)
+
+    def placement(self, q: Sequence[Expr], trig: tuple[Scalar, Scalar] | None) -> Placement:
+        b = self.body
+        x = [b.factor * y for y in q] if b.nq == 1 else self.unit(q)
+        return place(b.kind, b.axis, b.R, b.p, b.pitch, x, trig)
+
+    def unit(self, q: Sequence[Expr]) -> list[Scalar]:
+        """Coordinates of a joint, their quaternion made unit where that is asked for."""
+        size = 1.0 / sqrt(dot(q[-4:], q[-4:])) if self.united else 1.0
+        return [*q[:-4], *(x * size for x in q[-4:])]
+
+    def lost(self, first: int, width: int) -> Force:
+        """That of the body, whose freedoms begin there."""
+        return force_of(self.own(LOST, first + width * self.body.nv)) if self.kind[4] else NO_FORCE
+
+    def lose(self, X: Placement | None, lost: Force, first: int, width: int) -> None:
+        """It is set, or (through the joint at X) added to the parent's."""
+        if X is None and self.kind[4]:
+            self.write("own", flat_of(lost), first + width * self.body.nv)
+        elif X is not None and self.kind[4] > 1:
+            at = first + width * (self.kind[4] - 1)
+            total = force_of(self.parent(LOST, at)) + X.force_to_parent(lost)
+            self.write("parent", flat_of(total), at)
+
+    def turn(self, X: Placement) -> None:
+        """The world's rotation of the body, where wrenches in world axes come."""
+        if self.loaded:
+            x = self.parent(9, -WORLD)
+            self.write("own", numbers_of_mat(mat_of(x).mul(X.rotation)), -WORLD)
+
+    def quaternions(self) -> list[list[Expr]]:
+        """Of q, which the first step checks."""
+        return [x[-4:] for (base, _), x in self.given if base == "arg0" and self.body.nq >= 4]
+
+
+def table_width(kind: Kind) -> int:
+    """Numbers of a body in the table."""
+    return ALL if kind[5] else MORE if kind[3] or kind[4] else WIDTH
+
+
+def motion_of(x: Vector) -> Motion:
+    return Motion(Vec(*x[:3]), Vec(*x[3:6]))
+
+
+def force_of(x: Vector) -> Force:
+    return Force(Vec(*x[:3]), Vec(*x[3:6]))
+
+
+def body_from(x: Vector) -> RigidInertia:
+    """m, h, S."""
+    return RigidInertia(x[0], Vec(*x[1:4]), Sym(*x[4:10]))
+
+
+def mat_of(x: Vector) -> Mat:
+    return Mat.of((x[0:3], x[3:6], x[6:9]))
+
+
+def numbers_of_mat(m: Mat) -> list[Scalar]:
+    return [x for row in m for x in row]
+
+
+def pose_of(x: Vector) -> Pose:
+    return Pose(mat_of(x), Vec(*x[9:12]))
+
+
+def numbers_of_pose(x: Pose) -> list[Scalar]:
+    return [*numbers_of_mat(x.R), *x.p]
+
+
+def flat_of(x: Motion | Force) -> list[Scalar]:
+    return [*x[0], *x[1]]

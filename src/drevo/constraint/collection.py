@@ -1,0 +1,147 @@
+"""A set of constraints: gathered and checked against a robot, named row by row, its rows one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..errors import InputError, shown
+from ..mechanics import configuration
+from ..mechanics.algorithms.constraints import NO_ROWS, ConstraintRows, Kinematics
+from ..mechanics.scalar import Scalar
+from ..model.description import JointCoupling, Loop, Model
+from ..model.messages import did_you_mean
+from .closures import JointClosure, TendonLength
+from .values import (
+    KINDS,
+    OF_FUNCTIONS,
+    Constraint,
+    Contact,
+    ContactFields,
+    Distance,
+    Gear,
+    PointToPoint,
+    Weld,
+    contact_fields,
+    label,
+    list_given,
+)
+
+KEYS = ("link", "point", "rows", "anchor", "rotation")  # of a contact
+
+
+def collect(
+    model: Model, contacts: Sequence[Contact | Mapping[str, Any]] | None, constraints: Sequence[Constraint] | None
+) -> tuple[Constraint, ...]:
+    """Contacts, then constraints, then the model's own loops; every name checked against the model."""
+    return made(model, gathered(model, contacts, constraints))
+
+
+def gathered(
+    model: Model, contacts: Sequence[Contact | Mapping[str, Any]] | None, constraints: Sequence[Constraint] | None
+) -> list[Constraint | ContactFields]:
+    """The same with contacts as fields, and names not yet checked against the model."""
+    given = list_given("contacts", contacts, "contact")
+    try:
+        found: list[Any] = [contact_fields(**c) if type(c) is dict else _contact(c) for c in given]
+    except TypeError:  # of keys
+        found = [_contact(c) for c in given]
+    for c in list_given("constraints", constraints, "constraint"):
+        if not isinstance(c, KINDS):
+            raise InputError(f"constraints: {shown(c)} is none; make it with drevo.constraint")
+        found.append(c.traced([x.name for x in model.links], model.nq) if isinstance(c, OF_FUNCTIONS) else c)
+    return [*found, *_own(model)] if model.closed else found
+
+
+def made(model: Model, found: Sequence[Constraint | ContactFields]) -> tuple[Constraint, ...]:
+    """What was gathered as constraints, every name checked."""
+    out = tuple([Contact(*c) if isinstance(c, tuple) else c for c in found])
+    for c in out:
+        _check_names(model, c)
+    return out
+
+
+def _contact(given: Contact | Mapping[str, Any]) -> Contact | ContactFields:
+    if isinstance(given, Contact):
+        return given
+    if not isinstance(given, Mapping) or not {"link", "point"} <= set(given):
+        raise InputError(f'contact {shown(given)}: give {{"link": name, "point": (x, y, z), "rows": 3 or 6}}')
+    for key in given:
+        if key not in KEYS:
+            raise InputError(f"contact of {given['link']!r}: {key!r} is not known; keys are {', '.join(KEYS)}")
+    return contact_fields(**given)
+
+
+def _own(model: Model) -> list[Constraint]:
+    """A model's loops and couplings."""
+    tendons = {tendon.name: tendon for tendon in model.tendons}
+    return [
+        *map(_loop, model.loops),
+        *map(_coupled, model.couplings),
+        *[TendonLength(tendons[x.tendon], tendons.get(x.driver), x.coefficients) for x in model.tendon_couplings],
+    ]
+
+
+def _loop(loop: Loop) -> Constraint:
+    if loop.kind == "weld":
+        return Weld(loop.link_a, loop.point_a, loop.link_b, loop.point_b, loop.rotation)
+    if loop.kind == "rod":
+        return Distance(loop.link_a, loop.point_a, loop.link_b, loop.point_b, loop.length)
+    if loop.axis_a and loop.axis_b:
+        return JointClosure(
+            loop.kind,
+            loop.link_a,
+            loop.point_a,
+            loop.axis_a,
+            loop.link_b,
+            loop.point_b,
+            loop.axis_b,
+            loop.rotation,
+        )
+    return PointToPoint(loop.link_a, loop.point_a, loop.link_b, loop.point_b)
+
+
+def _coupled(x: JointCoupling) -> Constraint:
+    offset, ratio, *higher = (*x.coefficients, 0.0)
+    return Gear(x.joint, x.driver, ratio, offset, tuple(higher))
+
+
+def _check_names(model: Model, c: Constraint) -> None:
+    links = [l.name for l in model.links]
+    for link in c.links:
+        if link not in links:
+            what = "contact" if isinstance(c, Contact) else type(c).__name__
+            raise InputError(
+                f"{what}: link {link!r} is not in robot {model.name!r}{did_you_mean(str(link), links)}"
+            )
+    if isinstance(c, Weld) and c.at is not None:
+        configuration.state(model, f"{label(c)}: at", q=c.at)
+    if isinstance(c, Gear):
+        joints = {j.name: j.nv for j in model.joints}
+        for name in (c.joint_a, c.joint_b) if c.joint_b else (c.joint_a,):
+            if not isinstance(name, str) or name not in joints:
+                raise InputError(
+                    f"gear: joint {name!r} is not in robot {model.name!r}{did_you_mean(str(name), joints)}"
+                )
+            if joints[name] != 1:
+                raise InputError(f"gear: joint {name!r} has {joints[name]} freedoms; a gear couples joints of one")
+
+
+def labels(constraints: Sequence[Constraint]) -> tuple[str, ...]:
+    """A name for each row, for messages: contact(foot)[0], ..., of the next one like it contact(foot)#2[0], ..."""
+    out: list[str] = []
+    seen: dict[str, int] = {}
+    for c in constraints:
+        name = label(c)
+        seen[name] = seen.get(name, 0) + 1
+        name += f"#{seen[name]}" if seen[name] > 1 else ""
+        out += [f"{name}[{r}]" for r in range(c.size)]
+    return tuple(out)
+
+
+def all_rows(constraints: Sequence[Constraint], k: Kinematics, t: Scalar) -> ConstraintRows:
+    """The rows of a set, one after the other."""
+    total = NO_ROWS
+    for c in constraints:
+        total = total + c.rows(k, t)
+    return total

@@ -1,0 +1,187 @@
+"""What of a set of constraints is numbers: points, normals, offsets, ratios, places. Compiled code takes them as
+arguments, so that sets which differ in numbers only share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import fields, replace
+from functools import lru_cache
+from itertools import count, repeat
+from operator import attrgetter, itemgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..mechanics.algorithms.constraints import orientation
+from ..mechanics.scalar import Scalar, Vector
+from ..mechanics.tree import build_tree
+from ..model.description import Model
+from .values import OF_FUNCTIONS, Constraint, Contact, ContactFields, Gear, PointOnPlane, Weld
+
+Array = np.ndarray[Any, Any]
+RECENT = 8  # orientations that are kept
+NOT_NUMBERS = (
+    "link", "link_a", "link_b", "joint_a", "joint_b", "kind", "axis_a", "axis_b", "size", "f", "program", "tendon",
+    "driver",
+)  # fmt: skip
+
+
+class Numbered(NamedTuple):
+    """A set taken apart. signature: all but the numbers, as something to look up by."""
+
+    signature: tuple[Any, ...]
+    numbers: list[Scalar]
+
+    @staticmethod
+    def of(found: Iterable[Constraint | ContactFields]) -> Numbered:
+        numbers: list[Scalar] = []
+        signature = []
+        for c in found:
+            if type(c) is tuple and c[3] is None and c[4] is None:  # a contact, nearly always so: as below
+                signature.append((Contact, (c[0], c[2]), 3, None, None))
+                numbers += c[1]
+                continue
+            own: Any = type(c)
+            kind, plain, numeric = _parts(own)
+            shape = [kind, plain(c)]
+            for x in numeric(c):
+                if x is None:
+                    shape.append(None)
+                elif type(x) is tuple and x and type(x[0]) is float:  # nearly always so
+                    shape.append(len(x))
+                    numbers += x
+                else:
+                    shape.append(_taken(x, numbers))
+            signature.append(tuple(shape))
+        return Numbered(tuple(signature), numbers)
+
+
+@lru_cache
+def _parts(kind: Any) -> tuple[type, Callable[[Any], Any], Callable[[Any], Any]]:
+    """A kind of constraint, and what gives its fields that are no numbers, and those that are."""
+    own = Contact if kind is tuple else kind
+    names = [f.name for f in fields(own)]
+    plain, numeric = [n for n in names if n in NOT_NUMBERS], _numeric(own)
+    if kind is tuple:
+        return own, itemgetter(*map(names.index, plain)), itemgetter(*map(names.index, numeric))
+    if len(numeric) > 1:  # of one name attrgetter gives no tuple
+        return own, attrgetter(*plain), attrgetter(*numeric)
+    return own, attrgetter(*plain), lambda c: tuple([getattr(c, n) for n in numeric])
+
+
+@lru_cache
+def _numeric(kind: Any) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(kind) if f.name not in NOT_NUMBERS)
+
+
+def _taken(value: Any, out: list[Scalar]) -> Any:
+    """Appends the numbers of a field; its shape."""
+    if value is None:
+        return None
+    if not isinstance(value, tuple):
+        out.append(value)
+        return -1
+    if value and isinstance(value[0], tuple):
+        return tuple([_taken(x, out) for x in value])
+    out += value
+    return len(value)
+
+
+def with_numbers(found: Iterable[Constraint], numbers: Iterable[Scalar]) -> tuple[Constraint, ...]:
+    """The same set with other numbers, scalars of any kind, in the order of `Numbered`."""
+    rest = iter(numbers)
+
+    def filled(c: Any) -> Any:
+        kind: Any = type(c)
+        return replace(c, **{name: _filled(getattr(c, name), rest) for name in _numeric(kind)})
+
+    return tuple(map(filled, found))
+
+
+def _filled(value: Any, rest: Iterator[Scalar]) -> Any:
+    if isinstance(value, tuple):
+        return tuple([_filled(x, rest) for x in value])
+    return None if value is None else next(rest)
+
+
+def pattern_of(found: Iterable[Constraint]) -> tuple[Constraint, ...]:
+    """The set with zeros for its numbers: what code is compiled for."""
+    return with_numbers(found, repeat(0.0))
+
+
+def places_of(pattern: Sequence[Constraint]) -> dict[str, Array]:
+    """Where the points (n, 3), normals (n, 3) and offsets (n,) of the first constraints of a set stand among its
+    numbers."""
+    points, normals, offsets = list[Any](), list[Any](), list[Any]()
+    for c in with_numbers(pattern, count()):
+        points += [getattr(c, x) for x in ("point", "point_a", "point_b") if hasattr(c, x)]
+        if isinstance(c, PointOnPlane):
+            normals.append(c.normal[0])
+            offsets.append(c.offset[0])
+        elif isinstance(c, Gear):
+            offsets.append(c.offset)
+    shaped = {"points": (points, (-1, 3)), "normals": (normals, (-1, 3)), "offsets": (offsets, -1)}
+    return {name: np.array(x, int).reshape(shape) for name, (x, shape) in shaped.items()}
+
+
+# -- what a configuration decides ---------------------------------------------------------------------------
+
+
+def anchors(constraints: Sequence[Constraint]) -> int:
+    """How many numbers say what is left open: places and orientations of contacts, orientations of welds."""
+    return sum(3 * placeless(c) + 9 * turnless(c) for c in constraints)
+
+
+def anchored(constraints: Sequence[Constraint], numbers: Vector) -> tuple[Constraint, ...]:
+    """The same with these numbers in place of what they leave open; scalars of any kind."""
+    rest, out = list(numbers), list(constraints)
+    for k, c in enumerate(out):
+        if isinstance(c, Contact) and placeless(c):
+            c, rest = replace(c, anchor=(rest[0], rest[1], rest[2])), rest[3:]
+        if isinstance(c, (Contact, Weld)) and turnless(c):
+            turn = tuple((rest[i], rest[i + 1], rest[i + 2]) for i in (0, 3, 6))
+            c, rest = replace(c, rotation=turn), rest[9:]  # type: ignore[arg-type]
+        out[k] = c
+    return tuple(out)
+
+
+def placeless(c: Constraint) -> bool:
+    """Whether it leaves open where it is."""
+    return isinstance(c, Contact) and c.anchor is None
+
+
+def turnless(c: Constraint) -> bool:
+    """Whether it leaves an orientation open."""
+    if isinstance(c, Weld):
+        return c.rotation is None and c.at is None
+    return isinstance(c, Contact) and c.size == 6 and c.rotation is None
+
+
+def with_places(found: Sequence[Constraint], held: Array) -> tuple[tuple[Constraint, ...], Array]:
+    """The set with what it leaves open as numbers, and all its numbers, (..., n): those of `anchored` are held."""
+    numbers = np.array(Numbered.of(anchored(found, [np.nan] * held.shape[-1])).numbers)
+    out = np.array(np.broadcast_to(numbers, (*held.shape[:-1], len(numbers))))
+    out[..., np.isnan(numbers)] = held
+    return anchored(found, [0.0] * held.shape[-1]), out
+
+
+def settled(model: Model, found: Sequence[Any], known: dict[Any, Any] | None = None) -> tuple[Constraint, ...]:
+    """The set with traces of its functions, and orientations that welds take from a configuration.
+
+    known: such ones, which are kept.
+    """
+    kept: dict[Any, Any] = {} if known is None else known
+
+    def turned(c: Constraint) -> Constraint:
+        if isinstance(c, OF_FUNCTIONS):
+            return c.traced([x.name for x in model.links], model.nq)
+        if not isinstance(c, Weld) or c.at is None:
+            return c
+        R = kept.get(c.turn) or tuple(tuple(map(float, row)) for row in orientation(build_tree(model), *c.turn))
+        if len(kept) >= RECENT:
+            kept.clear()
+        kept[c.turn] = R
+        return replace(c, rotation=R, at=None)
+
+    return tuple(map(turned, found))

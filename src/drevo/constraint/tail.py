@@ -1,0 +1,390 @@
+"""The solve of constrained motion in machine code, behind the steps that make its terms.
+
+    x = x0 + M^-1 Gamma^T N,   Gamma x + gamma = 0,   M = L^T E^-1 L
+
+Independent rows are solved by the Schur complement: of one sample eight rows side by side, of a tile eight
+samples. Where a pivot is thin, the sample's rows W = Gamma L^-1 E^(1/2) are decomposed orthogonally: directions
+below RANK of the largest are lost, and N has the least norm.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..codegen.graph.program import FLOOR
+from ..codegen.llvm.dense.ranked import SIDE, Ranked, padded, ranked_room
+from ..codegen.llvm.ir import F64, I1, I64, PTR, VOID, IRFunction, Value, literal
+from ..codegen.llvm.ir_scalar import IRScalar, StoredScalar
+from ..codegen.llvm.math import Lanes
+from ..codegen.llvm.tail import Room, Tail, TailPlace
+from ..codegen.lower.lower import Lowered
+from ..mechanics.algorithms.inertia_matrix import Factors, guard_pivots
+from ..mechanics.algorithms.schur import PartFactors, RowParts, Schur
+from ..mechanics.scalar import Scalar
+from ..mechanics.spatial import Mat, Vec
+from ..mechanics.tree import Loose
+from .solve import CONSISTENT, RANK, Cholesky, RankSplit, factors_of, pivot_shares
+
+Array = np.ndarray[Any, Any]
+THIN = 1e-3  # of its diagonal entry: a pivot below it leaves less than 13 digits, and the decomposition takes over
+SLIGHT = 1e-13  # of the trace: a row that is so much smaller than the others may be one that is lost
+FIRST = ("force", "gamma", "start", "turn", "sides")  # hidden outputs; then rows of M, then those of Gamma by rate
+_MANY = f"<{SIDE} x {F64}>"
+
+
+@dataclass(frozen=True, eq=False)
+class SolveTail(Tail):
+    """The first outputs are x and [N, rank, ...]; rank is NaN where dependent rows ask for what no motion has.
+
+    order: rates in the order of elimination, in which the steps leave vectors and matrices. lower: where L has
+    entries, by rows. touched: by rate, the first and one past the last row of Gamma that it moves. rows: m.
+    starting: rates to whose x `start` is added. sides: vectors that dependent rows must agree on, beside what the
+    rows need, where `agree`. forced: whether there is a force. turned: where threes of N begin that `turn`, a
+    rotation, takes into the world's axes. loose: rates by whose runs pivots are tested, see `guard_pivots`.
+    """
+
+    first: ClassVar[tuple[str, ...]] = FIRST
+    order: tuple[int, ...]
+    lower: tuple[tuple[int, ...], ...]
+    touched: tuple[tuple[int, int], ...]
+    rows: int
+    starting: tuple[int, ...]
+    sides: int
+    agree: bool
+    forced: bool
+    turned: tuple[int, ...]
+    loose: Mapping[int, Loose]
+
+    @property
+    def written(self) -> Sequence[range]:
+        return range(len(self.order)), range(self.rows + 1)
+
+    @cached_property
+    def blocks(self) -> list[tuple[int, int, int]]:
+        """Of M's lower triangle: a row, its first and one past its last entry in a part."""
+        out = []
+        for k, row in enumerate(self.lower):
+            for s in sorted({j // SIDE for j in (*row, k)}):
+                here = [j for j in (*row, k) if j // SIDE == s]
+                out.append((k, min(here), max(here) + 1))
+        return out
+
+    @cached_property
+    def moving(self) -> list[int]:
+        """The rates that move rows at all."""
+        return [i for i, (first, last) in enumerate(self.touched) if last > first]
+
+    @cached_property
+    def hidden(self) -> int:  # type: ignore[override]
+        return len(self.first) + len(self.blocks) + len(self.moving)
+
+    def width(self, l: Lanes) -> int:
+        """RowParts side by side."""
+        return SIDE if l.lanes == 1 else 1
+
+    def spans(self) -> list[tuple[int, int]]:
+        """Of what is in parts, rows of M and of Gamma, from where to where."""
+        return [(first, last) for _, first, last in self.blocks] + [self.touched[i] for i in self.moving]
+
+    def room(self, low: Lowered, l: Lanes) -> Room:
+        parts, starts, at, w = list[int](), list[int](), 0, self.width(l)
+        for first, last in self.spans():
+            parts.append(at + first % w)
+            at += (-(-last // w) - first // w) * w
+        for port in low.outputs[-self.hidden :][: len(self.first)]:
+            starts.append(at)
+            at += -(-port.size // w) * w
+        n, m = len(self.order), self.rows
+        own = (2 * n + m) * padded(m) + n * padded(n) if w > 1 else 0
+        return Room((*starts, *parts), at, own + self.beside(l), self.stays(l))
+
+    def stays(self, l: Lanes) -> frozenset[int]:
+        """Hidden outputs that are wanted in memory."""
+        return frozenset(range(len(self.first), self.hidden)) if self.width(l) > 1 else frozenset()
+
+    def beside(self, l: Lanes) -> int:
+        """Scalars for samples that are decomposed one by one."""
+        return self.told * l.lanes + _Weak.room(self)
+
+    @cached_property
+    def told(self) -> int:
+        """Numbers that the decomposition of a sample starts from."""
+        n, m = len(self.order), self.rows
+        moved = sum(last - first for first, last in self.touched)
+        more = len(self.starting) + 9 * bool(self.turned)
+        return sum(map(len, self.lower)) + 2 * n + m * (1 + self.sides) + more + moved
+
+    def factors(self, L: Sequence[Any], E: Sequence[Any]) -> Factors:
+        entries = iter(L)
+        return Factors.known([{j: next(entries) for j in row} for row in self.lower], E, range(len(self.order)))
+
+    def in_the_world(self, N: Sequence[Any], turn: Sequence[Any]) -> list[Any]:
+        """N along the world's axes."""
+        out = list(N)
+        for r in self.turned:
+            out[r : r + 3] = Mat.of(turn[k : k + 3] for k in (0, 3, 6)) @ Vec(*N[r : r + 3])
+        return out
+
+    def begin(self, f: IRFunction, place: TailPlace) -> None:
+        if self.width(place.l) == 1:
+            return
+        for k in range(sum(-(-last // SIDE) - first // SIDE for first, last in self.spans())):
+            place.room.at(k * SIDE).store(f.zero(_MANY), 8)  # what is beside the entries of a part
+
+    def write(self, f: IRFunction, place: TailPlace) -> None:
+        TailSolve(self, f, place).write()
+
+    def fill(self, outputs: Sequence[Array], hidden: Sequence[Array]) -> None:
+        force, gamma, start, turn, sides, *parts = hidden
+        n, m, (x, out) = len(self.order), self.rows, outputs[:2]
+        M, J = np.zeros((len(force), n, n)), np.zeros((len(force), m, n))
+        for (k, first, last), part in zip(self.blocks, parts):
+            M[:, k, first:last] = M[:, first:last, k] = part
+        for i, part in zip(self.moving, parts[len(self.blocks) :]):
+            J[:, slice(*self.touched[i]), i] = part
+        held = np.asarray(np.isfinite(M).all((1, 2)) & np.isfinite(J).all((1, 2)))
+        M[~held], J[~held] = np.eye(n), 0.0
+        force = force if self.forced else np.zeros((len(force), n))
+        D, L = factors_of(M)
+        held &= (pivot_shares(M, D, L) > FLOOR[8]).all(-1)
+        root = np.swapaxes(L, -1, -2) * np.sqrt(np.where(held[:, None], D, 1.0))[:, None, :]
+        s = RankSplit.of(Cholesky(root), J)
+        x[:, self.order], out[:, :m] = s.solve(force, gamma)
+        x[:, self.starting] += start
+        for r in self.turned:
+            out[:, r : r + 3] = np.einsum("bij,bj->bi", turn.reshape(-1, 3, 3), out[:, r : r + 3])
+        for side in [*sides.reshape(len(force), self.sides, m).swapaxes(0, 1), *[gamma] * self.agree]:
+            size = np.maximum(1.0, np.abs(side).max(axis=-1, initial=0.0))
+            held &= np.abs(s.lost(side)).max(axis=-1, initial=0.0) <= CONSISTENT * size
+        out[:, m] = np.where(held, s.rank, np.nan)
+
+
+class TailSolve:
+    """The solve of one sample or of a tile."""
+
+    def __init__(self, tail: SolveTail, f: IRFunction, place: TailPlace) -> None:
+        self.tail, self.f, self.place, self.l, self.width = tail, f, place, place.l, tail.width(place.l)
+        self.n, self.m = len(tail.order), tail.rows
+        self.hidden = dict(zip([*tail.first, *tail.blocks, *tail.moving], place.hidden))
+        self.by = RowParts() if self.width == 1 else _SideBySide(self)
+        self.used = 0  # scalars of the work
+
+    def vector(self, name: str, count: int) -> list[Any]:
+        """A hidden output."""
+        return [self.hidden[name].scalar(k, self.place.fma) for k in range(count)]
+
+    def number(self, x: Any) -> Value:
+        return x.x if isinstance(x, IRScalar) else self.f.const(self.l.type, float(x))
+
+    def part(self, name: Any, s: int, first: int) -> Any:
+        """Part s of a hidden output whose first entry is `first`."""
+        column, k = self.hidden[name], s * self.width - first
+        if self.width == 1:
+            return column.scalar(k, self.place.fma)
+        return StoredScalar(column.at(k), _MANY, self.place.fma)
+
+    def inertia(self) -> list[list[Any]]:
+        """The rows of M's lower triangle, in parts."""
+        w = self.width
+        out: list[list[Any]] = [[0.0] * (k // w + 1) for k in range(self.n)]
+        for k, first, last in self.tail.blocks:
+            for s in range(first // w, -(-last // w)):
+                if w > 1 or s == k or s in self.tail.lower[k]:
+                    out[k][s] = self.part((k, first, last), s, first)
+        return out
+
+    def parts(self) -> list[list[Any]]:
+        """Gamma, `width` rows at a time, each over the rates."""
+        w = self.width
+        out: list[list[Any]] = [[0.0] * self.n for _ in range(-(-self.m // w))]
+        for i in self.tail.moving:
+            first, last = self.tail.touched[i]
+            for s in range(first // w, -(-last // w)):
+                out[s][i] = self.part(i, s, first)
+        return out
+
+    def write(self) -> None:
+        tail, (moved, held, *_), n, m = self.tail, self.place.outputs, self.n, self.m
+        made = PartFactors.of(self.inertia(), tail.lower, self.by)
+        schur, M = Schur(made.factors, self.parts(), self.by, tail.touched, m), made.factors
+        force = self.vector("force", n) if tail.forced else [0.0] * n
+        needed = schur.needed(force, self.vector("gamma", m))
+        x, N = schur.solved(needed)
+        start, turn = self.vector("start", len(tail.starting)), self.vector("turn", 9 * bool(tail.turned))
+        N = tail.in_the_world(N, turn)
+        x = [y + dict(zip(tail.starting, start)).get(i, 0.0) for i, y in zip(tail.order, x)]
+        for i, y in zip(tail.order, x):
+            moved.store(i, self.number(y))
+        for r, y in enumerate((*N, m)):
+            held.store(r, self.number(y))
+        if m:
+            L = [M.L[k][j] for k, row in enumerate(tail.lower) for j in row]
+            Y = [schur.columns[i][r] for i, (first, last) in enumerate(tail.touched) for r in range(first, last)]
+            sides, told = self.vector("sides", m * tail.sides), [*needed.free, *needed.rates]
+            self.where_thin(self.sound(schur), [*L, *M.inverse, *told, *start, *turn, *sides, *Y])
+        self.guard(made)
+
+    def guard(self, made: PartFactors) -> None:
+        """No rank, and a status, for samples where rounding is all that is left of a pivot of M."""
+        f, l, tail = self.f, self.l, self.tail
+        guards = _Guards(self, tail.loose)
+        guard_pivots(guards, made.factors, tail.order, made.diagonal, [0.0] * self.n)
+        lost = f.select(guards.good, f.zero(l.type), f.const(l.type, math.nan))
+        for at in (self.place.outputs[1].at(self.m), self.place.status):
+            at.store(at.load(l.type, l.bytes) + lost, l.bytes)
+
+    def sound(self, schur: Schur) -> Value:
+        """Whether the rows are independent for certain."""
+        slight = self.number(sum(schur.diagonal) * SLIGHT)
+        found = self.f.const(self.l.many(I1), -1)
+        for pivot, x in zip(schur.pivots, schur.diagonal):
+            size = self.number(x)
+            found = found & (self.number(pivot) > size * THIN) & (size > slight)
+        return found
+
+    def where_thin(self, sound: Value, told: Sequence[Any]) -> None:
+        """The samples whose rows are not independent for certain, one by one."""
+        f, l, place = self.f, self.l, self.place
+        block, thin = place.work.at(self.used), sound ^ -1
+        if l.lanes > 1:
+            thin = thin.cast("bitcast", f"i{l.lanes}").cast("zext", I64)
+        with f.when(thin if l.lanes == 1 else thin.differs(0)):
+            for k, x in enumerate(told):
+                block.at(k * l.lanes).store(self.number(x), 8)
+            room = block.at(len(told) * l.lanes)
+            with self.each(thin) as lane:
+                given = (p.at(lane) for p in (*(x.base for x in place.outputs[:2]), block, place.status))
+                f.call(VOID, _Weak.add(self.tail, f, l, place.fma), *given, room)
+
+    @contextmanager
+    def each(self, bits: Value) -> Iterator[Value]:
+        """The places of the bits that are set."""
+        if self.l.lanes == 1:
+            yield self.f.const(I64, 0)
+            return
+        with self.f.loop(self.l.lanes, some=True) as s, self.f.when(((bits >> s.i) & 1).differs(0)):
+            yield s.i
+
+
+class _Guards:
+    """Pivots that hold, of all samples. loose: as of the tree."""
+
+    def __init__(self, solve: TailSolve, loose: Mapping[int, Loose]) -> None:
+        self.solve, self.loose, self.good = solve, loose, solve.f.const(solve.l.many(I1), -1)
+
+    def guard(self, pivot: Scalar, scale: Scalar, v: int) -> None:
+        """The pivot is more than rounding leaves."""
+        number = self.solve.number
+        self.good = self.good & (number(pivot) > number(scale) * FLOOR[8])
+
+
+class _SideBySide(RowParts):
+    """RowParts of one sample, as many as a part has; apart they lie in memory."""
+
+    width = SIDE
+
+    def __init__(self, solve: TailSolve) -> None:
+        self.solve, self.fma = solve, solve.place.fma
+
+    def spread(self, parts: list[Any], first: int, last: int) -> list[Any]:
+        solve, out = self.solve, list[Any]([0.0] * (len(parts) * SIDE))
+        here = solve.place.work.at(solve.used)
+        solve.used += len(parts) * SIDE
+        for s, x in enumerate(parts):
+            if isinstance(x, IRScalar):
+                here.at(s * SIDE).store(x.x, 8)
+                for r in range(max(first, s * SIDE), min(last, (s + 1) * SIDE)):
+                    out[r] = StoredScalar(here.at(r), F64, self.fma)
+        return out
+
+    def pick(self, parts: Sequence[Any], row: int) -> Any:
+        x = parts[row // SIDE]
+        if not isinstance(x, IRScalar):
+            return x
+        value = x.x
+        return IRScalar(value.f.let(F64, f"extractelement {value.type} {value.text}, i32 {row % SIDE}"), self.fma)
+
+    def unit(self, row: int) -> Any:
+        f, place = self.solve.f, row % SIDE
+        entries = ", ".join(f"{F64} {literal(float(k == place))}" for k in range(SIDE))
+        return IRScalar(f.const(_MANY, f"<{entries}>"), self.fma)
+
+
+class _Weak:
+    """void @weak_<lanes>(moved, held, told, status, room): one sample by the decomposition of its rows."""
+
+    @staticmethod
+    def room(tail: SolveTail) -> int:
+        n, m = padded(len(tail.order)), padded(tail.rows)
+        return ranked_room(tail.rows, len(tail.order)) + 2 * n + 3 * m
+
+    @classmethod
+    def add(cls, tail: SolveTail, caller: IRFunction, l: Lanes, fma: bool) -> str:
+        """The function's name."""
+        name = f"weak_{l.lanes}"
+        f = caller.module.function(name, VOID, moved=PTR, held=PTR, told=PTR, status=PTR, room=PTR)
+        cls(tail, f, l.lanes, fma).write()
+        f.ret()
+        return name
+
+    def __init__(self, tail: SolveTail, f: IRFunction, step: int, fma: bool) -> None:
+        self.tail, self.f, self.step, self.fma, self.used = tail, f, step, fma, 0
+        self.n, self.m = len(tail.order), tail.rows
+        self.ranked = Ranked(f, self.m, self.n, f.room, fma)
+        free = f.room.at(ranked_room(self.m, self.n))
+        self.y0, self.x = free, free.at(padded(self.n))
+        self.N, self.b, self.rest = (free.at(2 * padded(self.n) + k * padded(self.m)) for k in range(3))
+
+    def next(self, count: int) -> list[Any]:
+        """So many more of the numbers that were told."""
+        first, self.used = self.used, self.used + count
+        return [StoredScalar(self.f.told.at(k * self.step), F64, self.fma) for k in range(first, self.used)]
+
+    def write(self) -> None:
+        f, tail, n, m, ranked = self.f, self.tail, self.n, self.m, self.ranked
+        M = tail.factors(self.next(sum(map(len, tail.lower))), self.next(n))
+        free, rates = self.next(n), self.next(m)
+        start = dict(zip(tail.starting, self.next(len(tail.starting))))
+        turn, sides = self.next(9 * bool(tail.turned)), self.next(m * tail.sides)
+        for at, count in ((ranked.W, m * padded(n)), (self.b, padded(m))):
+            with f.loop(count, step=SIDE, some=True) as s:
+                at.at(s.i).store(f.zero(_MANY), 8)
+        root = [IRScalar(f.call(F64, "llvm.sqrt.f64", e.x), self.fma) for e in M.inverse]
+        for i, (first, last) in enumerate(tail.touched):
+            for r, y in zip(range(first, last), self.next(last - first)):
+                ranked.W.at(r * padded(n) + i).store((y * root[i]).x)
+        for r, b in enumerate(rates):
+            self.b.at(r).store(b.x)
+        rank = ranked.decompose(RANK)
+        ranked.solve(rank, self.b, self.x, self.N)
+        moved = M.solve_lower(
+            [y + StoredScalar(self.x.at(i), F64, self.fma) / root[i] for i, y in enumerate(free)]
+        )
+        for i, value in zip(tail.order, moved):
+            f.moved.at(i * self.step).store((value + start.get(i, 0.0)).x)
+        N = [StoredScalar(self.N.at(r), F64, self.fma) for r in range(m)]
+        for r, x in enumerate(tail.in_the_world(N, turn)):
+            f.held.at(r * self.step).store(x.x)
+        f.held.at(m * self.step).store(self.agreed(rank, [*sides, *(rates if tail.agree else [])]))
+
+    def agreed(self, rank: Value, sides: Sequence[Any]) -> Value:
+        """The rank, or NaN, which the status becomes too."""
+        f, m, found = self.f, self.m, rank.cast("sitofp", F64)
+        for k in range(0, len(sides), m):
+            size = f.const(F64, 1.0)
+            for r, side in enumerate(sides[k : k + m]):
+                x = side.x
+                self.b.at(r).store(x)
+                magnitude = f.call(F64, "llvm.fabs.f64", x)
+                size = f.select(magnitude > size, magnitude, size)
+            bad = self.ranked.lost(rank, self.b, self.rest) > size * CONSISTENT
+            found = f.select(bad, f.const(F64, "0x7FF8000000000000"), found)
+        f.status.store(f.status.load() + found * 0.0)
+        return found

@@ -1,0 +1,233 @@
+"""f, f', Gamma and gamma of a set of constraints, compiled once for a robot and all sets of its form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..codegen.call.function import Function
+from ..codegen.graph.program import Program
+from ..codegen.store.memo import memoised
+from ..compiler.request import requested
+from ..compiler.tracer import Tracer
+from ..errors import NumericsError
+from ..mechanics.algorithms.constraints import Kinematics
+from ..mechanics.scalar import Scalar
+from ..mechanics.spatial import Vec
+from ..mechanics.tree import build_tree
+from ..model.description import Model
+from ..model.dynamics import Dynamics, of_model
+from .collection import all_rows, labels
+from .large import LinkKinematics, by_loops
+from .numbers import (
+    Numbered,
+    anchored,
+    anchors,
+    pattern_of,
+    placeless,
+    settled,
+    turnless,
+    with_numbers,
+    with_places,
+)
+from .values import Constraint, Contact, Weld
+
+Array = np.ndarray[Any, Any]
+
+
+class ConstraintTerms(NamedTuple):
+    """f, f', Gamma and gamma of a set at a state."""
+
+    value: Array
+    rate: Array
+    jacobian: Array
+    gamma: Array
+
+
+TermsAt = Callable[..., ConstraintTerms]  # q, v -> the terms there
+
+
+def constraint_terms(
+    robot: Dynamics,
+    found: tuple[Constraint, ...],
+    q: ArrayLike,
+    v: ArrayLike,
+    t: ArrayLike = 0.0,
+    held: Array | None = None,
+) -> ConstraintTerms:
+    """f, f', Gamma (..., m, nv) and gamma (..., m) of constraints that `collection.collect` has checked.
+
+    held (..., anchors): `held_at` of the configuration whose places and orientations hold where the constraints
+    leave them open; without it they are taken as met.
+    """
+    return terms_at(robot, found, t, held)(q, v)
+
+
+def terms_at(
+    robot: Dynamics, found: tuple[Constraint, ...], t: ArrayLike = 0.0, held: Array | None = None
+) -> TermsAt:
+    """`constraint_terms` as a function of q and v: what does not depend on these is done once."""
+    if not found:
+        return partial(_no_terms, robot.nv)
+    time = np.asarray(t, float)[..., None]
+    places = held if held is not None and held.shape[-1] else None
+    if by_loops(robot, found):
+        rest = [time] if places is None else [time, places]
+        return lambda q, v: _by_loops(robot, found, q, v, *rest)
+    there = settled(robot.model, found)
+    if places is None:
+        numbers = np.array(Numbered.of(there).numbers)
+    else:
+        there, numbers = with_places(there, places)
+    f = constraint_function(robot, there)
+
+    def terms(q: ArrayLike, v: ArrayLike) -> ConstraintTerms:
+        try:
+            return ConstraintTerms(*f(q, v, time, numbers))
+        except NumericsError as error:
+            if places is None and "is as large as" not in str(error):  # or it names the input that is to blame
+                constraint_program(robot.model, there, numbers.tolist())  # refuses what is nowhere
+                _, states = _flat(q, v, time)
+                numeric_terms(robot, found, states[0], states[1], states[2][:, 0])  # names the row
+            raise
+
+    return terms
+
+
+def _no_terms(nv: int, q: ArrayLike, v: ArrayLike) -> ConstraintTerms:
+    lead = np.broadcast_shapes(np.shape(q)[:-1], np.shape(v)[:-1])
+    none = np.zeros((*lead, 0))
+    return ConstraintTerms(none, none, np.zeros((*lead, 0, nv)), none)
+
+
+def _flat(*given: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
+    """The common leading dimensions of arrays (..., n), and they as (count, n)."""
+    arrays = [np.asarray(x, float) for x in given]
+    lead = np.broadcast_shapes(*(x.shape[:-1] for x in arrays))
+    return lead, [np.broadcast_to(x, (*lead, x.shape[-1])).reshape(prod(lead), x.shape[-1]) for x in arrays]
+
+
+def _by_loops(robot: Dynamics, found: tuple[Constraint, ...], *given: ArrayLike) -> ConstraintTerms:
+    lead, (x, u, time, *at) = _flat(*given)
+    there = anchored(found, list(at[0].T)) if at else found
+    return ConstraintTerms(
+        *(y.reshape(*lead, *y.shape[1:]) for y in numeric_terms(robot, there, x, u, time[:, 0]))
+    )
+
+
+def numeric_terms(robot: Dynamics, found: tuple[Constraint, ...], q: Array, v: Array, t: Array) -> ConstraintTerms:
+    """The same without compiling; the numbers of the constraints may be arrays over the samples (n,) too.
+
+    q (n, nq), v (n, nv), t (n,).
+    """
+    if not found:
+        return _no_terms(robot.nv, q, v)
+    with np.errstate(all="ignore"):  # what is not finite is refused below
+        rows = all_rows(found, _kinematics(robot, found, q, v), t)
+
+    def filled(values: Sequence[Any]) -> Array:
+        return np.stack([np.broadcast_to(np.asarray(x, float), (len(q),)) for x in values], -1)
+
+    def over_rates(row: Sequence[Any]) -> Array:
+        """(n, nv) of a row, whose columns may be one array over the rates."""
+        if len(row) == robot.nv:
+            return filled(row)
+        return np.asarray(np.broadcast_to(row[0], (robot.nv, len(q))).T)
+
+    jacobian = np.stack([over_rates(row) for row in rows.jacobian], -2)
+    terms = ConstraintTerms(filled(rows.value), filled(rows.rate), jacobian, filled(rows.bias))
+    sides = np.stack([terms.value, terms.rate, terms.gamma, *np.moveaxis(jacobian, -1, 0)])
+    if not np.isfinite(sides).all():
+        row = int((~np.isfinite(sides)).any((0, 1)).argmax())
+        raise NumericsError(f"{labels(found)[row]} or a rate of it is not finite at this state")
+    return terms
+
+
+def _kinematics(robot: Dynamics, found: tuple[Constraint, ...], q: Array, v: Array) -> Kinematics:
+    if by_loops(robot, found):
+        return LinkKinematics(robot, q, v)
+    return Kinematics(build_tree(robot.model), list(q.T), list(v.T))
+
+
+def constraint_function(robot: Dynamics, found: tuple[Constraint, ...]) -> Function:
+    """The compiled terms of all sets that differ from a settled one in numbers only."""
+    return compiled_set("constraints", constraint_program, robot, found)
+
+
+def compiled_set(
+    name: str, program: Callable[..., Program], robot: Dynamics, found: tuple[Constraint, ...]
+) -> Function:
+    """What `program` gives of a model and a set, as a function of all sets of this form; made once per robot."""
+
+    def make() -> Function:
+        pattern = pattern_of(found)
+        return requested(robot, (name, pattern), partial(program, robot.model, pattern))
+
+    return memoised(robot, (name, "compiled", Numbered.of(found).signature), make)
+
+
+def constraint_program(
+    model: Model, pattern: tuple[Constraint, ...], numbers: Sequence[Scalar] | Array | None = None
+) -> Program:
+    """The program of f, f', Gamma and gamma with inputs q, v, t and, where not given, the numbers of the set."""
+    t = Tracer("constraints", model)
+    (q, v), (time,) = t.state("q", "v"), t.input("t", 1)
+    if numbers is None:
+        numbers = t.input("numbers", len(Numbered.of(pattern).numbers))
+    rows = all_rows(with_numbers(pattern, numbers), Kinematics(t.tree, q, v), time)
+    t.output("f", rows.value)
+    t.output("rate", rows.rate)
+    t.output("jacobian", rows.jacobian, (len(rows.value), model.nv))
+    t.output("gamma", rows.bias)
+    return t.program(quantity="constraints", formalism="newton_euler")
+
+
+def held_at(robot: Dynamics, constraints: Sequence[Constraint], q: Array) -> Array:
+    """The numbers for `anchored` where q (..., nq) says what is left open, (..., anchors)."""
+    if not anchors(constraints):
+        return np.zeros((*q.shape[:-1], 0))
+    found = tuple(constraints)
+    uses = memoised(robot, ("held places", Numbered.of(found).signature), list[None])
+    again = bool(uses)
+    if not again:
+        uses.append(None)
+    if again and of_model(robot) and not by_loops(robot, found):  # once is sooner done than compiled
+        with suppress(NumericsError):
+            there: Array = compiled_set("held places", places_program, robot, found)(
+                q, np.array(Numbered.of(found).numbers, float)
+            )
+            return there
+    flat = q.reshape(prod(q.shape[:-1]), q.shape[-1])
+    out = _places(_kinematics(robot, found, flat, np.zeros((len(flat), robot.nv))), found)
+    return np.stack([np.broadcast_to(x, len(flat)) for x in out], -1).reshape(*q.shape[:-1], len(out))
+
+
+def _places(k: Kinematics, found: tuple[Constraint, ...]) -> list[Scalar]:
+    """The same at a state."""
+    out = list[Scalar]()
+    for c in found:
+        if isinstance(c, Contact) and (placeless(c) or turnless(c)):
+            at = k.pose(c.link)
+            if placeless(c):
+                out += at.p + at.R @ Vec(*c.point)
+            if turnless(c):
+                out += [x for row in at.R for x in row]
+        elif isinstance(c, Weld) and turnless(c):
+            a, b = (k.pose(link).R for link in c.links)
+            out += [x for row in a.T.mul(b) for x in row]
+    return out
+
+
+def places_program(model: Model, pattern: tuple[Constraint, ...]) -> Program:
+    """The program of what `held_at` gives, with inputs q and the numbers of the set."""
+    t = Tracer("held_places", model)
+    (q,), numbers = t.state("q"), t.input("numbers", len(Numbered.of(pattern).numbers))
+    k = Kinematics(t.tree, q, [0.0] * model.nv)
+    t.output("places", _places(k, with_numbers(pattern, numbers)))
+    return t.program(quantity="held_places", formalism="newton_euler")

@@ -1,0 +1,381 @@
+"""Constraints f(q, t) = 0 for constrained dynamics: values that name links, points and joints of a robot.
+
+Points are in link axes, results in world axes; reactions act on the robot. `sin`, `cos` and `sqrt` are for
+the functions given to `function`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError, one_of
+from ..io.given import callable_given as a_function
+from ..io.given import number, whole
+from ..mechanics.algorithms import constraints as rows_of
+from ..mechanics.algorithms.constraints import ConstraintRows, Kinematics
+from ..mechanics.jet import Jet, jet
+from ..mechanics.scalar import Scalar, Vector
+from ..mechanics.spatial import Mat, Vec
+from ..model import values
+from ..model.description import JOINT_LOOPS
+from ..model.rotations import unit
+from .closures import JointClosure, OnLinks, RotationMatrix, TendonLength, Triple
+from .functions import PoseTracking as PoseTracking
+from .functions import Traced as Traced
+from .functions import short
+
+_checked = partial(values.checked, InputError)
+Numbers = Any  # anything that holds numbers: tuples, lists, numpy arrays
+
+
+@dataclass(frozen=True, slots=True)
+class Contact(OnLinks):
+    """A point (3 rows: force) or a foot (6 rows: force, then moment about the point) held at rest."""
+
+    link: str
+    point: Triple
+    size: int = 3
+    anchor: Triple | None = None
+    rotation: RotationMatrix | None = None
+
+    def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
+        turn = None if self.rotation is None else Mat.of(self.rotation)
+        return rows_of.contact(k, self.link, self.point, self.size, self.anchor, turn)
+
+
+@dataclass(frozen=True, slots=True)
+class PointOnPlane(OnLinks):
+    """(n0 + n1 t) . p = d0 + d1 t + d2 t^2 / 2."""
+
+    link: str
+    point: Triple
+    normal: tuple[Triple, Triple]
+    offset: Triple
+    size: int = 1
+
+    def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
+        n0, n1 = self.normal
+        return rows_of.point_on_plane(k, t, self.link, self.point, (Vec(*n0), Vec(*n1)), self.offset)
+
+
+@dataclass(frozen=True, slots=True)
+class PointToPoint(OnLinks):
+    """W (r_a - r_b) = 0; W is the identity unless given."""
+
+    link_a: str
+    point_a: Triple
+    link_b: str
+    point_b: Triple
+    W: tuple[Triple, ...] | None = None
+
+    @property
+    def size(self) -> int:
+        return 3 if self.W is None else len(self.W)
+
+    def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
+        return rows_of.point_to_point(k, self.link_a, self.point_a, self.link_b, self.point_b, self.W)
+
+
+@dataclass(frozen=True, slots=True)
+class Weld(OnLinks):
+    """r_a = r_b and R_a R_ab = R_b. R_ab may be given, or be that of a configuration `at`, or be left open."""
+
+    link_a: str
+    point_a: Triple
+    link_b: str
+    point_b: Triple
+    rotation: RotationMatrix | None = None
+    at: tuple[float, ...] | None = None
+    size: int = 6
+
+    @property
+    def turn(self) -> tuple[Any, str, str]:
+        """What decides its orientation, if a configuration does."""
+        return self.at, self.link_a, self.link_b
+
+    def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
+        turn = None if self.rotation is None else Mat.of(self.rotation)
+        if self.at is not None:
+            turn = rows_of.orientation(k.tree, self.at, *self.links)
+        return rows_of.weld(k, self.link_a, self.point_a, self.link_b, self.point_b, turn)
+
+
+@dataclass(frozen=True, slots=True)
+class Distance(OnLinks):
+    """|r_a - r_b| = length; the reaction is the force that pushes the points apart."""
+
+    link_a: str
+    point_a: Triple
+    link_b: str
+    point_b: Triple
+    length: float
+    size: int = 1
+
+    def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
+        try:
+            return rows_of.distance(k, self.link_a, self.point_a, self.link_b, self.point_b, self.length)
+        except ZeroDivisionError:
+            raise InputError(f"{label(self)}: the two points are at one place whatever the joints do") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Gear(OnLinks):
+    """q_a = offset + ratio q_b + higher[0] q_b^2 + ...; q_a = offset where there is no joint_b."""
+
+    joint_a: str
+    joint_b: str
+    ratio: float
+    offset: float = 0.0
+    higher: tuple[float, ...] = ()
+    size: int = 1
+
+    def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
+        return rows_of.gear(k, self.joint_a, self.joint_b, self.ratio, self.offset, self.higher)
+
+
+MOST = 100_000  # values of one function
+ContactFields = tuple[str, Triple, int, Triple | None, RotationMatrix | None]
+KINDS = (
+    *(Contact, PointOnPlane, PointToPoint, Weld, Distance, JointClosure, Gear, TendonLength, PoseTracking, Traced),
+)
+OF_FUNCTIONS = PoseTracking, Traced
+Constraint = (
+    Contact | PointOnPlane | PointToPoint | Weld | Distance
+    | JointClosure | Gear | TendonLength | PoseTracking | Traced
+)  # fmt: skip
+
+
+# -- public constructors -----------------------------------------------------------------------------------
+
+
+def contact(link: str, point: Numbers, rows: int = 3, anchor: Numbers = None, rotation: Numbers = None) -> Contact:
+    """A contact, as constrained_dynamics takes it in `contacts`.
+
+    rows: 3, the point is held, or 6, the link's orientation too. anchor (world position) and rotation (world
+    from link) are what stabilisation returns to; without them only the velocity is stabilised.
+    """
+    return Contact(*contact_fields(link, point, rows, anchor, rotation))
+
+
+def contact_fields(
+    link: str, point: Numbers, rows: int = 3, anchor: Numbers = None, rotation: Numbers = None
+) -> ContactFields:
+    """The same as the fields of a Contact, which are sooner made than it."""
+    try:
+        who, size = _foot_known(link, rows)
+    except TypeError:  # they are not looked up
+        who, size = _foot(link, rows)
+    at = None if anchor is None else _checked(who, "anchor", values.vector, anchor)
+    turn = None if rotation is None else _checked(who, "rotation", values.rotation, rotation)
+    return link, _checked(who, "point", values.vector, point), size, at, turn
+
+
+def _foot(link: str, rows: int) -> tuple[str, int]:
+    """What sentences call a contact, and its rows."""
+    who = f"contact of {_name('contact', 'link', link)!r}"
+    return who, int(number(f"{who}: rows", rows, "3 (a point) or 6 (a foot)", lambda x: x in (3.0, 6.0)))
+
+
+_foot_known: Callable[..., tuple[str, int]] = lru_cache(typed=True)(_foot)
+
+
+def point_on_plane(
+    link: str,
+    point: Numbers,
+    normal: Numbers,
+    normal_rate: Numbers = (0.0, 0.0, 0.0),
+    offset: float = 0.0,
+    offset_rate: float = 0.0,
+    offset_acceleration: float = 0.0,
+) -> PointOnPlane:
+    """A point of a link stays on the plane (n0 + n1 t) . p = d0 + d1 t + d2 t^2 / 2.
+
+    The reaction is along the normal, in newtons if the normal is a unit vector.
+    """
+    who = f"point_on_plane of {_name('point_on_plane', 'link', link)!r}"
+    n0, n1 = (_checked(who, "normal", values.vector, n) for n in (normal, normal_rate))
+    if not any(n0) and not any(n1):
+        raise InputError(f"{who}: the normal is zero; give a direction")
+    d = [_checked(who, "offset", values.scalar, x) for x in (offset, offset_rate, offset_acceleration)]
+    return PointOnPlane(link, _checked(who, "point", values.vector, point), (n0, n1), (d[0], d[1], d[2]))
+
+
+def point_to_point(
+    link_a: str, point_a: Numbers, link_b: str, point_b: Numbers, rows: Numbers = None
+) -> PointToPoint:
+    """Two points stay together: W (r_a - r_b) = 0, world axes; rows: W (k, 3) of any rank."""
+    who = _between("point_to_point", "link", link_a, link_b)
+    a, b = _two_points(who, link_a, point_a, link_b, point_b)
+    if rows is None:
+        return PointToPoint(link_a, a, link_b, b)
+    W = tuple(
+        _checked(who, f"rows[{i}]", values.vector, w)
+        for i, w in enumerate(list_given(f"{who}: rows", rows, "(x, y, z)"))
+    )
+    if not W:
+        raise InputError(f"{who}: rows is empty; give at least one row of three numbers")
+    return PointToPoint(link_a, a, link_b, b, W)
+
+
+def weld(
+    link_a: str, point_a: Numbers, link_b: str, point_b: Numbers, rotation: Numbers = None, at: Numbers = None
+) -> Weld:
+    """Two links move as one: rows r_a - r_b, then omega_a - omega_b.
+
+    rotation: the axes of b in those of a; or at: a configuration (nq,) in which they stand so. With neither the
+    weld holds the orientation that each call begins with: of `simulate`, `assemble` and `hold` that of their first
+    configuration, of calls about one state that state's own, so that the orientation is never off.
+    """
+    who = _between("weld", "link", link_a, link_b)
+    a, b = _two_points(who, link_a, point_a, link_b, point_b)
+    if rotation is not None and at is not None:
+        raise InputError(f"{who}: rotation and at say the same thing; give one of them")
+    turn = None if rotation is None else _checked(who, "rotation", values.rotation, rotation)
+    return Weld(link_a, a, link_b, b, turn, None if at is None else _checked(who, "at", values.sequence, at))
+
+
+def joint_closure(
+    kind: str,
+    link_a: str,
+    point_a: Numbers,
+    axis_a: Numbers,
+    link_b: str,
+    point_b: Numbers,
+    axis_b: Numbers = None,
+    rotation: Numbers = None,
+) -> JointClosure:
+    """A joint between two links that closes a loop: "revolute", "prismatic", "cylindrical" or "universal".
+
+    axis_a, axis_b: its axis in either link (universal: the first in a, the second in b); by default alike.
+    rotation: the axes of b in those of a, kept by a prismatic joint; of a universal one in any closed position,
+    by default one in which its axes are perpendicular.
+    Rows: r_a - r_b (prismatic, cylindrical: its two components across the axis), then what turns the axes apart,
+    or of a prismatic joint omega_a - omega_b.
+    """
+    who = _between("joint_closure", "link", link_a, link_b)
+    kind = one_of(f"{who}: the kind", kind, JOINT_LOOPS, InputError)
+    a, b = _two_points(who, link_a, point_a, link_b, point_b)
+    axes = []
+    for name, axis in (("axis_a", axis_a), ("axis_b", axis_a if axis_b is None else axis_b)):
+        found = _checked(who, name, values.vector, axis)
+        if not any(found):
+            raise InputError(f"{who}: {name} is zero; give a direction")
+        axes.append(unit(found))
+    if kind == "prismatic" and rotation is None:
+        raise InputError(
+            f"{who}: a prismatic joint keeps an orientation; give rotation=, the axes of b in those of a"
+        )
+    turn = None if rotation is None else _checked(who, "rotation", values.rotation, rotation)
+    return JointClosure(kind, link_a, a, axes[0], link_b, b, axes[1], turn)
+
+
+def distance(link_a: str, point_a: Numbers, link_b: str, point_b: Numbers, length: float) -> Distance:
+    """Two points keep their distance, a massless rod: |r_a - r_b| = length > 0, metres."""
+    who = _between("distance", "link", link_a, link_b)
+    a, b = _two_points(who, link_a, point_a, link_b, point_b)
+    size = _checked(who, "length", values.scalar, length)
+    if size <= 0.0:
+        raise InputError(f"{who}: the length is {size:g}; it must be positive, use point_to_point for zero")
+    return Distance(link_a, a, link_b, b, size)
+
+
+def gear(joint_a: str, joint_b: str, ratio: float, offset: float = 0.0, higher: Numbers = ()) -> Gear:
+    """q_a = offset + ratio q_b + higher[0] q_b^2 + higher[1] q_b^3 + ..., for two joints of one freedom."""
+    who = _between("gear", "joint", joint_a, joint_b)
+    if joint_a == joint_b:
+        raise InputError(f"{who}: a joint cannot be geared to itself")
+    return Gear(
+        joint_a,
+        joint_b,
+        _checked(who, "ratio", values.scalar, ratio),
+        _checked(who, "offset", values.scalar, offset),
+        _checked(who, "higher", values.sequence, higher),
+    )
+
+
+def pose_tracking(
+    link: str, program: Callable[[Scalar], Sequence[Vector]], point: Numbers = (0.0, 0.0, 0.0)
+) -> PoseTracking:
+    """A link's frame, moved to `point`, follows program(t), a 4x4 pose in the world over scalars; traced.
+
+    Six rows at the level of the twist: the reaction is force and moment about the point, world axes.
+    """
+    who = f"pose_tracking of {_name('pose_tracking', 'link', link)!r}"
+    a_function(f"{who}: program", program, "callable as program(t) that gives a 4x4 pose")
+    made = PoseTracking(link, program, _checked(who, "point", values.vector, point))
+    _refuse_deformation(made)
+    return made
+
+
+def _refuse_deformation(c: PoseTracking) -> None:
+    """InputError where the pose at t = 0, if there is one, does not turn but stretch."""
+    try:
+        turn = [[float(jet(x).x) for x in row[:3]] for row in c.checked(Jet(0.0, 1.0))[:3]]
+    except InputError:  # it may begin later; what cannot be traced is said at its first use
+        return
+    if all(math.isfinite(x) for row in turn for x in row):
+        _checked(f"pose_tracking of {c.link!r}", "rotation at t = 0", values.rotation, turn)
+
+
+def function(f: Callable[..., Vector], size: int) -> Traced:
+    """f(pose, q, t) = 0, `size` numbers, traced and differentiated.
+
+    pose(link) is the 4x4 pose (rows) of a link in the world, q the nq coordinates, t the time. Only
+    + - * / ** and this module's (or NumPy's) sin, cos, sqrt are allowed: no branch on a value.
+    """
+    a_function("function: f", f, "callable as f(pose, q, t)")
+    return Traced(f, whole("function: size", size, 1, MOST, ": the values that f gives, 1 or more"))
+
+
+def _name(who: str, what: str, given: object) -> str:
+    found: str = _checked(who, what, values.name, given)
+    return found
+
+
+def _between(kind: str, ends: str, a: object, b: object) -> str:
+    """What a sentence calls a constraint between two links or joints, if they are names."""
+    return f"{kind} between {_name(kind, ends, a)!r} and {_name(kind, ends, b)!r}"
+
+
+def _two_points(who: str, link_a: str, a: Numbers, link_b: str, b: Numbers) -> tuple[Triple, Triple]:
+    if link_a == link_b:
+        raise InputError(f"{who}: both ends are on the same link, which holds nothing")
+    return _checked(who, "point_a", values.vector, a), _checked(who, "point_b", values.vector, b)
+
+
+# -- words --------------------------------------------------------------------------------------------------
+
+
+def list_given(what: str, given: Any, one: str) -> list[Any]:
+    """The members of a list, None for an empty one, a single member for a list of it; else refused."""
+    if given is None:
+        return []
+    if type(given) is list or type(given) is tuple:  # nearly always so
+        return list(given)
+    if isinstance(given, (Mapping, *KINDS)):
+        return [given]
+    if not isinstance(given, (str, bytes)):
+        with suppress(TypeError, NotImplementedError):  # a memoryview of several axes does not iterate
+            return list(np.asarray(given) if isinstance(given, memoryview) else given)
+    raise InputError(f"{what} is {short(given)}; it must be a list: {what}=[{one}, ...]")
+
+
+def label(c: Constraint) -> str:
+    if isinstance(c, Gear):
+        return f"gear({c.joint_a}, {c.joint_b})"
+    if isinstance(c, Traced):
+        return f"function({getattr(c.f, '__name__', 'f')})"
+    if isinstance(c, JointClosure):
+        return f"{c.kind}({', '.join(c.links)})"
+    if isinstance(c, TendonLength):
+        return f"tendon({', '.join(t.name for t in (c.tendon, c.driver) if t)})"
+    names = {"PointOnPlane": "point_on_plane", "PointToPoint": "point_to_point", "PoseTracking": "pose_tracking"}
+    kind = type(c).__name__
+    return f"{names.get(kind, kind.lower())}({', '.join(c.links)})"

@@ -1,0 +1,1 @@
+"""Signorini's and Coulomb's laws of contact, in Moreau's time stepping."""

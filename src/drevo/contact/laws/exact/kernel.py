@@ -1,0 +1,243 @@
+"""A step under the exact law as one compiled function of a tile: the loops that call the stages.
+
+Joint limits have rows only where a step without them leaves a joint beyond its bounds, in some lane: such tiles
+are done again with all rows, and lanes that need none of them keep what they have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from ....codegen.graph.program import Program
+from ....codegen.llvm.ir import I8, Value
+from ....codegen.llvm.stages import StageCalls, Stages
+from ....compiler.tracer import Tracer
+from ....errors import InputError
+from ..soft.kernel import STATE, VALUES, declare
+from .moreau import TouchingRobot, step
+from .solve import ATTEMPTS, HALVES, PARTINGS, TOLERANCE, Attempt
+from .stages import HUGE, MoreauStages
+
+Array = np.ndarray[Any, Any]
+BLOCK = 4  # columns of a product, and of factors, at a time
+
+
+def moreau_program(robot: TouchingRobot, tolerance: float = TOLERANCE, repeat: int = 1) -> Program:
+    """(q, v, tau) -> (q1, v1, forces, residual), after so many steps: the last forces, the largest residual."""
+    sets = [MoreauStages(_without_limits(robot), tolerance)]
+    if sets[0].checked:
+        sets.append(MoreauStages(robot, tolerance, "all_", "beyond"))
+    t, sizes = Tracer("step", robot.model), {k: x for s in sets for k, x in s.sizes.items()}
+    t.state(*STATE)
+    declare(t, sizes, VALUES)
+    parts = {k: x for s in sets for k, x in s.parts.items()}
+    blocks = {k: x for k, x in sizes.items() if k not in (*STATE, *VALUES)}
+    fill = partial(fill_exactly, robot, tolerance, repeat)
+    symbols = tuple(x._replace(node=t.graph.parameter(x.name).edge >> 1) for x in sets[0].symbols)
+    stages = Stages(blocks, parts, partial(_write, sets, repeat), fill)
+    return replace(t.program(), parameters=symbols, stages=stages)
+
+
+def _without_limits(robot: TouchingRobot) -> TouchingRobot:
+    """The same with limits that are looked at in the end."""
+    limited = tuple(x for x in robot.joints if x.lower > -inf or x.upper < inf)
+    held = tuple(x._replace(lower=-inf, upper=inf) for x in robot.joints if x.friction)
+    return replace(robot, joints=held, checked=limited)
+
+
+def fill_exactly(
+    robot: TouchingRobot, tolerance: float, repeat: int, inputs: Sequence[Array], outputs: Sequence[Array]
+) -> None:
+    """The same on arrays."""
+    if robot.parameters:
+        raise InputError("step: under law='coulomb' parameters need the compiler, which this machine has not")
+    q, v, tau = inputs[:3]
+    worst: Array = np.zeros(len(q))
+    for _ in range(repeat):
+        found = step(robot, q, v, tau, tolerance)
+        q, v, worst = found.q, found.v, np.maximum(worst, found.residual)
+    for target, x in zip(outputs, (q, v, found.forces, worst)):
+        target[...] = np.reshape(x, target.shape)
+
+
+def _write(sets: Sequence[MoreauStages], repeat: int, c: StageCalls) -> None:
+    solvers = [ImpulseSolver(x) for x in sets]
+    for solver in solvers:
+        solver.routines(c)
+    c.call("begin")
+    with c.f.loop(repeat, some=True):
+        solvers[0].write(c)
+        for more in solvers[1:]:
+            with c.f.when(c.some_above(more.s.only)):
+                more.write(c)
+        c.call("next")
+
+
+class ImpulseSolver:
+    """The calls of one set of stages."""
+
+    def __init__(self, stages: MoreauStages) -> None:
+        self.s, self.name = stages, stages.named
+
+    def routines(self, c: StageCalls) -> None:
+        for routine in ("attempts", "newton", "interior", "normal", "factorise", "substitute"):
+            c.routine(self.name(routine), getattr(self, f"_{routine}"))
+
+    def write(self, c: StageCalls) -> None:
+        c.call(self.name("free"))
+        rows = self.s.rows
+        c.fill(0.0, self.name("best"), 0, rows)
+        c.fill(HUGE if rows else 0.0, self.name("least"), 0, 1)
+        c.fill(0.0, self.name("way"), 0, self.s.padded)
+        c.fill(1.0 if rows else 0.0, self.name("going"), 0, 1)
+        c.fill(0.0, self.name("eased"), 0, 1)
+        c.run(self.name("attempts"))
+        with c.f.when(c.some_above(self.name("going"))):
+            c.call(self.name("ease"))
+            c.run(self.name("attempts"))
+            c.call(self.name("begin_parting"))
+            with c.f.loop(PARTINGS, some=True) as loop:
+                c.call(self.name("part"))
+                loop.leave(~c.some_above(self.name("parting")))
+            c.call(self.name("tell"))
+        c.call(self.name("end"))
+
+    def _attempts(self, c: StageCalls) -> None:
+        for attempt in ATTEMPTS:
+            with c.f.when(c.some_above(self.name("going"))):
+                self._attempt(c, attempt)
+
+    def _attempt(self, c: StageCalls, attempt: Attempt) -> None:
+        going = self.name("going")
+        if attempt.sweeps:
+            c.fill(0.0, self.name("lam"), 0, self.s.rows)
+            c.fill(0.5, self.name("search"), 0, max(1, len(self.s.laws)))
+            with c.f.loop(attempt.sweeps, some=True) as loop:
+                c.call(self.name("sweep"))
+                loop.leave(~c.some_above(going))
+        else:
+            if attempt.cold:
+                c.call(self.name("path_begin"))
+            c.at(self.name("moving")).store(c.load(going), c.l.bytes)
+            with c.f.loop(attempt.interior, some=True) as loop:
+                c.call(self.name("barrier"))
+                loop.leave(~c.some_above(self.name("moving")))
+                c.run(self.name("interior"))
+            c.call(self.name("path_end"))
+        c.fill(1.0 / attempt.rho, self.name("stiff"), 0, 1)
+        c.fill(1.0, self.name("damping"), 0, 1)
+        c.call(self.name("judge"))
+        with c.f.when(c.some_above(going)):
+            if self.s.few:
+                c.call(self.name("carry"))
+            with c.f.loop(attempt.steps, some=True) as loop:
+                c.run(self.name("newton"))
+                loop.leave(~c.some_above(going))
+        c.call(self.name("keep"))
+
+    def _interior(self, c: StageCalls) -> None:
+        """A step along the path."""
+        c.run(self.name("factorise"))
+        for stage in ("predict", "follow"):
+            c.run(self.name("substitute"))
+            c.call(self.name(stage))
+
+    def _newton(self, c: StageCalls) -> None:
+        """A step, in few unknowns or by least squares, of which goes as much as is good."""
+        if self.s.few:
+            c.call(self.name("carried"))
+        else:
+            c.call(self.name("linear"))
+            for routine in ("normal", "factorise", "substitute"):
+                c.run(self.name(routine))
+            c.call(self.name("moves"))
+        with c.f.loop(HALVES + 1, some=True) as halves:
+            c.call(self.name("trial"))
+            halves.leave(~c.some_above(self.name("open")))
+        for stage in ("advance", "judge"):
+            c.call(self.name(stage))
+
+    def _normal(self, c: StageCalls) -> None:
+        """A = J' J and what is added to its diagonal (lower triangle), way = -J' F."""
+        f, l, n, wide = c.f, c.l, self.s.rows, self.s.padded
+        J, F, A, way, more = (c.at(self.name(x)) for x in ("J", "F", "A", "way", "changes"))
+        fma = f"llvm.fmuladd.{l.suffix}"
+        sums = {f"sum{k}": f.zero(l.type) for k in range(BLOCK)}
+        with f.loop(n, some=True) as i:
+            with f.loop(i.i + 1, step=BLOCK, some=True) as j:
+                with f.loop(n, some=True, carry=sums) as k:
+                    x = load_at(c, J, i.i * n + k.i)
+                    for m, name in enumerate(sums):
+                        y = load_at(c, J, (j.i + m) * n + k.i)
+                        setattr(k, name, f.call(l.type, fma, x, y, getattr(k, name)))
+                for m, name in enumerate(sums):
+                    store_at(c, getattr(k, name), A, i.i * wide + (j.i + m))
+            with f.loop(n, some=True, carry={"left": f.zero(l.type)}) as k:
+                k.left = k.left - load_at(c, J, i.i * n + k.i) * load_at(c, F, k.i)
+            store_at(c, k.left, way, i.i)
+            diagonal = i.i * wide + i.i
+            store_at(c, load_at(c, A, diagonal) + load_at(c, more, i.i), A, diagonal)
+
+    def _factorise(self, c: StageCalls) -> None:
+        """A becomes L D of A = L D L' by columns of the lower triangle; `row` is a row of L in the making."""
+        f, n, wide = c.f, self.s.rows, self.s.padded
+        A, row, inverse = (c.at(self.name(x)) for x in ("A", "row", "inverse"))
+
+        def less(sums: Sequence[Value], k: Value, rows: Sequence[Value]) -> list[Value]:
+            x = load_at(c, row, k)
+            return [y - x * load_at(c, A, r * wide + k) for y, r in zip(sums, rows)]
+
+        def put(x: Value, i: Value, j: Value) -> None:
+            store_at(c, x, A, i * wide + j)
+            store_at(c, x * load_at(c, inverse, j), row, j)
+
+        with f.loop(n, some=True) as i:
+            whole = i.i & -BLOCK
+            with f.loop(whole, step=BLOCK) as j:
+                rows = [j.i + m for m in range(BLOCK)]
+                with f.loop(
+                    j.i, carry={f"sum{m}": load_at(c, A, i.i * wide + r) for m, r in enumerate(rows)}
+                ) as k:
+                    for m, x in enumerate(less([getattr(k, f"sum{m}") for m in range(BLOCK)], k.i, rows)):
+                        setattr(k, f"sum{m}", x)
+                sums = [getattr(k, f"sum{m}") for m in range(BLOCK)]
+                for m, r in enumerate(rows):
+                    put(sums[m], i.i, r)
+                    sums[m + 1 :] = less(sums[m + 1 :], r, rows[m + 1 :])
+            with f.loop(i.i + 1, start=whole, some=True) as j:
+                with f.loop(j.i, carry={"left": load_at(c, A, i.i * wide + j.i)}) as k:
+                    (k.left,) = less([k.left], k.i, [j.i])
+                put(k.left, i.i, j.i)
+            store_at(c, f.const(c.l.type, 1.0) / load_at(c, A, i.i * wide + i.i), inverse, i.i)
+
+    def _substitute(self, c: StageCalls) -> None:
+        """way = A^-1 way."""
+        f, n, wide = c.f, self.s.rows, self.s.padded
+        A, way, inverse = (c.at(self.name(x)) for x in ("A", "way", "inverse"))
+
+        def take(at: Value, k: Value, factor: Value) -> None:
+            store_at(c, load_at(c, way, k) - factor * load_at(c, A, at), way, k)
+
+        with f.loop(n, some=True) as k:
+            factor = load_at(c, way, k.i) * load_at(c, inverse, k.i)
+            with f.loop(n, start=k.i + 1) as i:
+                take(i.i * wide + k.i, i.i, factor)
+        with f.loop(-1, start=n - 1, step=-1, some=True) as i:
+            x = load_at(c, way, i.i) * load_at(c, inverse, i.i)
+            store_at(c, x, way, i.i)
+            with f.loop(i.i) as k:
+                take(i.i * wide + k.i, k.i, x)
+
+
+def load_at(c: StageCalls, base: Value, k: Value | int) -> Value:
+    return base.at(k * c.l.bytes, I8).load(c.l.type, c.l.bytes)
+
+
+def store_at(c: StageCalls, x: Value, base: Value, k: Value | int) -> None:
+    base.at(k * c.l.bytes, I8).store(x, c.l.bytes)

@@ -1,0 +1,403 @@
+"""The stages of a step under the exact law: its problem, a sweep, the residual, Newton's method, the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ....codegen.graph.node import Expr
+from ....codegen.graph.program import Program
+from ....compiler.tracer import Tracer
+from ....ground import Frictions, is_friction, numbers_of_model
+from ....mechanics.algorithms.coulomb import (
+    Block,
+    Carriers,
+    ContactLaw,
+    ImpulseProblem,
+    RowLaw,
+    blocks,
+    gauss_seidel,
+    natural_map,
+    parted,
+    residual,
+)
+from ....mechanics.algorithms.coulomb_carried import CarrierFactors, carried_step, carrier_factors, few_carriers
+from ....mechanics.algorithms.coulomb_interior import (
+    TOLD,
+    BlockBarrier,
+    aimed,
+    barriers,
+    begun,
+    impulses_at,
+    kind,
+    stepped,
+)
+from ....mechanics.algorithms.coulomb_newton import ENOUGH, linearised, stabiliser
+from ....mechanics.algorithms.delassus import ContactSlot, free_motion, moved
+from ....mechanics.scalar import Scalar, dot, maximum, where
+from ...packing import Pack, Packed, of
+from ..soft.stages import StageTracer
+from .moreau import TouchingRobot
+from .solve import EASE, STIFFEN
+
+HUGE = 1e300  # of a residual: there is none yet
+PackedBlock = tuple[type[Any], list[Any]]
+STAGES = ("path_begin", "barrier", "predict", "follow", "path_end", "sweep", "judge", "trial", "advance", "keep",
+          "ease", "begin_parting", "part", "tell", "end")  # fmt: skip
+SQUARES = ("linear", "moves")  # of least squares
+CARRIED = ("carry", "carried")  # where few freedoms carry the contacts
+NUMBERS = ("aim", "moving", "left", "least", "damping", "share", "taken", "open", "square", "beyond", "stiff",
+           "eased", "parting", "change")  # fmt: skip
+
+
+class PackedCarriers(NamedTuple):
+    """Those of a problem; S: its lower triangle."""
+
+    rows: list[dict[int, Packed]]
+    S: list[list[Packed]]
+
+
+class MoreauStages:
+    """`parts` by name and `sizes` of the blocks between them; of several sets in one function by a prefix.
+
+    "free": the problem and what the end needs of the dynamics; "lam": impulses, "best": the best of them so far.
+    only: the end writes those rows of the batch alone for which a set before this one has found joints beyond the
+    bounds that it looks at in the end; the name of that number.
+    """
+
+    def __init__(self, robot: TouchingRobot, tolerance: float, prefix: str = "", only: str = "") -> None:
+        self.robot, self.tolerance, self.prefix, self.only = robot, tolerance, prefix, only
+        self.parts: dict[str, Program] = {}
+        self.sizes: dict[str, int] = {}
+        t = Tracer("free", robot.model, parameters=numbers_of_model(robot.parameters), acting=True)
+        q, v, tau = t.input("Q", t.tree.nq), t.input("V", t.tree.nv), t.input("tau", t.tree.nv)
+        self.tree = t.tree
+        self._declare_free(t, q, v, tau)
+        n, laws = len(self.b), len(self.laws)
+        self.rows, self.padded = n, -(-n // 4) * 4
+        self.state = [len(kind(x).start(x, 1.0, 1.0)) for x in self.laws]  # numbers of its blocks on the path
+        self.told = [TOLD[kind(x)] for x in self.laws]
+        made = {"lam": n, "u": n, "du": n, "L": len(self.carriers.S) ** 2, "E": len(self.carriers.S), "best": n,
+               "search": laws, "going": 1, "way": self.padded, "J": self.padded * n, "F": n,
+               "A": self.padded * self.padded, "inverse": n, "changes": n, "row": self.padded, "curved": 3 * laws,
+               "path": sum(self.state), "told": sum(self.told)} | dict.fromkeys(NUMBERS, 1)  # fmt: skip
+        self.sizes |= {self.named(k): max(1, size) for k, size in made.items()}
+        self.sizes |= {
+            "q": self.tree.nq,
+            "v": self.tree.nv,
+            "tau": self.tree.nv,
+            "Q": self.tree.nq,
+            "V": self.tree.nv,
+        }
+        self.sizes |= {only: 1} if only else {}
+        self.sizes |= {
+            "q1": self.tree.nq,
+            "v1": self.tree.nv,
+            "forces": 3 * len(robot.slots),
+            "residual": 1,
+            "now": 1,
+        }
+        if not prefix:
+            self._add("begin", self.begin)
+            self._add("next", self.next)
+        for name in (*STAGES, *(CARRIED if self.few else SQUARES)):
+            self._add(name, getattr(self, name))
+
+    def named(self, block: str) -> str:
+        return self.prefix + block
+
+    def _add(self, name: str, write: Any) -> None:
+        s = StageTracer(name, self.sizes)
+        write(s)
+        self.parts[self.named(name)] = s.t.program()
+
+    # -- the problem ----------------------------------------------------------------------------------------
+
+    def _declare_free(self, t: Tracer, q: Sequence[Expr], v: Sequence[Expr], tau: Sequence[Expr]) -> None:
+        r, pack = self.robot, Pack()
+        with r.floor.traced(t, r.parameters):
+            found = free_motion(t.tree, q, v, tau, self._slots(t), r.joints, r.stepping, r.checked)
+        t.listed = r.parameters
+        self.symbols = t.parameters
+        put, p = pack.put_all, found.problem
+        self.G, self.b = [put(row[: i + 1]) for i, row in enumerate(p.G)], put(p.b)
+        assert p.carriers
+        self.few = few_carriers(p)
+        S = [put(row[: i + 1]) for i, row in enumerate(p.carriers.S)] if self.few else []
+        self.carriers = PackedCarriers([{k: pack.put(x) for k, x in row.items()} for row in p.carriers.rows], S)
+        self.laws = [type(x)(x.at, *put(x[1:])) for x in p.laws]
+        self.push = {k: pack.put(x) for k, x in p.push.items()}
+        self.prepared = [_packed(x, pack) for x in blocks(p)]
+        self.vf, self.Y = put(found.vf), [put(row) for row in found.rows]
+        self.factors = found.factors.mapped(pack.put)
+        self.frames = [put(x for axis in a.frame for x in axis) for a in found.touches]
+        self.checked = [(list(row), put(row.values()), put(bounds)) for row, *bounds in found.bounds]
+        t.output(self.named("free"), pack.values(t.graph))
+        self.sizes[self.named("free")] = len(pack)
+        self.parts[self.named("free")] = t.program()
+
+    def _slots(self, t: Tracer) -> Sequence[ContactSlot]:
+        """With symbols for friction that is a parameter; that by place stays as it is."""
+        slots = self.robot.slots
+        plain = [(0.0 if callable(x.mu) else x.mu, x.by) for x in slots]
+        if not any(map(is_friction, self.robot.parameters)):
+            return slots
+        made = Frictions(t, self.robot.parameters, plain)
+        return [x if callable(x.mu) else x._replace(mu=made.of(x.mu, x.by)) for x in slots]
+
+    def read(self, s: StageTracer, block: str) -> list[Expr]:
+        return s.read(self.named(block))
+
+    def number(self, s: StageTracer, block: str) -> Expr:
+        return self.read(s, block)[0]
+
+    def write(self, s: StageTracer, **values: Any) -> None:
+        s.write(**{self.named(k): x for k, x in values.items()})
+
+    def problem(self, s: StageTracer) -> ImpulseProblem:
+        """As it is asked, or eased."""
+        p, eased = self._asked(s), self.number(s, "eased")
+        other = p.eased()
+        b = [where(eased > 0.0, x, y) for x, y in zip(other.b, p.b)]
+        laws = [
+            x
+            if isinstance(x, ContactLaw)
+            else x._replace(
+                **{
+                    k: where(eased > 0.0, getattr(y, k), z)
+                    for k in ("lower", "upper")
+                    if isinstance(z := getattr(x, k), Expr)
+                }
+            )
+            for x, y in zip(p.laws, other.laws)
+        ]
+        return p._replace(b=b, laws=laws)
+
+    def _asked(self, s: StageTracer) -> ImpulseProblem:
+        free = self.read(s, "free")
+        n = range(len(self.b))
+        G = [[of(free, self.G[max(i, j)][min(i, j)]) for j in n] for i in n]
+        laws: list[RowLaw] = [type(x)(x.at, *(of(free, y) for y in x[1:])) for x in self.laws]
+        push = {k: of(free, x) for k, x in self.push.items()}
+        return ImpulseProblem(G, [of(free, x) for x in self.b], laws, push=push)
+
+    def begin(self, s: StageTracer) -> None:
+        """Q and V, the state of the step at hand."""
+        q = s.read("q")
+        for o in self.tree.owners():
+            if o.nq > o.nv:
+                s.t.require_unit(q[o.q + o.nq - 4 : o.q + o.nq])
+        s.write(Q=q, V=s.read("v"), residual=0.0)
+
+    def next(self, s: StageTracer) -> None:
+        """On from the state after a step; the residual is the largest."""
+        s.write(Q=s.read("q1"), V=s.read("v1"), residual=maximum(s.number("residual"), s.number("now")))
+
+    # -- the solver -----------------------------------------------------------------------------------------
+
+    def sweep(self, s: StageTracer) -> None:
+        """Of the lanes that go on."""
+        free, lam, search = self.read(s, "free"), self.read(s, "lam"), self.read(s, "search")
+        going = self.number(s, "going") > 0.0
+        prepared = [_unpacked(x, free) for x in self.prepared]
+        new, after, change = gauss_seidel(self.problem(s), prepared, lam, search)
+        self.write(s, lam=[where(going, x, y) for x, y in zip(new, lam)])
+        kept = [
+            where(going, x, y) if isinstance(law, ContactLaw) else y for x, y, law in zip(after, search, self.laws)
+        ]
+        self.write(s, search=kept, going=where(going, where(change > self.tolerance, 1.0, 0.0), 0.0))
+
+    def path_begin(self, s: StageTracer) -> None:
+        """Of the interior point."""
+        self.write(s, path=[y for x in begun(self.problem(s)) for y in x])
+
+    def path_end(self, s: StageTracer) -> None:
+        self.write(s, lam=impulses_at(self.problem(s), self._blocks(s, "path", self.state)))
+
+    def barrier(self, s: StageTracer) -> None:
+        """What a step begins with: A and the side of the prediction; the lanes that go on."""
+        p, path = self.problem(s), self._blocks(s, "path", self.state)
+        found = barriers(p, path)
+        for law, x in zip(p.laws, found):
+            for i, row in enumerate(x.firmness(p.trace(law)), law.at):
+                for j, y in enumerate(row, law.at):
+                    p.G[i][j] = p.G[i][j] + y
+        A = {i * self.padded + j: p.G[i][j] for i in range(self.rows) for j in range(i + 1)}
+        s.write_some(self.named("A"), A)
+        self.write(
+            s, told=[y for x in found for y in x.numbers()], way=self._side(y for x in found for y in x.side())
+        )
+        left = residual(self.problem(s), impulses_at(p, path))
+        self.write(s, moving=where(left > self.tolerance, self.number(s, "moving"), 0.0))
+
+    def _side(self, values: Iterable[Scalar]) -> list[Scalar]:
+        return [*values, *[0.0] * (self.padded - self.rows)]
+
+    def _blocks(self, s: StageTracer, block: str, sizes: Sequence[int]) -> list[list[Expr]]:
+        """A block by laws."""
+        values = iter(self.read(s, block))
+        return [[next(values) for _ in range(n)] for n in sizes]
+
+    def _found(self, s: StageTracer) -> tuple[ImpulseProblem, list[list[Expr]], list[BlockBarrier]]:
+        p, path = self.problem(s), self._blocks(s, "path", self.state)
+        told = self._blocks(s, "told", self.told)
+        return p, path, [kind(law).known(law, x, y) for law, x, y in zip(p.laws, path, told)]
+
+    def predict(self, s: StageTracer) -> None:
+        """From the step that aims at the end to the side of that which is gone."""
+        p, _, found = self._found(s)
+        aim, curved = aimed(p, found, self.read(s, "way"))
+        side = [y for x, c in zip(found, curved) for y in x.side(aim, c)]
+        self.write(s, aim=aim, way=self._side(side), curved=[y for c in curved for y in (*c, 0.0, 0.0, 0.0)[:3]])
+
+    def follow(self, s: StageTracer) -> None:
+        """A step of the lanes that go on."""
+        p, path, found = self._found(s)
+        curved = self._blocks(s, "curved", [3] * len(found))
+        new, inside = stepped(p, path, found, self.read(s, "way"), self.number(s, "aim"), curved)
+        moving = where(inside > 0.0, self.number(s, "moving"), 0.0)
+        self.write(s, moving=moving,
+                   path=[where(moving > 0.0, a, b) for x, y in zip(new, path) for a, b in zip(x, y)])  # fmt: skip
+
+    def judge(self, s: StageTracer) -> None:
+        """The velocities and the residual; going: lanes for which it is too large, and was in all attempts."""
+        p, lam, least = self.problem(s), self.read(s, "lam"), self.number(s, "least")
+        u = p.velocity(lam, range(self.rows))
+        left = residual(p._replace(u=u), lam)
+        going = where(least > self.tolerance, where(left > self.tolerance, 1.0, 0.0), 0.0)
+        self.write(s, left=left, going=going, u=u)
+
+    def carry(self, s: StageTracer) -> None:
+        """The factors of S."""
+        free = self.read(s, "free")
+        n = range(len(self.carriers.S))
+        S = [[of(free, self.carriers.S[max(i, j)][min(i, j)]) for j in n] for i in n]
+        found = carrier_factors(Carriers([], S))
+        self.write(s, L=[found.L[i][j] if j < i else 0.0 for i in n for j in n], E=found.E)
+
+    def carried(self, s: StageTracer) -> None:
+        """A step in the freedoms of what carries the contacts."""
+        free, E = self.read(s, "free"), self.read(s, "E")
+        n, values = len(E), self.read(s, "L")
+        L = [[*values[n * i : n * i + i], 1.0] for i in range(n)]
+        rows = [{k: of(free, x) for k, x in row.items()} for row in self.carriers.rows]
+        way, du, square = carried_step(
+            self._known(s), CarrierFactors(rows, L, E), self.read(s, "lam"), self.number(s, "damping"),
+            self.number(s, "stiff"),
+        )  # fmt: skip
+        self.write(s, way=self._side(way), du=du, square=square)
+        self._open(s)
+
+    def _known(self, s: StageTracer) -> ImpulseProblem:
+        """The problem at the impulses that have been judged."""
+        return self.problem(s)._replace(u=self.read(s, "u"))
+
+    def _open(self, s: StageTracer) -> None:
+        """A whole step is tried by the lanes that go on."""
+        self.write(s, open=self.number(s, "going"), share=1.0, taken=0.0)
+
+    def linear(self, s: StageTracer) -> None:
+        """F, its Jacobian by columns, what is added to the diagonal, and which lanes want a step."""
+        p, lam = self._known(s), self.read(s, "lam")
+        F, J = linearised(p, lam, self.number(s, "stiff"))
+        square = dot(F, F)
+        columns = [row[k] for k in range(self.rows) for row in J]
+        columns += [0.0] * ((self.padded - self.rows) * self.rows)
+        self.write(s, F=F, J=columns, square=square, changes=stabiliser(p, self.number(s, "damping"), square))
+        self._open(s)
+
+    def moves(self, s: StageTracer) -> None:
+        """How a whole step changes u."""
+        way = self.read(s, "way")[: self.rows]
+        self.write(s, du=[dot(row, way) for row in self.problem(s).G])
+
+    def trial(self, s: StageTracer) -> None:
+        """Whether the present share of a step lowers |F|^2 enough; then half of it."""
+        lam, way, u, du = (self.read(s, x) for x in ("lam", "way", "u", "du"))
+        share, opened = self.number(s, "share"), self.number(s, "open")
+        there = self.problem(s)._replace(u=[x + share * y for x, y in zip(u, du)])
+        found = natural_map(there, [x + share * y for x, y in zip(lam, way)], self.number(s, "stiff"))
+        enough = dot(found, found) < self.number(s, "square") * (1.0 - ENOUGH * share)
+        good = where(opened > 0.0, where(enough, 1.0, 0.0), 0.0)
+        self.write(
+            s, taken=where(good > 0.0, share, self.number(s, "taken")), open=opened - good, share=0.5 * share
+        )
+
+    def advance(self, s: StageTracer) -> None:
+        lam, way, taken = self.read(s, "lam"), self.read(s, "way"), self.number(s, "taken")
+        damping = self.number(s, "damping")
+        whole = where(taken < 1.0, where(taken > 0.0, 1.0, STIFFEN), EASE)
+        moved = [where(taken > 0.0, x + taken * y, x) for x, y in zip(lam, way)]
+        self.write(s, damping=damping * whole, lam=moved)
+
+    def keep(self, s: StageTracer) -> None:
+        """The best so far, where lanes go on from; going: those that have not yet converged."""
+        lam, best, left, least = (self.read(s, k) for k in ("lam", "best", "left", "least"))
+        better = where(least[0] > self.tolerance, where(left[0] < least[0], 1.0, 0.0), 0.0) > 0.0
+        kept = [where(better, x, y) for x, y in zip(lam, best)]
+        now = where(better, left[0], least[0])
+        self.write(s, best=kept, lam=kept, least=now, going=where(now > self.tolerance, 1.0, 0.0))
+
+    def ease(self, s: StageTracer) -> None:
+        """Lanes that have not converged begin again, without what has to part."""
+        going = self.number(s, "going")
+        self.write(s, eased=going, least=where(going > 0.0, HUGE, self.number(s, "least")))
+
+    def begin_parting(self, s: StageTracer) -> None:
+        """What parts without friction is added to the best."""
+        self.write(s, lam=self.read(s, "best"), parting=self.number(s, "eased"), change=0.0)
+
+    def part(self, s: StageTracer) -> None:
+        """A sweep of the lanes that go on."""
+        lam, parting = self.read(s, "lam"), self.number(s, "parting")
+        new, change = parted(self._asked(s), self.read(s, "best"), lam)
+        self.write(
+            s, lam=[where(parting > 0.0, x, y) for x, y in zip(new, lam)],
+            change=where(parting > 0.0, change, self.number(s, "change")),
+            parting=where(parting > 0.0, where(change > self.tolerance, 1.0, 0.0), 0.0),
+        )  # fmt: skip
+
+    def tell(self, s: StageTracer) -> None:
+        """Their impulses and residual: where they could not part, of what was asked."""
+        best, eased, least = self.read(s, "best"), self.number(s, "eased") > 0.0, self.number(s, "least")
+        apart = where(self.number(s, "parting") > 0.0, 0.0, 1.0) > 0.0
+        told = where(apart, maximum(least, self.number(s, "change")), residual(self._asked(s), best))
+        kept = [where(eased, where(apart, x, y), y) for x, y in zip(self.read(s, "lam"), best)]
+        self.write(s, best=kept, least=where(eased, told, least))
+
+    # -- the end --------------------------------------------------------------------------------------------
+
+    def end(self, s: StageTracer) -> None:
+        """q1, v1, the forces and the residual."""
+        free, lam, left = self.read(s, "free"), self.read(s, "best"), self.number(s, "least")
+        M, h = self.factors.mapped(lambda x: of(free, x)), self.robot.stepping.h
+        y = [dot([of(free, row[k]) for row in self.Y], lam) for k in range(self.tree.nv)]
+        u = [of(free, a) + b for a, b in zip(self.vf, M.solve_lower(y))]
+        q1, v1 = moved(self.tree, s.read("Q"), u, h)
+        over, forces = 1.0 / h, list[Scalar]()
+        for k, frame in enumerate(self.frames):
+            axes = [of(free, x) for x in frame]
+            forces += [over * dot(axes[i::3], lam[3 * k : 3 * k + 3]) for i in range(3)]
+        beyond: Scalar = -1.0
+        for rates, row, bounds in self.checked:
+            low, high = (of(free, b) for b in bounds)
+            speed = dot([of(free, x) for x in row], [u[k] for k in rates])
+            for sign, bound in ((1.0, low), (-1.0, high)):  # an infinite one is no node
+                beyond = maximum(beyond, sign * (bound - speed)) if isinstance(bound, Expr) else beyond
+        made: Mapping[str, list[Scalar]] = {"q1": q1, "v1": v1, "forces": forces, "now": [left]}
+        if self.only:
+            flagged = s.number(self.only) > 0.0
+            made = {k: [where(flagged, a, b) for a, b in zip(x, s.read(k))] for k, x in made.items() if x}
+        else:
+            self.write(s, beyond=beyond)
+        s.write(**{k: x for k, x in made.items() if x})
+
+
+def _packed(x: Block, pack: Pack) -> PackedBlock:
+    return type(x), [pack.put_all(y) if isinstance(y, tuple) else pack.put(y) for y in x]
+
+
+def _unpacked(x: PackedBlock, block: Sequence[Expr]) -> Block:
+    kind, parts = x
+    found: Block = kind(*(tuple(of(block, z) for z in y) if isinstance(y, list) else of(block, y) for y in parts))
+    return found

@@ -1,0 +1,81 @@
+"""Rows of joints, couplings and tendons under the soft law: how far each is from where it holds, what moves it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ....mechanics.algorithms.constraints import Kinematics
+from ....mechanics.algorithms.tendons import tendon_coupling, tendon_length
+from ....mechanics.rotation import angle_and_axis
+from ....mechanics.scalar import Scalar, is_zero
+from ....model.description import Tendon
+from .law import RowGroup, Softness
+
+Moves = dict[int, Scalar]  # by rate, how it moves a row
+EQUALITY = RowGroup("equality")
+
+
+class JointRow(NamedTuple):
+    """Of a limit the distance is sign (q - at); dry friction has a rate alone. Of a ball q is the angle by which
+    it turns, and it has three rates."""
+
+    rate: int
+    q: int
+    group: RowGroup
+    soft: Softness
+    weight: float
+    sign: float = 1.0
+    at: float = 0.0
+    ball: bool = False
+
+    def place(self, k: Kinematics) -> tuple[Scalar, Moves]:
+        """How far it is from its margin, and what moves it."""
+        if self.group.kind == "friction":
+            return 0.0, {self.rate: 1.0}
+        here, moves = k.q[self.q], {self.rate: self.sign}
+        if self.ball:
+            here, axis = angle_and_axis(k.q[self.q : self.q + 4])
+            moves = {self.rate + i: self.sign * x for i, x in enumerate(axis)}
+        return self.sign * (here - self.at) - self.soft.margin, moves
+
+
+class CouplingRow(NamedTuple):
+    """q1 = c0 + c1 q2 + c2 q2^2 + ..; places of both coordinates and rates, the second -1 where it is c0 alone."""
+
+    q: tuple[int, int]
+    rates: tuple[int, int]
+    coefficients: tuple[float, ...]
+    soft: Softness
+    weight: float
+    group: RowGroup = EQUALITY
+
+    def place(self, k: Kinematics) -> tuple[Scalar, Moves]:
+        """The law leaves out how the slope turns, as MuJoCo does."""
+        x: Scalar = k.q[self.q[1]] if self.q[1] >= 0 else 0.0
+        value: Scalar = 0.0
+        slope: Scalar = 0.0
+        for c in reversed(self.coefficients):
+            value, slope = c + x * value, value + x * slope
+        moves: Moves = {self.rates[0]: 1.0}
+        return k.q[self.q[0]] - value, moves | ({self.rates[1]: -slope} if self.q[1] >= 0 else {})
+
+
+class TendonRow(NamedTuple):
+    """Of a limit the distance is sign (L - at); dry friction has a rate alone. A coupling holds L to a polynomial
+    of the length of another tendon, or to its first coefficient."""
+
+    tendon: Tendon
+    group: RowGroup
+    soft: Softness
+    weight: float
+    coupling: tuple[Tendon | None, tuple[float, ...]] | None = None
+    sign: float = 1.0
+    at: float = 0.0
+
+    def place(self, k: Kinematics) -> tuple[Scalar, Moves]:
+        """Likewise: how a straight part turns is left out."""
+        found = tendon_coupling(k, self.tendon, *self.coupling) if self.coupling else tendon_length(k, self.tendon)
+        moves = {i: self.sign * x for i, x in enumerate(found.jacobian[0]) if not is_zero(x)}
+        if self.group.kind == "friction":
+            return 0.0, moves
+        return self.sign * (found.value[0] - self.at) - self.soft.margin, moves

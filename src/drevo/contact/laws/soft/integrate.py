@@ -1,0 +1,220 @@
+"""The stages of a step beside the law: what it begins with, what it ends with, and those of Runge and Kutta.
+
+Rates are those of a Model; of free joints the law and the methods count the linear ones along the world's axes.
+Quaternions move by exponentials; the stages of Runge and Kutta's method are rates of their logarithm.
+
+  Munthe-Kaas 1998, "Runge-Kutta methods on Lie groups".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....mechanics.algorithms.inertia_matrix import Factors, SparseRows
+from ....mechanics.algorithms.passive import passive_slopes
+from ....mechanics.manifold import RotationVector, multiply
+from ....mechanics.rotation import from_quaternion
+from ....mechanics.scalar import Scalar, Vector, accumulate, cos, dot, eliminated, maximum, sin, sqrt, where
+from ....mechanics.spatial import UNIT, Mat, Vec, skew
+from ....mechanics.tree import Tree, TreeBody
+from ....mechanics.tree_indices import ancestors
+from ...packing import of
+from .stages import HERE, DampingSlopes, Evaluation, PackedRows, SlotLayout, StageTracer, free_joints
+
+WEIGHTS = (
+    (1 / 6, 0.5),
+    (1 / 3, 0.5),
+    (1 / 3, 1.0),
+    (1 / 6, 0.0),
+)  # of Kutta's method: in the sum, to the next stage
+SMALL = 1e-3  # rad: below it a series
+
+
+def in_world(tree: Tree, q: Vector, v: Vector) -> list[Scalar]:
+    """Rates, or accelerations, with those of free joints along the world's axes."""
+    out = list(v)
+    for at, k in free_joints(tree):
+        out[k : k + 3] = from_quaternion(*q[at + 3 : at + 7]) @ Vec(*v[k : k + 3])
+    return out
+
+
+def in_body(tree: Tree, q: Vector, w: Vector) -> list[Scalar]:
+    """Its inverse."""
+    out = list(w)
+    for at, k in free_joints(tree):
+        out[k : k + 3] = from_quaternion(*q[at + 3 : at + 7]).T @ Vec(*w[k : k + 3])
+    return out
+
+
+def moved_along(tree: Tree, q: Vector, u: Vector) -> list[Scalar]:
+    """q moved along u, the linear part of free joints along the world's axes."""
+    out = list(q)
+    for o in tree.owners():
+        n = o.nq - 4 if o.nq > o.nv else o.nq
+        for k in range(n):
+            out[o.q + k] = q[o.q + k] + u[o.v + k]
+        if o.nq > o.nv:
+            at = slice(o.q + n, o.q + n + 4)
+            turned = multiply(q[at], RotationVector.of(Vec(*u[o.v + n : o.v + n + 3])).quaternion)
+            over = 1.0 / sqrt(dot(turned, turned))
+            out[at] = [x * over for x in turned]
+    return out
+
+
+def rates_of_logarithm(tree: Tree, u: Vector, w: Vector) -> list[Scalar]:
+    """The rates of u, from which coordinates move along u, for the rates w there."""
+    out = list(w)
+    for o in tree.owners():
+        if o.nq > o.nv:
+            k = o.v + o.nv - 3
+            out[k : k + 3] = _inverse_exponential(Vec(*u[k : k + 3]), Vec(*w[k : k + 3]))
+    return out
+
+
+def _inverse_exponential(u: Vec, w: Vec) -> Vec:
+    """w + u x w / 2 + c u x (u x w), c = (1 - t/2 cot(t/2)) / t^2, t = |u|: axes of the body."""
+    square = u.dot(u)
+    near = square < SMALL * SMALL
+    t = sqrt(where(near, 1.0, square))
+    far = (1.0 - 0.5 * t * cos(0.5 * t) / sin(0.5 * t)) / (t * t)
+    c = where(near, 1.0 / 12.0 + square * (1.0 / 720.0), far)
+    first = u.cross(w)
+    out: Vec = w + first * 0.5 + u.cross(first) * c
+    return out
+
+
+def damping_slopes(tree: Tree, q: Vector, v: Vector) -> DampingSlopes:
+    """The symmetric part of -dp/dv of the passive forces p, where M may have entries: none across branches."""
+    out: DampingSlopes = {}
+    joined = _rates_of_chains(tree) if tree.tendons else set()
+    for r, c, _, slope in passive_slopes(tree, q, v):
+        if (at := (max(r, c), min(r, c))) in joined or not tree.tendons:
+            accumulate(out, at, -slope if r == c else -0.5 * slope)
+    return out
+
+
+def _rates_of_chains(tree: Tree) -> set[tuple[int, int]]:
+    """Rates that move one body together, the larger first."""
+    rates = [range(b.v, b.v + b.nv) for b in tree.bodies]
+    pairs = [
+        (r, c)
+        for i, own in enumerate(rates)
+        for r in own
+        for j in (i, *ancestors(tree.parents, i))
+        for c in rates[j]
+    ]
+    return {(max(pair), min(pair)) for pair in pairs}
+
+
+def lone_bodies(tree: Tree) -> list[TreeBody]:
+    """Free bodies that carry no other."""
+    return [b for i, b in enumerate(tree.bodies) if b.kind == "free" and b.parent < 0 and i not in tree.parents]
+
+
+def _with_gyroscopic(b: TreeBody, M: SparseRows, v: Vector, efforts: Vector, h: float) -> list[Scalar]:
+    """Accelerations of a lone body, with the rate of its gyroscopic forces by v in the matrix, in its own axes."""
+    k, w = b.v, Vec(*v[b.v + 3 : b.v + 6])
+    A = [[M[k + max(i, j)].get(k + min(i, j), 0.0) for j in range(6)] for i in range(6)]
+    spin, inertia = skew(w), b.inertia
+    J = Mat.of([list(inertia.J @ e) for e in UNIT])
+    linear = [skew(w.cross(inertia.h)), spin.mul(skew(inertia.h))]
+    turning, carried = spin.mul(J), skew(J @ w)
+    for i in range(3):
+        for j in range(3):
+            A[i][3 + j] = A[i][3 + j] - h * (linear[0][i][j] + linear[1][i][j])
+            A[3 + i][3 + j] = A[3 + i][3 + j] + h * (turning[i][j] - carried[i][j])
+    return eliminated(A, efforts[k : k + 6])
+
+
+class Steps:
+    """Adds the stages of a method to those of an evaluation."""
+
+    def __init__(self, e: Evaluation) -> None:
+        self.e, self.tree, self.h = e, e.tree, e.problem.step
+        n = e.nv
+        e.sizes |= {"q": self.tree.nq, "v": n, "q1": self.tree.nq, "v1": n, "warm": 1, "residual": 1}
+        self.add("begin", self._begin)
+        self.add("again", lambda s: s.write(Q=s.read("q1"), V=s.read("v1"), **self._first(s.read("q1"))))
+        self.add("judge", self._judge)
+        e.stages = ["end"]
+        if e.problem.method == "rk4":
+            e.stages = [f"stage_{k}" for k in range(4)]
+            e.sizes |= {"Q0": self.tree.nq, "W": n, "K": n, "sum_k": n, "sum_a": n}
+            for k, name in enumerate(e.stages):
+                self.add(name, lambda s, k=k: self._stage(s, k))
+        else:
+            self.add("end", self._euler)
+            e.end = self._euler
+        for k in e.kinds:
+            self.add(f"force_{k}", lambda s, k=k: self._force(s, e.contacts[k], e.records[k]))
+
+    def add(self, name: str, write: Any) -> None:
+        s = StageTracer(name, self.e.sizes)
+        write(s)
+        self.e.parts[name] = s.t.program()
+
+    def _begin(self, s: StageTracer) -> None:
+        q, v = s.read("q"), s.read("v")
+        for o in self.tree.owners():
+            if o.nq > o.nv:
+                s.t.require_unit(q[o.q + o.nq - 4 : o.q + o.nq])
+        s.write(q1=q, v1=v)
+
+    def _first(self, q: Vector) -> dict[str, Any]:
+        """What the stages of Runge and Kutta begin from."""
+        return {"Q0": q} if self.e.problem.method == "rk4" else {}
+
+    def _judge(self, s: StageTracer) -> None:
+        """The largest |g|, of the largest effort or of 1."""
+        size, worst = 1.0, s.number("residual")
+        for y in self.e.efforts(s):
+            size = maximum(size, abs(y))
+        for x in s.read("g"):
+            worst = maximum(worst, abs(x) / size)
+        s.write(residual=worst)
+
+    def _euler(self, s: StageTracer) -> None:
+        q, v, a, h = s.read("Q"), s.read("V"), s.read("a"), self.h
+        fast = self.e.problem.method == "implicitfast"
+        slopes = damping_slopes(self.tree, q, v) if fast else self._dampers(s)
+        lone = lone_bodies(self.tree) if fast else []
+        if slopes or lone:
+            M = self.e.inertia(s)
+            for (r, c), b in slopes.items():
+                M[r][c] = M[r].get(c, 0.0) + h * b
+            efforts = [x + y - z for x, y, z in zip(self.e.efforts(s), s.read("r"), s.read("g"))]
+            a = Factors(M, self.e.order).solve(efforts)
+            for b in lone:
+                a[b.v : b.v + 6] = _with_gyroscopic(b, M, v, efforts, h)
+        w = in_world(self.tree, q, [x + h * y for x, y in zip(v, a)])
+        q1 = moved_along(self.tree, q, [h * x for x in w])
+        s.write(q1=q1, v1=in_body(self.tree, q1, w))
+
+    def _dampers(self, s: StageTracer) -> DampingSlopes:
+        return {at: of(s.read("main"), b) for at, b in self.e.damping.items()}
+
+    def _stage(self, s: StageTracer, k: int) -> None:
+        """What follows evaluation k: the sums, and where the next one is, or the end."""
+        tree, h, (b, c) = self.tree, self.h, WEIGHTS[k]
+        q0, a = s.read("Q0"), in_world(self.tree, s.read("Q"), s.read("a"))
+        w0 = s.read("W") if k else in_world(tree, q0, s.read("V"))
+        rate = s.read("K") if k else w0
+        sum_k, sum_a = [b * x for x in rate], [b * x for x in a]
+        if k:
+            sum_k = [x + y for x, y in zip(sum_k, s.read("sum_k"))]
+            sum_a = [x + y for x, y in zip(sum_a, s.read("sum_a"))]
+        if k == 3:
+            q1 = moved_along(tree, q0, [h * x for x in sum_k])
+            s.write(q1=q1, v1=in_body(tree, q1, [x + h * y for x, y in zip(w0, sum_a)]))
+            return
+        u = [h * c * x for x in rate]
+        w = [x + h * c * y for x, y in zip(w0, a)]
+        there = moved_along(tree, q0, u)
+        s.write(Q=there, V=in_body(tree, there, w), K=rates_of_logarithm(tree, u, w))
+        s.write(sum_k=sum_k, sum_a=sum_a, **({} if k else {"W": w0}))
+
+    def _force(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
+        """Along the world's axes, on the second body, over the first values of the slot's block of y."""
+        axes, f = [of(s.here(0, at.S), y) for y in x.axes], s.here(at.f, x.group.size)
+        world = [sum((axes[3 * i + j] * f[i] for i in range(min(3, len(f)))), 0.0) for j in range(3)]
+        s.write(**{f"{HERE}[{at.size}]": world})

@@ -1,0 +1,189 @@
+"""The soft law over scalars: how each group of rows answers, and the numbers that say so.
+
+The acceleration is the least of a convex function,
+
+    a* = argmin (a - a0)^T M (a - a0) / 2 + sum s_g(y_g),    y_g = J_g a - ref_g,
+
+where a group g is one row or the rows of one contact, y its accelerations beyond those it wants, and f = -grad s
+its forces. Todorov 2014, "Convex and analytically-invertible dynamics with contacts and constraints"; the
+parameters are those of MuJoCo's documentation, "Computation: constraint model".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ....errors import InputError
+from ....mechanics.scalar import Scalar, Vector, maximum, sqrt, where
+
+LEAST_R = 1e-15  # of regularisers
+LEAST_SLIP = 1e-300  # of |U| of a cone, where it is divided by
+
+
+class Softness(NamedTuple):
+    """Of a row: solref, solimp and the margin from which its position counts.
+
+    friction: the solref of the tangents of an elliptic cone, where it is not (0, 0).
+    """
+
+    solref: tuple[float, float]
+    solimp: tuple[float, float, float, float, float]
+    margin: float = 0.0
+    friction: tuple[float, float] = (0.0, 0.0)
+
+    def gains(self, step: float, tangent: bool = False) -> tuple[float, float]:
+        """K in 1/s^2 and B in 1/s, of aref = -B u - K d x; the time constant is at least two steps."""
+        a, b = self.friction if tangent and self.friction != (0.0, 0.0) else self.solref
+        dw = _inside(self.solimp[1])
+        if a <= 0.0:
+            return -a / dw**2, -b / dw
+        a = max(a, 2.0 * step)
+        x = dw * a * b
+        return 1.0 / (x * x), 2.0 / (dw * a)
+
+    def impedance(self, x: Scalar) -> Scalar:
+        """d of a row that is x (position less margin) from where it holds."""
+        d0, dw, width, mid, power = self.solimp
+        d0, dw, mid, power = _inside(d0), _inside(dw), _inside(mid), max(power, 1.0)
+        if d0 == dw or width <= 1e-15:
+            return 0.5 * (d0 + dw)
+        x = maximum(x, -x) * (1.0 / width)
+        if power == 1.0:
+            y = x
+        else:
+            rising = _power(x, power) * (1.0 / mid ** (power - 1.0))
+            falling = 1.0 - _power(1.0 - x, power) * (1.0 / (1.0 - mid) ** (power - 1.0))
+            y = where(mid - x < 0.0, falling, rising)
+        return where(x < 1.0, d0 + (dw - d0) * y, dw)
+
+
+def _inside(x: float) -> float:
+    return min(max(x, 1e-4), 0.9999)
+
+
+def _power(x: Scalar, p: float) -> Scalar:
+    """x^p by products and roots, which every scalar has; the argument of a root is not below 0."""
+    whole, rest = divmod(p, 1.0)
+    if rest not in (0.0, 0.5):
+        raise InputError(f"soft contact: the power of a solimp is a multiple of 1/2, not {p}; choose the next one")
+    out: Scalar = sqrt(maximum(x, 0.0)) if rest else 1.0
+    for _ in range(int(whole)):
+        out = out * x
+    return out
+
+
+def regulariser(d: Scalar, weight: Scalar) -> Scalar:
+    """R = (1 - d) / d w, the inverse of the stiffness D of a row."""
+    return maximum((1.0 - d) / d * weight, LEAST_R)
+
+
+class Answer(NamedTuple):
+    """What a group answers to y: its forces, the Hessian of s (rows of the lower triangle), and a number that says
+    on which piece of s it is; on one piece s is quadratic, but `curved` is positive where it is not."""
+
+    force: list[Scalar]
+    hessian: list[list[Scalar]]
+    piece: Scalar
+    curved: Scalar = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroup:
+    """The law of a group. size: rows of y. mu: friction of each tangent, numbers or symbols. bound: of dry
+    friction, N or N m.
+
+    mu0: friction of the cone of the regularised problem, mu[0] / sqrt(impratio).
+    """
+
+    kind: str  # "equality", "friction", "limit", "pyramid" or "elliptic"
+    size: int = 1
+    mu: tuple[Scalar, ...] = ()
+    mu0: Scalar = 0.0
+    bound: float = 0.0
+
+    def diagonal(self, weight: float) -> Scalar:
+        """What stands for the inverse inertia of the first row, of a pyramid its first edge, by the weight of
+        translations."""
+        return weight + self.mu[0] * self.mu[0] * weight if self.kind == "pyramid" else weight
+
+    def stiffness(self, d: Scalar, diagonal: Scalar, impratio: float) -> list[Scalar]:
+        """D of the rows, of a pyramid one for all edges."""
+        R = regulariser(d, diagonal)
+        if self.kind == "pyramid":
+            return [1.0 / maximum(2.0 * (self.mu0 * self.mu0) * R, LEAST_R)]
+        if self.kind != "elliptic":
+            return [1.0 / R] * self.size
+        R1 = R * (1.0 / impratio)
+        first = self.mu[0] * self.mu[0]
+        return [1.0 / R, *(1.0 / (R1 * (first / (m * m))) for m in self.mu)]
+
+    def answer(self, y: Vector, D: Vector) -> Answer:
+        """Forces, Hessian and piece at y, of the stiffness D."""
+        rule = {"equality": _spring, "friction": _friction, "limit": _limit, "pyramid": _pyramid}
+        return rule.get(self.kind, _elliptic)(self, y, D)
+
+
+def _spring(g: RowGroup, y: Vector, D: Vector) -> Answer:
+    return Answer([-(D[0] * y[0])], [[D[0]]], 0.0)
+
+
+def _limit(g: RowGroup, y: Vector, D: Vector) -> Answer:
+    k = where(y[0] < 0.0, D[0], 0.0)
+    return Answer([-(k * y[0])], [[k]], where(y[0] < 0.0, 1.0, 0.0))
+
+
+def _friction(g: RowGroup, y: Vector, D: Vector) -> Answer:
+    force = -(D[0] * y[0])
+    over, under = force - g.bound, -force - g.bound
+    held = where(over > 0.0, g.bound, where(under > 0.0, -g.bound, force))
+    piece = where(over > 0.0, 1.0, where(under > 0.0, 2.0, 0.0))
+    return Answer([held], [[where(over > 0.0, 0.0, where(under > 0.0, 0.0, D[0]))]], piece)
+
+
+def _pyramid(g: RowGroup, y: Vector, D: Vector) -> Answer:
+    """Edges y_0 +- mu_k y_k, each with one-sided springs."""
+    n, (first, *rest) = g.size, y
+    force: list[Scalar] = [0.0] * n
+    S: list[list[Scalar]] = [[0.0] * (k + 1) for k in range(n)]
+    piece: Scalar = 0.0
+    for k, (m, t) in enumerate(zip(g.mu, rest), 1):
+        plus, minus = first + m * t, first - m * t
+        a, b = where(plus < 0.0, D[0], 0.0), where(minus < 0.0, D[0], 0.0)
+        fa, fb = a * plus, b * minus
+        force[0], force[k] = force[0] - (fa + fb), m * (fb - fa)
+        S[0][0], S[k][0], S[k][k] = S[0][0] + (a + b), m * (a - b), m * m * (a + b)
+        piece = piece + (where(plus < 0.0, 4.0 ** (k - 1), 0.0) + where(minus < 0.0, 2.0 * 4.0 ** (k - 1), 0.0))
+    return Answer(force, S, piece)
+
+
+def _elliptic(g: RowGroup, y: Vector, D: Vector) -> Answer:
+    """The regularised cone: quadratic below, its square distance between, nothing above."""
+    n, e = g.size, (g.mu0, *g.mu)
+    U = [c * x for c, x in zip(e, y)]
+    N, T = U[0], sqrt(sum((u * u for u in U[1:]), 0.0))
+    over = 1.0 / maximum(T, LEAST_SLIP)
+    t = [u * over for u in U[1:]]
+    m = g.mu0
+    top, bottom = N - m * T, m * N + T  # above: top >= 0; below: bottom <= 0
+    Dm = D[0] * (1.0 / (m * m * (1.0 + m * m)))
+    middle = [-(Dm * top * m), *(Dm * top * (m * e[k + 1]) * t[k] for k in range(n - 1))]
+
+    def pick(above: Scalar, between: Scalar, below: Scalar) -> Scalar:
+        return where(bottom > 0.0, where(top < 0.0, between, above), where(N < 0.0, below, above))
+
+    force = [pick(0.0, f, -(d * x)) for f, d, x in zip(middle, D, y)]
+    S: list[list[Scalar]] = []
+    slope = m * N * over
+    for r in range(n):
+        row: list[Scalar] = []
+        for c in range(r + 1):
+            if r == 0:
+                between: Scalar = 1.0
+            elif c == 0:
+                between = -(m * t[r - 1])
+            else:
+                between = slope * (t[r - 1] * t[c - 1]) + ((m * m - slope) if r == c else 0.0)
+            row.append(pick(0.0, Dm * (e[r] * e[c]) * between, D[r] if r == c else 0.0))
+        S.append(row)
+    return Answer(force, S, pick(0.0, 2.0, 1.0), pick(0.0, 1.0, 0.0))

@@ -1,0 +1,258 @@
+"""Newton's method for the least of the soft law's function, in stages: gradient, Hessian, step, search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from itertools import count
+
+from ....mechanics.algorithms.inertia_matrix import Factors
+from ....mechanics.scalar import Scalar, Vector, dot, is_zero, where
+from ...packing import of
+from .law import Answer
+from .stages import HERE, Evaluation, PackedRows, SlotLayout, StageTracer
+
+ITERATIONS, TRIALS = 40, 20  # of the method and of a search at most
+CLOSE = 1e-11  # of the accelerations, in the norm of energy: below it a step is the last
+LEVEL = 1e-9  # of the first slope: what rounding may make of a slope of zero
+FLAT = 0.1  # of the first slope: below it a search has ended
+SCALARS = (
+    "crosses", "changed", "live", "alpha", "low", "high", "slope", "slope2", "slope0", "quad", "lin", "open",
+)  # fmt: skip
+
+
+class Newton:
+    """Adds the stages to those of an evaluation.
+
+    a: the accelerations; r = M a - rhs; g: the gradient; p: the step. H is kept by the elimination order of M,
+    with the entries of M and of rates that meet in a contact.
+    """
+
+    def __init__(self, e: Evaluation) -> None:
+        self.e, self.n = e, e.nv
+        e.sizes |= {"a": self.n, "r": self.n, "g": self.n, "p": self.n, **dict.fromkeys(SCALARS, 1)}
+        e.sizes |= {"pieces": max(1, len(e.rows)), "stiff": max(1, sum(x.group.size**2 for x in e.rows))}
+        self.place = {v: i for i, v in enumerate(e.order)}
+        self.within = within = self._fill(())
+        every = self._fill(e.contacts)
+        e.crossing = [self._pairs(x) - self._all(within) != set() for x in e.contacts]
+        self.pattern = _numbered(every)
+        e.sizes["H"] = sum(map(len, every))
+        for write in (self._start, self._gradient, self._finish, self._aim, self._slope, self._trial):
+            self.add(write.__name__[1:], write)
+        self.add("inertia", partial(self._inertia, rows=every))
+        self.add("solve", lambda s: s.write(p=self._step(s, within)))
+        if any(e.crossing):
+            self.add("solve_crossing", partial(self._solve_crossing, rows=every))
+        for k in e.kinds:
+            for write_slot in (self._touch, self._hessian, self._along, self._bend):
+                self.add(
+                    f"{write_slot.__name__[1:]}_{k}",
+                    lambda s, k=k, w=write_slot: w(s, e.contacts[k], e.records[k]),
+                )
+
+    def add(self, name: str, write: object) -> None:
+        s = StageTracer(name, self.e.sizes)
+        write(s)  # type: ignore[operator]
+        self.e.parts[name] = s.t.program()
+
+    def _pairs(self, x: PackedRows) -> set[tuple[int, int]]:
+        """The entries of H that a group has, by the order of elimination."""
+        at = sorted(self.place[r] for r in x.rates)
+        return {(i, j) for i in at for j in at if j <= i}
+
+    @staticmethod
+    def _all(rows: Sequence[Sequence[int]]) -> set[tuple[int, int]]:
+        return {(i, j) for i, row in enumerate(rows) for j in row}
+
+    def _fill(self, contacts: Iterable[PackedRows]) -> list[list[int]]:
+        """By row of H where entries are: those of M, of rows of joints and of contacts, and what fills in."""
+        M = {(self.place[r], self.place[c]) for r, row in enumerate(self.e.M) for c in row}
+        met = {(max(pair), min(pair)) for pair in M}.union(*(self._pairs(x) for x in (*contacts, *self.e.rows)))
+        rows: list[set[int]] = [{j for i, j in met if i == k} for k in range(self.n)]
+        for i in range(self.n - 1, -1, -1):
+            for j in rows[i] - {i}:
+                rows[j] |= {k for k in rows[i] if k <= j}
+        return [sorted(row) for row in rows]
+
+    def entry(self, r: int, c: int) -> int:
+        i, j = self.place[r], self.place[c]
+        return self.pattern[max(i, j)][min(i, j)]
+
+    # -- gradient and Hessian -------------------------------------------------------------------------------
+
+    def _start(self, s: StageTracer) -> None:
+        """From the accelerations without contact."""
+        s.write(a=Factors(self.e.inertia(s), self.e.order).solve(self.e.efforts(s)))
+
+    def _gradient(self, s: StageTracer) -> None:
+        """r, and g of M and of the rows of joints."""
+        a, changed = s.read("a"), where(s.number("alpha") < 1.0, 1.0, 0.0)
+        r = [x - y for x, y in zip(self.e.times(self.e.inertia(s), a), self.e.efforts(s))]
+        g, pieces, stiff = list(r), [], list[Scalar]()
+        for x, old in zip(self.e.rows, s.read("pieces")):
+            answer = self._answer(x, s.read("main"), a)
+            _add_forces(g, x, x.B, answer, s.read("main"))
+            changed = changed + abs(answer.piece - old) + answer.curved
+            pieces.append(answer.piece)
+            stiff += [y for row in answer.hessian for y in row]
+        s.write(r=r, g=g, changed=changed, pieces=pieces or [0.0], stiff=stiff or [0.0])
+
+    @staticmethod
+    def _answer(x: PackedRows, block: Vector, a: Vector) -> Answer:
+        wanted = [dot([of(block, y) for y in row], [a[r] for r in x.rates]) for row in x.B]
+        y = [w - of(block, z) for w, z in zip(wanted, x.ref)]
+        return x.law(block).answer(y, [of(block, d) for d in x.D])
+
+    def _touch(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
+        """Forces of a slot at a, and its part of g. A lane goes on for its own contacts only, not for those of the
+        lanes beside it."""
+        block, a, g = s.here(0, at.S), s.read("a"), list(s.read("g"))
+        y = [
+            dot([of(block, b) for b in row], [a[r] for r in x.rates]) - of(block, z) for row, z in zip(x.B, x.ref)
+        ]
+        answer = x.law(block).answer(y, [of(block, d) for d in x.D])
+        _add_forces(g, x, x.B, answer, block)
+        moved = abs(answer.piece - s.here(at.piece, 1)[0]) + answer.curved
+        s.write(changed=s.number("changed") + where(s.here(at.gap, 1)[0] < 0.0, moved, 0.0))
+        stiff = [z for row in answer.hessian for z in row]
+        s.write(**{f"{HERE}[{at.S}]": stiff, f"{HERE}[{at.f}]": answer.force, f"{HERE}[{at.y}]": y})
+        s.write(**{f"{HERE}[{at.piece}]": answer.piece})
+        s.write_some("g", {r: g[r] for r in x.rates})
+
+    def _finish(self, s: StageTracer) -> None:
+        """Which lanes go on."""
+        s.write(live=where(s.number("changed") > 0.0, s.number("live"), 0.0))
+
+    def _inertia(self, s: StageTracer, rows: Sequence[Sequence[int]]) -> None:
+        """H of M and of the rows of joints, in these entries."""
+        H: list[Scalar] = [0.0] * self.e.sizes["H"]
+        for r, row in enumerate(self.e.inertia(s)):
+            for c, m in row.items():
+                H[self.entry(r, c)] = m
+        stiff = iter(s.read("stiff"))
+        for x in self.e.rows:
+            S = symmetric_of(x, stiff)
+            for at, y in self._squared(x, s.read("main"), S).items():
+                H[at] = H[at] + y
+        s.write_some("H", {k: H[k] for k in (self.pattern[i][j] for i, row in enumerate(rows) for j in row)})
+
+    def _hessian(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
+        """H += B^T S B."""
+        m, H = x.group.size, s.read("H")
+        S = symmetric_of(x, iter(s.here(at.S, m * (m + 1) // 2)))
+        s.write_some("H", {k: H[k] + y for k, y in self._squared(x, s.here(0, at.S), S).items()})
+
+    def _squared(self, x: PackedRows, block: Vector, S: Sequence[Vector]) -> dict[int, Scalar]:
+        """B^T S B, by places in H."""
+        columns = [[of(block, row[i]) for row in x.B] for i in range(len(x.rates))]
+        turned = [[dot(row, column) for row in S] for column in columns]
+        out: dict[int, Scalar] = {}
+        for i, r in enumerate(x.rates):
+            for j, c in enumerate(x.rates[: i + 1]):
+                y = dot(columns[i], turned[j])
+                if not is_zero(y):
+                    out[self.entry(r, c)] = y
+        return out
+
+    # -- the step -------------------------------------------------------------------------------------------
+
+    def _step(self, s: StageTracer, rows: Sequence[Sequence[int]]) -> list[Scalar]:
+        """p = -H^-1 g, of these entries."""
+        return [-x for x in self.factors(s, rows).solve(s.read("g"))]
+
+    def _solve_crossing(self, s: StageTracer, rows: Sequence[Sequence[int]]) -> None:
+        """With all entries, which round in another order: for lanes that need them."""
+        crosses = s.number("crosses") > 0.0
+        s.write(p=[where(crosses, x, y) for x, y in zip(self._step(s, rows), s.read("p"))])
+
+    def _aim(self, s: StageTracer) -> None:
+        """Slopes along the step, and whether it is the last."""
+        g, a, r, p, live = s.read("g"), s.read("a"), s.read("r"), s.read("p"), s.number("live")
+        slope0, energy = dot(g, p), dot(a, [x + y for x, y in zip(r, self.e.efforts(s))])
+        last = energy * (CLOSE * CLOSE) + slope0 > 0.0
+        s.write(slope0=slope0, quad=dot(p, self.e.times(self.e.inertia(s), p)), lin=dot(r, p))
+        s.write(live=where(last, 0.0, live), alpha=where(live > 0.0, 1.0, 0.0), low=0.0, high=1.0)
+
+    def factors(self, s: StageTracer, rows: Sequence[Sequence[int]]) -> Factors:
+        """Of H with these entries."""
+        H, matrix = s.read("H"), list[dict[int, Scalar]]({} for _ in range(self.n))
+        for i, row in enumerate(rows):
+            for j in row:
+                x, y = self.e.order[i], self.e.order[j]
+                matrix[max(x, y)][min(x, y)] = H[self.pattern[i][j]]
+        return Factors(matrix, self.e.order)
+
+    def _along(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
+        """z = B p of a slot."""
+        block, p = s.here(0, at.S), s.read("p")
+        s.write(**{f"{HERE}[{at.z}]": [dot([of(block, b) for b in row], [p[r] for r in x.rates]) for row in x.B]})
+
+    def _slope(self, s: StageTracer) -> None:
+        """The slope at alpha and its rate, of M and of the rows of joints."""
+        a, p, alpha, block = s.read("a"), s.read("p"), s.number("alpha"), s.read("main")
+        slope, slope2 = s.number("lin") + alpha * s.number("quad"), s.number("quad")
+        there = [x + alpha * y for x, y in zip(a, p)]
+        for x in self.e.rows:
+            z = [dot([of(block, b) for b in row], [p[r] for r in x.rates]) for row in x.B]
+            slope, slope2 = _sloped(slope, slope2, self._answer(x, block, there), z)
+        s.write(slope=slope, slope2=slope2)
+
+    def _bend(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
+        """The part of a slot."""
+        m, alpha = x.group.size, s.number("alpha")
+        y, z = s.here(at.y, m), s.here(at.z, m)
+        block = s.here(0, at.S)
+        answer = x.law(block).answer([u + alpha * w for u, w in zip(y, z)], [of(block, d) for d in x.D])
+        slope, slope2 = _sloped(s.number("slope"), s.number("slope2"), answer, z)
+        s.write(slope=slope, slope2=slope2)
+
+    def _trial(self, s: StageTracer) -> None:
+        """Where to look next: the root of the slope by Newton's method, between bounds that close in on it.
+
+        All of a step is taken where the function falls to its end.
+        """
+        slope, alpha, first = s.number("slope"), s.number("alpha"), -s.number("slope0")
+        low, high, live = s.number("low"), s.number("high"), s.number("live")
+        falls = where(1.0 - alpha > 0.0, where(slope + FLAT * first > 0.0, 1.0, 0.0), 1.0)
+        fits = where(slope - LEVEL * first > 0.0, 0.0, falls)
+        low, high = where(slope > 0.0, low, alpha), where(slope > 0.0, alpha, high)
+        middle, trial = 0.5 * (low + high), alpha - slope / s.number("slope2")
+        inside = where(trial - low > 0.0, where(high - trial > 0.0, trial, middle), middle)
+        on = where(live > 0.0, where(fits > 0.0, 0.0, 1.0), 0.0)
+        s.write(alpha=where(on > 0.0, inside, alpha), low=low, high=high, open=on)
+
+
+def _numbered(rows: Sequence[Sequence[int]]) -> list[dict[int, int]]:
+    """The places of entries that stand one after another."""
+    place = count()
+    return [{j: next(place) for j in row} for row in rows]
+
+
+def _add_forces(
+    g: list[Scalar], x: PackedRows, B: Sequence[Sequence[object]], answer: Answer, block: Vector
+) -> None:
+    """g -= B^T f."""
+    for i, rate in enumerate(x.rates):
+        g[rate] = g[rate] - dot([of(block, row[i]) for row in x.B], answer.force)
+
+
+def symmetric_of(x: PackedRows, packed: object) -> list[list[Scalar]]:
+    """S of a group from its lower triangle; of pyramids tangents do not meet."""
+    m, full = x.group.size, x.group.kind == "elliptic"
+    S: list[list[Scalar]] = [[0.0] * m for _ in range(m)]
+    for r in range(m):
+        for c in range(r + 1):
+            y = next(packed)  # type: ignore[call-overload]
+            if full or c in (0, r):
+                S[r][c] = S[c][r] = y
+    return S
+
+
+def _sloped(slope: Scalar, slope2: Scalar, answer: Answer, z: Vector) -> tuple[Scalar, Scalar]:
+    """Both with what a group adds: -f z and z S z."""
+    for r, row in enumerate(answer.hessian):
+        for c, x in enumerate(row):
+            part = x * (z[r] * z[c])
+            slope2 = slope2 + (part if r == c else part + part)
+    return slope - dot(answer.force, z), slope2

@@ -1,0 +1,172 @@
+"""A step under the soft law on arrays, stage by stage: what the compiled one is, where there is no compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ....codegen.graph.evaluate import evaluate_edges
+from .newton import ITERATIONS, TRIALS
+from .stages import HERE, Evaluation
+
+Array = np.ndarray[Any, Any]
+
+
+class Reference:
+    """The blocks of a batch, (size, B), and the calls over them: every slot in every state, for D is 0 where it
+    does not touch."""
+
+    def __init__(self, e: Evaluation, given: Mapping[str, Array]) -> None:
+        """given: blocks by name, (B, n)."""
+        self.e, self.slots, count = e, range(len(e.contacts)), len(given["q"])
+        self.blocks = {name: np.zeros((size, count)) for name, size in e.sizes.items()}
+        self.blocks |= {name: np.array(x.T, float) for name, x in given.items()}
+
+    def call(self, stage: str, here: str = "") -> None:
+        part = self.e.parts[stage]
+        names = [*(p.name for p in part.inputs), *(p.name for p in part.outputs)]
+        places = {name: _place(name, here) for name in names}
+        leaves: dict[int, Any] = {}
+        for port in part.inputs:
+            block, first = places[port.name]
+            leaves |= {n: self.blocks[block][first + k] for k, n in enumerate(port.nodes)}
+        leaves |= {p.node: self.blocks["parameters"][k] for k, p in enumerate(part.parameters)}
+        made = evaluate_edges(part.graph, part.output_edges, leaves)
+        values = iter([np.array(x) for x in made])  # of what is handed on the block may change
+        done = [(*places[o.name], [next(values) for _ in o.edges]) for o in part.outputs]
+        for block, first, found in done:
+            for k, x in enumerate(found, first):
+                self.blocks[block][k] = x
+
+    def each(self, stage: str) -> None:
+        for k in self.slots:
+            self.call(f"{stage}_{self.e.records[k].kind}", f"slot_{k}")
+
+    def some(self, block: str) -> bool:
+        return bool((self.blocks[block] > 0.0).any())
+
+    def forward(self, warm: bool) -> None:
+        """Accelerations at Q, V, and what is told of them."""
+        self.solved(warm)
+        self.each("force")
+        self.call("judge")
+
+    def solved(self, warm: bool) -> None:
+        """Accelerations at Q, V."""
+        self.call("dynamics")
+        for k in self.slots:
+            self.call(f"slot_{k}", f"slot_{k}")
+            self.blocks[f"slot_{k}"][self.e.records[k].piece] = -1.0
+        if not warm:
+            self.call("start")
+        for name, x in (("pieces", -1.0), ("live", 1.0), ("alpha", 0.0 if warm else 1.0)):
+            self.blocks[name][:] = x
+        for _ in range(ITERATIONS):
+            self.call("gradient")
+            self.each("touch")
+            self.call("finish")
+            if not self.some("live"):
+                break
+            self.newton_step()
+            self.call("aim")
+            self.each("along")
+            for _ in range(TRIALS):
+                self.call("slope")
+                self.each("bend")
+                self.call("trial")
+                if not self.some("open"):
+                    break
+            self.call("move")
+        if self.e.noslip:
+            self.slip()
+
+    def slip(self) -> None:
+        """The pass after the law."""
+        self.call("slip_begin")
+        self.each("ready")
+        for _ in range(self.e.problem.model.stepping.noslip):
+            self.call("slip_rows")
+            for k in self.e.noslip.order:
+                self.call(f"slip_{self.e.records[k].kind}", f"slot_{k}")
+            self.call("slip_end")
+            if not self.some("slipping"):
+                break
+
+    def newton_step(self) -> None:
+        """p = -H^-1 g."""
+        self.call("inertia")
+        self.each("hessian")
+        self.blocks["crosses"][:] = 1.0
+        self.call("solve_crossing" if any(self.e.crossing) else "solve")
+
+    def step(self) -> None:
+        self.call("begin")
+        for n in range(self.e.problem.repeat):
+            for stage in ("again", *self.e.opening):
+                self.call(stage)
+            for k, stage in enumerate(self.e.stages):
+                self.forward(n + k > 0)
+                self.call(stage)
+
+    def product(self, mark: str) -> None:
+        """What `implicit` adds to a step."""
+        every = [(f"slot_{mark}_{k}", f"slot_{k}") for k in self.slots]
+        if mark == "dot":
+            self.call("dynamics_dot")
+            for stage, here in every:
+                self.call(stage, here)
+            self.newton_step()
+            self.call("end_dot")
+            return
+        for name in ("handed_bar", "parameters_bar"):
+            self.blocks[name][:] = 0.0
+        self.call("end_bar")
+        self.newton_step()
+        for stage, here in every:
+            self.call(stage, here)
+        self.call("dynamics_bar")
+
+    def rows(self) -> None:
+        """The whole Jacobian, row by row."""
+        self.step()
+        given: dict[str, list[Array]] = {name: [] for name in ("q", "v", "tau", "parameters")}
+        for k in range(2 * self.e.nv):
+            for i, name in enumerate(("q1_bar", "v1_bar")):
+                self.blocks[name][:] = (np.arange(self.e.nv) + i * self.e.nv == k)[:, None]
+            self.product("bar")
+            for name, rows in given.items():
+                rows.append(self.blocks[f"{name}_bar"])
+                self.blocks[f"{name}_bar"] = np.zeros_like(rows[-1])
+        self.blocks |= {f"by_{name}": np.concatenate(rows) for name, rows in given.items()}
+
+    def told(self, name: str) -> Array:
+        """A result, (B, n)."""
+        if name != "forces":
+            return self.blocks[name].T
+        at = [(f"slot_{k}", self.e.records[k].size) for k in self.slots]
+        forces = [self.blocks[block][i : i + 3] for block, i in at]
+        return np.concatenate([*forces, np.zeros((0, self.blocks["residual"].shape[1]))]).T
+
+
+def fill_results(
+    e: Evaluation, names: Sequence[str], results: Sequence[str], inputs: Sequence[Array], outputs: Sequence[Array],
+    mark: str = "",
+) -> None:  # fmt: skip
+    """Results (B, n) from arguments, by their names; of a step, or with the mark of a product."""
+    found = Reference(e, dict(zip(names, inputs)))
+    with np.errstate(all="ignore"):
+        if mark == "rows":
+            found.rows()
+        else:
+            found.step()
+            if mark:
+                found.product(mark)
+    for name, x in zip(results, outputs):
+        x[...] = found.told(name).reshape(x.shape)
+
+
+def _place(port: str, here: str) -> tuple[str, int]:
+    block, _, first = port.rstrip("]").partition("[")
+    return here if block == HERE else block, int(first or 0)

@@ -1,0 +1,422 @@
+"""The stages of a step under the soft law that are run once an evaluation: dynamics, distances, rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from ....codegen.graph.node import Expr, Graph
+from ....codegen.graph.ops import INPUT
+from ....codegen.graph.program import Input, Parameter, Program
+from ....codegen.graph.rebuild import part_of_graph
+from ....compiler.tracer import Tracer
+from ....ground import LEVEL, Deciding, Frictions, Uneven, numbers_of_model
+from ....mechanics.acting import resistance
+from ....mechanics.algorithms.constraints import Kinematics
+from ....mechanics.algorithms.inertia_matrix import Factors, SparseRows, elimination_order, mass_matrix_rows
+from ....mechanics.algorithms.inverse_dynamics import inverse_dynamics
+from ....mechanics.algorithms.kinematics import WORLD, Pose, body_poses
+from ....mechanics.algorithms.passive import passive
+from ....mechanics.algorithms.proximity import Proximity
+from ....mechanics.joints import Motion
+from ....mechanics.rotation import from_quaternion
+from ....mechanics.scalar import Scalar, Vector, accumulate, dot, is_zero, maximum, sqrt, where
+from ....mechanics.spatial import Vec
+from ....mechanics.tree import Tree
+from ....mechanics.tree_indices import ancestors
+from ....model.description import Joint, Model, Tendon
+from ...packing import Pack, Packed, of
+from ...pairs import LEAST_FRICTION
+from .closures import LoopRow, closure
+from .couplings import CouplingRow, JointRow, Moves, TendonRow
+from .law import RowGroup, Softness
+
+HERE = "here"  # the block of the slot that a stage is called for
+LEAST_SQUARE = 1e-30  # of how far a loop is from closed, where its root is taken
+
+
+Poses = Mapping[int, Pose]
+
+
+class Slot(NamedTuple):
+    """A place where two bodies may touch, -1 the ground.
+
+    weight: inverse, of both bodies: of translations, of rotations. near: negative where they may touch, and
+    cheaper than the distance. by: the geoms whose friction it has.
+    """
+
+    bodies: tuple[int, int]
+    touch: Callable[[Poses], Proximity]
+    group: RowGroup
+    soft: Softness
+    weight: tuple[float, float]
+    near: Callable[[Poses], Scalar] | None = None
+    by: Deciding = ()
+    links: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SoftProblem:
+    """What a step is made for. step: s. method: "euler", "implicitfast" or "rk4". repeat: steps of one call, the
+    efforts held. parameters: patterns of numbers that stay symbols; inverse weights are those of the model."""
+
+    model: Model
+    step: float
+    slots: tuple[Slot, ...]
+    rows: tuple[JointRow | CouplingRow | LoopRow | TendonRow, ...] = ()
+    impratio: float = 1.0
+    method: str = "euler"
+    repeat: int = 1
+    last: bool = False  # the results tell of the last evaluation too
+    parameters: tuple[str, ...] = ()
+    medium: Callable[[Columns, Poses, Vector], list[Scalar]] | None = None  # what it exerts on the rates
+    floor: Uneven = LEVEL
+
+    @property
+    def safe(self) -> float:
+        """The step that bounds the time constants of rows, unless the model's steps leave that out."""
+        return 0.0 if "refsafe" in self.model.stepping.disabled else self.step
+
+
+class PackedRows(NamedTuple):
+    """A group packed: the rates that move it, its rows B over them, what they want, D, the axes of a contact.
+
+    mu: where friction is a parameter, mu0 of the group and its mu.
+    """
+
+    group: RowGroup
+    rates: tuple[int, ...]
+    B: list[list[Packed]]
+    ref: list[Packed]
+    D: list[Packed]
+    axes: list[Packed] = []
+    mu: list[Packed] = []
+
+    def law(self, block: Vector) -> RowGroup:
+        """Of the group, from the block that has its numbers."""
+        mu = [of(block, x) for x in self.mu]
+        return replace(self.group, mu=tuple(mu[1:]), mu0=mu[0]) if mu else self.group
+
+
+class SlotLayout(NamedTuple):
+    """Where the parts of a slot's block begin; kind: of the stages that it shares with slots alike."""
+
+    kind: int
+    S: int
+    f: int
+    y: int
+    z: int
+    piece: int
+    gap: int
+    size: int
+
+
+def slot_layout(kind: int, pack: int, m: int) -> SlotLayout:
+    """The layout of a block that begins with so many values, of a group of m rows."""
+    S = pack
+    f = S + m * (m + 1) // 2
+    return SlotLayout(kind, S, f, f + m, f + 2 * m, f + 3 * m, f + 3 * m + 1, f + 3 * m + 2)
+
+
+def without_rows(model: Model) -> Model:
+    """The same robot without the dry friction, and the limits of tendons, for which the law has rows."""
+
+    def slippery(joint: Joint) -> Joint:
+        d = joint.dynamics
+        return replace(joint, dynamics=replace(d, friction=0.0)) if d and d.friction else joint
+
+    def loose(x: Tendon) -> Tendon:
+        x = replace(x, friction=0.0)
+        return replace(x, lower=None, upper=None) if x.limit_solref else x
+
+    return replace(model, joints=tuple(map(slippery, model.joints)), tendons=tuple(map(loose, model.tendons)))
+
+
+LOWER = ((0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2))  # entries of a triangle of three
+DampingSlopes = dict[tuple[int, int], Scalar]  # of the lower triangle
+
+
+def dampers(tree: Tree, q: Vector, v: Vector) -> DampingSlopes:
+    """Derivatives by the rates of what dampers in joints take, -dp/dv."""
+    out: DampingSlopes = {}
+    for f in tree.acting:
+        slopes = [f.ratio * f.ratio * resistance(f, f.ratio * x) for x in f.rates(v)]
+        if f.kind == "free" and f.along_axes:  # the first three act along the world's axes
+            R = from_quaternion(*q[f.q + 3 : f.q + 7])
+            world = [resistance(f, x) for x in R @ Vec(*v[f.v : f.v + 3])]
+            for i, j in LOWER:
+                out[f.v + i, f.v + j] = sum((R[k][i] * world[k] * R[k][j] for k in range(3)), 0.0)
+            slopes[:3] = [0.0] * 3
+        for k, slope in enumerate(slopes, f.v):
+            accumulate(out, (k, k), slope)
+    return out
+
+
+# -- free joints: their rates are those of body axes, those of the law are of the world's ------------------
+
+
+def free_joints(tree: Tree) -> list[tuple[int, int]]:
+    """First coordinate and rate of free joints."""
+    return [(o.q, o.v) for o in tree.owners() if o.kind == "free"]
+
+
+def carried_rates(tree: Tree, v: Vector) -> list[Scalar]:
+    """w x v of free joints: what accelerations in body axes lack to be those along the world's."""
+    out: list[Scalar] = [0.0] * tree.nv
+    for _, at in free_joints(tree):
+        out[at : at + 3] = Vec(*v[at + 3 : at + 6]).cross(Vec(*v[at : at + 3]))
+    return out
+
+
+# -- rows --------------------------------------------------------------------------------------------------
+
+
+class Columns:
+    """How every rate moves points, in world axes."""
+
+    def __init__(self, tree: Tree, poses: Poses) -> None:
+        self.tree = tree
+        self.parts: list[list[tuple[int, Motion, Vec]]] = []
+        for i, b in enumerate(tree.bodies):
+            R, p = poses[i]
+            subspace = enumerate(tree.motion_subspace(b), b.v)
+            self.parts.append([(k, Motion(R @ (s.w * b.factor), R @ (s.v * b.factor)), p) for k, s in subspace])
+
+    def chain(self, body: int) -> set[int]:
+        return set(ancestors(self.tree.parents, body)) if body >= 0 else set()
+
+    def relative(self, first: int, second: int, point: Vec) -> dict[int, Motion]:
+        """By rate, how it turns and moves the second body at a point as the first one sees it."""
+        out: dict[int, Motion] = {}
+        a, b = self.chain(first), self.chain(second)
+        for i in sorted(a ^ b):
+            for rate, s, p in self.parts[i]:
+                moved = Motion(s.w, s.v if s.w.zero else s.v + s.w.cross(point - p))
+                moved = moved if i in b else moved * -1.0
+                out[rate] = out[rate] + moved if rate in out else moved
+        return out
+
+
+def basis(s: Slot, touch: Proximity, columns: Columns) -> tuple[tuple[int, ...], list[list[Scalar]]]:
+    """The rates that move a contact, and its rows over them: normal, tangents, spin, rolling."""
+    found = columns.relative(*s.bodies, touch.point)
+    directions = [(f, part) for part in ("v", "w") for f in touch.frame][: s.group.size]
+    return tuple(sorted(found)), [
+        [f.dot(getattr(found[r], part)) for r in sorted(found)] for f, part in directions
+    ]
+
+
+class StageTracer:
+    """A program in the making over blocks."""
+
+    def __init__(self, name: str, sizes: Mapping[str, int]) -> None:
+        self.t, self.sizes, self.blocks = Tracer(name), sizes, dict[str, list[Expr]]()
+
+    def read(self, block: str) -> list[Expr]:
+        if block not in self.blocks:
+            self.blocks[block] = self.t.input(block, self.sizes[block])
+        return self.blocks[block]
+
+    def here(self, first: int, count: int) -> list[Expr]:
+        """Some values of the slot's block."""
+        name = f"{HERE}[{first}]"
+        if name not in self.blocks:
+            self.blocks[name] = self.t.input(name, count)
+        return self.blocks[name]
+
+    def number(self, block: str) -> Expr:
+        return self.read(block)[0]
+
+    def write(self, **values: Any) -> None:
+        for block, x in values.items():
+            self.t.output(block, x if isinstance(x, (list, tuple)) else [x])
+
+    def write_some(self, block: str, values: Mapping[int, Scalar]) -> None:
+        """Some values of a block, by their places."""
+        for k, x in values.items():
+            self.t.output(f"{block}[{k}]", [x])
+
+
+class Evaluation:
+    """The first stages of a problem: `parts` by name and `sizes` of the blocks between them, which others add to.
+
+    "main" holds M, the efforts that are left and the rows of joints; "gap" by slot what must be negative for it to
+    be looked at; a slot's own block its rows.
+    """
+
+    def __init__(self, problem: SoftProblem) -> None:
+        self.problem = problem
+        self.parts: dict[str, Program] = {}
+        self.opening: list[str] = []  # what a step begins with, at Q, V
+        self.stages: list[str] = []  # what follows each evaluation of a step
+        self.end: Callable[[StageTracer], None] | None = None  # writes the one that ends a step, of one evaluation
+        self.newton: Any = None  # whose matrix is asked for
+        self.noslip: Any = None  # the pass that follows, if there is one
+        self.crossing: list[bool] = []  # by slot, whether it joins rates that M does not
+        t = self.t = Tracer(
+            "dynamics", without_rows(problem.model), acting=True,
+            parameters=numbers_of_model(problem.parameters),
+        )  # fmt: skip
+        t.listed = problem.parameters
+        places = [(s.group.mu[0] if s.group.mu else 0.0, s.by) for s in problem.slots]
+        self.frictions = Frictions(t, problem.parameters, places)
+        tree = self.tree = t.tree
+        self.nv, self.order, self.main = tree.nv, elimination_order(tree), Pack()
+        self.sizes = {"Q": tree.nq, "V": tree.nv, "tau": tree.nv}
+        q, v, tau = (t.input(name, self.sizes[name]) for name in ("Q", "V", "tau"))
+        poses = dict(enumerate(body_poses(tree, q))) | {-1: WORLD}
+        columns = Columns(tree, poses)
+        drag = problem.medium(columns, poses, v) if problem.medium else [0.0] * tree.nv
+        self._dynamics(q, v, [x + y for x, y in zip(tau, drag)])
+        moving = Kinematics(tree, q, v)
+        self.rows = [self._row(r, *r.place(moving), v) for r in problem.rows if not isinstance(r, LoopRow)]
+        self.rows += [x for r in problem.rows if isinstance(r, LoopRow) for x in self._loop(r, moving)]
+        with problem.floor.traced(t, problem.parameters):
+            self._slots(poses, columns, v)
+
+    @property
+    def symbols(self) -> tuple[Parameter, ...]:
+        """The parameters."""
+        return self.t.parameters
+
+    def _law(self, s: Slot) -> RowGroup:
+        group = s.group
+        mu = self.frictions.of(group.mu[0], s.by) if group.mu else 0.0
+        if not isinstance(mu, Expr):
+            return group
+        mu = maximum(mu, LEAST_FRICTION)
+        return replace(group, mu=(mu, mu, *group.mu[2:]), mu0=mu * (1.0 / self.problem.impratio**0.5))
+
+    def _dynamics(self, q: Vector, v: Vector, tau: Vector) -> None:
+        """M a = rhs without contact, a of free joints along the world's axes as the body sees them."""
+        tree = self.tree
+        M = mass_matrix_rows(tree, q)
+        exact = "diagexact" in self.problem.model.stepping.enabled
+        self.factors = Factors([dict(row) for row in M], self.order) if exact else None
+        h = inverse_dynamics(tree.replace(armature={}), q, v, [-x for x in carried_rates(tree, v)])  # rotors coast
+        self.M = [{c: self.main.put(x) for c, x in row.items()} for row in M]
+        implicit = "eulerdamp" not in self.problem.model.stepping.disabled
+        self.damping = {at: self.main.put(b) for at, b in dampers(tree, q, v).items()} if implicit else {}
+        self.rhs = self.main.put_all(x - y + z for x, y, z in zip(tau, h, passive(tree, q, v)))
+
+    def _diagonal(self, moves: Moves, weight: Scalar) -> Scalar:
+        """J M^-1 J' of a row where the model's steps take that, else its weight."""
+        if not self.factors:
+            return weight
+        half = self.factors.solve_transposed([moves.get(k, 0.0) for k in range(self.nv)])
+        return dot([x * x for x in half], self.factors.inverse)
+
+    def _row(self, r: JointRow | CouplingRow | TendonRow, gap: Scalar, moves: Moves, v: Vector) -> PackedRows:
+        """gap: how far it is from where it holds, or counts; friction has none."""
+        (K, damp), put, kind = r.soft.gains(self.problem.safe), self.main.put, r.group.kind
+        d = r.soft.impedance(gap)
+        D = r.group.stiffness(d, self._diagonal(moves, r.weight), 1.0)[0]
+        ref = -(damp * dot(list(moves.values()), [v[k] for k in moves]))
+        if kind != "friction":
+            ref = ref - K * (d * gap)
+        if kind == "limit":
+            D = where(gap < 0.0, D, 0.0)
+        return PackedRows(r.group, tuple(moves), [[put(x) for x in moves.values()]], [put(ref)], [put(D)])
+
+    def _loop(self, r: LoopRow, moving: Kinematics) -> list[PackedRows]:
+        """Three rows of a point, six of a weld; how far they are from zero together says how firm they are."""
+        (K, damp), put, group = r.soft.gains(self.problem.safe), self.main.put, RowGroup("equality")
+        at = closure(r, moving)
+        d = r.soft.impedance(sqrt(maximum(dot(at.place, at.place), LEAST_SQUARE)))
+        rates = tuple(k for k in range(self.nv) if not all(is_zero(row[k]) for row in at.rows))
+        carried, out = carried_rates(self.tree, moving.v), []
+        for x, row, bias, weight in zip(at.place, at.rows, at.bias, (*r.weight[:1] * 3, *r.weight[1:] * 3)):
+            more = bias - dot(row, carried)
+            ref = -(damp * dot(row, moving.v)) - K * (d * x) - more
+            D = group.stiffness(d, self._diagonal({k: row[k] for k in rates}, weight), 1.0)[0]
+            out.append(PackedRows(group, rates, [[put(row[k]) for k in rates]], [put(ref)], [put(D)]))
+        return out
+
+    # -- slots ----------------------------------------------------------------------------------------------
+
+    def _slots(self, poses: Poses, columns: Columns, v: Vector) -> None:
+        slots, graph = self.problem.slots, self.t.graph
+        touches = [s.touch(poses) for s in slots]
+        gaps = [x.dist - s.soft.margin for x, s in zip(touches, slots)]
+        near = [s.near(poses) if s.near else gap for s, gap in zip(slots, gaps)]
+        self.contacts: list[PackedRows] = []
+        self.records: list[SlotLayout] = []
+        self.kinds: list[int] = []  # a slot of each kind
+        packs = [self._slot(s, x, gap, columns, v) for s, x, gap in zip(slots, touches, gaps)]
+        firsts = [*self.main.edges(), *(graph.edge(x) for x in near)]
+        handed = _handed(graph, set(graph.live(firsts)), packs, [graph.edge(x) for x in gaps])
+        self._declare(packs, gaps, [graph.edge(x) for x in near], handed)
+
+    def wanted(
+        self, s: Slot, gap: Scalar, u: Vector, first: Moves | None = None
+    ) -> tuple[list[Scalar], list[Scalar]]:
+        """Of a contact's rows, of the rates u: the accelerations that they want, and D. first: the row by which
+        they are firm."""
+        step = self.problem.safe
+        (K, damp), d = s.soft.gains(step), s.soft.impedance(gap)
+        tangent = s.soft.gains(step, True)[1] if s.group.kind == "elliptic" else damp
+        ref = [-(damp * u[0]) - K * (d * gap), *(-(tangent * x) for x in u[1:])]
+        law = self._law(s)
+        diagonal = self._diagonal(first or {}, law.diagonal(s.weight[0]))
+        stiff = law.stiffness(d, diagonal, self.problem.impratio)
+        return ref, [where(gap < 0.0, x, 0.0) for x in stiff]
+
+    def _slot(self, s: Slot, touch: Proximity, gap: Scalar, columns: Columns, v: Vector) -> Pack:
+        (rates, B), pack = basis(s, touch, columns), Pack()
+        law, u = self._law(s), touch.slipping([dot(row, [v[r] for r in rates]) for row in B])
+        edge = [x + law.mu[0] * y for x, y in zip(*B[:2])] if law.kind == "pyramid" else B[0]
+        ref, D = self.wanted(s, gap, u, dict(zip(rates, edge)))
+        put = pack.put_all
+        axes = put(x for f in touch.frame for x in f)
+        mu = put((law.mu0, *law.mu)) if law is not s.group else []
+        self.contacts.append(PackedRows(s.group, rates, [put(row) for row in B], put(ref), put(D), axes, mu))
+        alike = (k for k in self.kinds if self.contacts[k] == self.contacts[-1])
+        first = next(alike, None)
+        if first is None:
+            first = len(self.contacts) - 1
+            self.kinds.append(first)
+        self.records.append(slot_layout(first, len(pack), s.group.size))
+        return pack
+
+    def _declare(self, packs: Sequence[Pack], gaps: Sequence[Scalar], near: Sequence[int], handed: Pack) -> None:
+        """The programs of the dynamics and of every slot, over one graph."""
+        graph, inputs, zero = self.t.graph, tuple(self.t.inputs), [self.t.graph.edge(0.0)]
+        results = {"main": self.main.edges(), "gap": near or zero, "handed": handed.edges() or zero}
+        self.sizes |= {name: len(edges) for name, edges in results.items()}
+        self.parts["dynamics"] = part_of_graph("dynamics", graph, inputs, results, self.symbols)
+        given = (*inputs, Input("handed", (len(handed),), tuple(handed.places)))
+        for k, (pack, at, gap) in enumerate(zip(packs, self.records, gaps)):
+            mine = {f"{HERE}[0]": pack.edges(), f"{HERE}[{at.gap}]": [graph.edge(gap)]}
+            self.parts[f"slot_{k}"] = part_of_graph(f"slot_{k}", graph, given, mine, self.symbols)
+            self.sizes[f"slot_{k}"] = at.size + 3  # with the force along the world
+
+    # -- what later stages read -----------------------------------------------------------------------------
+
+    def inertia(self, s: StageTracer) -> SparseRows:
+        return [{c: of(s.read("main"), x) for c, x in row.items()} for row in self.M]
+
+    def efforts(self, s: StageTracer) -> list[Scalar]:
+        return [of(s.read("main"), x) for x in self.rhs]
+
+    def times(self, M: SparseRows, x: Vector) -> list[Scalar]:
+        """M x."""
+        out: list[Scalar] = [0.0] * self.nv
+        for r, row in enumerate(M):
+            for c, m in row.items():
+                out[r] = out[r] + m * x[c]
+                if c != r:
+                    out[c] = out[c] + m * x[r]
+        return out
+
+
+def _handed(graph: Graph, first: set[int], packs: Sequence[Pack], gaps: Sequence[int]) -> Pack:
+    """What slots need of the first stage."""
+    out = Pack()
+    for pack, gap in zip(packs, gaps):
+        ends = [*pack.edges(), gap]
+        read = [e for n in graph.live(ends) if n not in first for e in graph.operands(n)]
+        for e in (*read, *ends):
+            if e >> 1 in first and graph.op[e >> 1] > INPUT:
+                out.places.setdefault(e >> 1, len(out))
+    return out

@@ -1,0 +1,301 @@
+"""Which places of a robot may touch what, and by which parameters: the candidates of contact."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import hypot
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import NumericsError, warn_caller
+from ..ground import Deciding, Uneven, ground_of
+from ..mechanics.algorithms.colliders import between, on_ground, places
+from ..mechanics.algorithms.constraints import Kinematics
+from ..mechanics.algorithms.inertia_matrix import mass_matrix
+from ..mechanics.algorithms.kinematics import WORLD, Pose, jacobian
+from ..mechanics.algorithms.proximity import PlacedGeom, Proximity
+from ..mechanics.algorithms.tendons import tendon_length
+from ..mechanics.configuration import neutral
+from ..mechanics.scalar import Scalar, sqrt
+from ..mechanics.spatial import Mat, Vec
+from ..mechanics.tree import Tree, build_tree
+from ..model.contact import ContactPair, Geom, Solimp, Solref
+from ..model.description import IDENTITY, ORIGIN, Model
+from ..model.pairing import LEFT_OUT, RULES, as_ruled, touching_pairs, weld_bodies
+
+Poses = Mapping[int, Pose]
+LEAST_FRICTION = 1e-5
+EVEN = 1e-15  # of solmix: below it a geom has none
+FLOOR = "ground"
+ALL = 2**31 - 1  # bits of what touches everything
+
+
+class Interaction(NamedTuple):
+    """What holds where two geoms touch. friction: of two tangents, of spin, of rolling about two axes."""
+
+    condim: int
+    friction: tuple[float, float, float, float, float]
+    solref: Solref
+    solimp: Solimp
+    margin: float
+    gap: float
+    solref_friction: Solref = (0.0, 0.0)
+    by: Deciding = ()  # geoms whose friction of sliding it is; the larger one's
+
+
+class ContactCandidate(NamedTuple):
+    """A place where two bodies of a tree may touch; -1 is the ground. The normal goes from first to second.
+
+    weight: the inverse weights of both bodies together, of translation and of rotation. touch: distance, point and
+    frame, near: a cheaper lower bound of the distance, both from the poses of the bodies.
+    """
+
+    geoms: tuple[Geom, Geom]
+    place: int  # among those of the pair
+    bodies: tuple[int, int]
+    interaction: Interaction
+    weight: tuple[float, float]
+    solids: tuple[_Held, _Held]
+    ground: Uneven | None = None
+
+    def touch(self, poses: Poses) -> Proximity:
+        a, b = (solid.at(poses) for solid in self.solids)
+        found = (on_ground(self.ground.surface, b) if self.ground else between(a, b))[self.place]
+        if not any(any(solid.geom.surface) for solid in self.solids):
+            return found
+        (u, w), (u2, w2) = (_surface(solid.geom, at, found.point) for solid, at in zip(self.solids, (a, b)))
+        n, *tangents = found.frame
+        return found._replace(slip=(*(t.dot(u2 - u) for t in tangents), n.dot(w2 - w)))
+
+    def near(self, poses: Poses) -> Scalar | None:
+        """By spheres about both; None against uneven ground."""
+        a, b = self.solids
+        if self.ground:
+            return None
+        p, q = a.centre(poses), b.centre(poses)
+        if a.geom.kind == "plane":
+            return (q - p).dot(a.at(poses).axis) - b.radius
+        way = q - p
+        return sqrt(way.dot(way)) - (a.radius + b.radius)
+
+
+class _Held(NamedTuple):
+    """A geom in the body of a tree that has it."""
+
+    geom: Geom
+    body: int
+    R: Mat
+    p: Vec
+
+    def at(self, poses: Poses) -> PlacedGeom:
+        pose = (poses[self.body] if self.body >= 0 else WORLD).compose(self.R, self.p)
+        return PlacedGeom(self.geom.kind, self.geom.size, pose.R, pose.p, tuple(Vec(*x) for x in self.geom.points))
+
+    def centre(self, poses: Poses) -> Vec:
+        pose = poses[self.body] if self.body >= 0 else WORLD
+        return pose.p + pose.R @ self.p
+
+    @property
+    def radius(self) -> float:
+        """Of a sphere about the geom."""
+        size = self.geom.size
+        if self.geom.kind == "capsule":
+            return sum(size)
+        return hypot(*size) if size else max((hypot(*x) for x in self.geom.points), default=0.0)
+
+
+def contact_candidates(model: Model, ground: object = None) -> tuple[ContactCandidate, ...]:
+    """All places where the robot may touch itself, what stands beside it, and the ground.
+
+    ground: None for the planes of the model itself; "plane" for z = 0 where it has none; `drevo.ground.grid` or
+    `drevo.ground.function` in their place.
+    """
+    floor = ground_of(ground)
+    model = with_ground(model, floor)
+    tree, weights = build_tree(model), inverse_weights(model).bodies
+    placed = {geom.name: _place(tree, geom) for geom in model.geoms}
+    found = []
+    for a, b, interaction in interactions(model):
+        ends, bodies = (placed[a.name], placed[b.name]), (placed[a.name].body, placed[b.name].body)
+        weight = weights[a.link][0] + weights[b.link][0], weights[a.link][1] + weights[b.link][1]
+        uneven = floor if a.name == FLOOR and isinstance(floor, Uneven) else None
+        for k in range(places((a.kind, b.kind), len(b.points))):
+            found.append(ContactCandidate((a, b), k, bodies, interaction, weight, ends, uneven))
+    return tuple(found)
+
+
+def _surface(geom: Geom, at: PlacedGeom, point: Vec) -> tuple[Vec, Vec]:
+    """How its surface moves at a point, and turns."""
+    turns = at.R @ Vec(*geom.surface[3:])
+    return at.R @ Vec(*geom.surface[:3]) + turns.cross(point - at.p), turns
+
+
+def _place(tree: Tree, geom: Geom) -> _Held:
+    frame = tree.frames[geom.link]
+    R, p = Mat.of(geom.rotation), Vec(*geom.origin)
+    return _Held(geom, frame.body, frame.R.mul(R), frame.p + frame.R @ p)
+
+
+def with_ground(model: Model, ground: Uneven | str | None) -> Model:
+    """The model with what touches as geoms: contact points where it has no other, and the ground given."""
+    geoms = model.geoms or tuple(
+        Geom(f"point_{k}", point.link, "sphere", (0.0,), point.point, conaffinity=0)
+        for k, point in enumerate(model.contacts)
+    )
+    welded = weld_bodies(model)
+    planes = [geom for geom in geoms if geom.kind == "plane" and welded[geom.link] == model.root]
+    if isinstance(ground, Uneven) or (ground and not planes):
+        usual = planes[0] if planes else Geom(FLOOR, model.root, "plane", contype=ALL, conaffinity=ALL)
+        floor = replace(usual, name=FLOOR, link=model.root, origin=ORIGIN, rotation=IDENTITY)
+        geoms = (floor, *(geom for geom in geoms if geom not in planes and geom.name != FLOOR))
+        kept = {geom.name for geom in geoms}
+        pairs = tuple(x for x in model.pairs if {x.geom_a, x.geom_b} <= kept)
+        return replace(model, geoms=geoms, pairs=pairs)
+    return replace(model, geoms=geoms)
+
+
+def warn_of_untouched(model: Model, ground: object) -> None:
+    """One DrevoWarning for what passes through other things in steps of the model, if anything does."""
+    if "contact" in model.stepping.disabled:
+        return
+    notes = [x.removeprefix(LEFT_OUT) for x in model.notes if x.startswith(LEFT_OUT)]
+    if all(geom.kind == "plane" for geom in model.geoms) and (model.contacts or ground is None):
+        return
+    if notes:
+        warn_caller(
+            f"robot {model.name!r}: these pass through what they meet, for steps have no rule for them: "
+            f"{'; '.join(notes)}; put spheres, capsules or hulls (hulls=) in their place"
+        )
+    elif all(geom.kind == "plane" for geom in model.geoms):
+        warn_caller(
+            f"robot {model.name!r} has no contact geometry, so that nothing of it touches the ground: give its "
+            "links collision shapes, geoms or contact points, or ground=None"
+        )
+
+
+def interactions(model: Model) -> Iterator[tuple[Geom, Geom, Interaction]]:
+    """Pairs of geoms that may touch and have a rule, in its order, with their parameters."""
+    if "contact" in model.stepping.disabled:
+        return
+    for a, b, pair in touching_pairs(model):
+        first, second = as_ruled(a, b)
+        if (first.kind, second.kind) in RULES:
+            yield first, second, _overridden(model, interaction_of(a, b, pair))
+
+
+def _overridden(model: Model, x: Interaction) -> Interaction:
+    if not model.stepping.override:
+        return x
+    margin, a, b, d0, dw, width, mid, power, *friction = model.stepping.override
+    u, w, spin, roll, roll2 = (max(LEAST_FRICTION, y) for y in friction)
+    return x._replace(
+        margin=margin, solref=(a, b), solimp=(d0, dw, width, mid, power), friction=(u, w, spin, roll, roll2), by=()
+    )
+
+
+def interaction_of(a: Geom, b: Geom, pair: ContactPair | None = None) -> Interaction:
+    """What holds between two geoms: of the one of higher priority, else of both; what a pair says goes first."""
+    if a.priority != b.priority:
+        over = a if a.priority > b.priority else b
+        deciding = (over,)
+        friction, condim, solref, solimp = over.friction, over.condim, over.solref, over.solimp
+    else:
+        deciding = (a, b)  # type: ignore[assignment]
+        friction = tuple(map(max, a.friction, b.friction))  # type: ignore[assignment]
+        condim, share = max(a.condim, b.condim), _share(a.solmix, b.solmix)
+        solimp = tuple(share * x + (1.0 - share) * y for x, y in zip(a.solimp, b.solimp))  # type: ignore[assignment]
+        timed = a.solref[0] > 0.0 and b.solref[0] > 0.0
+        mixed = (share * x + (1.0 - share) * y if timed else min(x, y) for x, y in zip(a.solref, b.solref))
+        solref = tuple(mixed)  # type: ignore[assignment]
+    slide, spin, roll = friction
+    five: Sequence[float] = (slide, slide, spin, roll, roll)
+    margin, gap = a.margin + b.margin, a.gap + b.gap
+    if pair:
+        condim, five = pair.condim or condim, pair.friction or five
+        solref, solimp = pair.solref or solref, pair.solimp or solimp
+        margin = margin if pair.margin is None else pair.margin
+        gap = gap if pair.gap is None else pair.gap
+    u, w, spin, roll, roll2 = (max(LEAST_FRICTION, x) for x in five)
+    tangents = pair.solref_friction if pair else (0.0, 0.0)
+    by = () if pair and pair.friction else tuple((x.name, x.friction[0]) for x in deciding)
+    return Interaction(condim, (u, w, spin, roll, roll2), solref, solimp, margin, gap, tangents, by)
+
+
+def _share(a: float, b: float) -> float:
+    """Of the first in a mixture."""
+    if a < EVEN or b < EVEN:
+        return 0.5 if a < EVEN and b < EVEN else float(a >= EVEN)
+    return a / (a + b)
+
+
+class Weights(NamedTuple):
+    """Inverse weights at the initial configuration: of links by translation and rotation, of rates, of tendons."""
+
+    bodies: dict[str, tuple[float, float]]
+    rates: tuple[float, ...]
+    tendons: dict[str, float]
+
+
+def inverse_weights(model: Model) -> Weights:
+    """MuJoCo's invweight0: the means of J M^-1 J^T at the centre of mass of every link, and of M^-1 over rates.
+
+    Links that cannot move have none. NumericsError where M is singular there.
+    """
+    tree = build_tree(model)
+    q = np.array(model.initial) if model.initial else neutral(model)
+    M = np.array(mass_matrix(tree, q.tolist()), float).reshape(model.nv, model.nv)
+    try:
+        A = np.linalg.inv(M)
+    except np.linalg.LinAlgError:
+        A = np.full_like(M, np.nan)
+    if not np.isfinite(A).all():
+        raise NumericsError(
+            f"robot {model.name!r} has a singular mass matrix where it begins, so that contacts have no weight "
+            "there; give its moving links mass, or set another initial configuration"
+        )
+    bodies = {link.name: (0.0, 0.0) for link in model.links}
+    for link in model.links:
+        if tree.frames[link.name].body >= 0:
+            J = np.array(jacobian(tree, q.tolist(), link.name, "local"), float)
+            com = link.inertial.com if link.inertial else ORIGIN
+            J[:3] -= np.cross(com, J[3:], axis=0)
+            bodies[link.name] = tuple(float(np.trace(part @ A @ part.T)) / 3.0 for part in (J[:3], J[3:]))  # type: ignore[assignment]
+    rates = A.diagonal().copy()
+    for joint, _, at in model.slices():
+        for part in (slice(at.start, at.start + 3), slice(at.start + 3, at.stop)) if joint.turns else ():
+            rates[part] = rates[part].mean() if part.stop > part.start else 0.0
+    for name, mass, slides in _sliders(model):
+        bodies[name] = 1.0 / mass, 0.0
+        rates[slides] = 1.0 / mass
+    moving, tendons = Kinematics(tree, q.tolist(), [0.0] * model.nv), {}
+    for tendon in model.tendons:
+        row = np.array(tendon_length(moving, tendon).jacobian[0], float)
+        tendons[tendon.name] = float(row @ A @ row)
+    return Weights(bodies, tuple(rates.tolist()), tendons)
+
+
+def _sliders(model: Model) -> Iterator[tuple[str, float, list[int]]]:
+    """Links that slide along their own principal axes and bear nothing, with masses and rates: MuJoCo takes 1 / m,
+    whatever their armature and however many slides they have."""
+    carrier = {joint.child: joint for joint in model.joints}
+    bearing = {joint.parent for joint in model.joints}
+    real = {geom.link for geom in model.geoms} | {link.name for link in model.links if link.inertial}
+    fixed = {name for name, first in weld_bodies(model).items() if first == model.root}
+    rates = {joint.name: at.start for joint, _, at in model.slices()}
+    for link in model.links:
+        body = link.inertial
+        if link.name in bearing or not body or not body.mass or any(body.com):
+            continue
+        slides, at = list[int](), link.name
+        while at not in fixed and carrier[at].kind == "prismatic" and carrier[at].name in rates:
+            joint = carrier[at]
+            turned = joint.rotation != IDENTITY and joint.parent not in fixed
+            if turned or sorted(map(abs, joint.axis))[:2] != [0.0, 0.0] or (slides and at in real):
+                break
+            slides.append(rates[joint.name])
+            at = joint.parent
+        straight = all(body.tensor[i][j] == 0.0 for i in range(3) for j in range(3) if i != j)
+        if slides and at in fixed and straight:
+            yield link.name, body.mass, slides

@@ -1,0 +1,116 @@
+"""One step of a robot that touches, as a Function: state in, state out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..codegen.call.function import Function, Spec
+from ..codegen.graph.program import Program
+from ..compiler.compile import TANGENTS
+from ..compiler.request import requested
+from ..errors import InputError, one_of
+from ..ground import ground_of
+from ..io.asked import asked
+from ..io.given import flag, number, seconds, whole
+from ..model.description import Model
+from ..model.dynamics import Described
+from ..model.messages import model_of, names_in
+from ..model.regularity import require_masses
+from .laws.exact.law import exact_step
+from .laws.soft.kernel import step_program
+from .laws.soft.problem import soft_problem
+from .pairs import warn_of_untouched
+from .products import require_one_product, soft_product_program
+from .request import StepRequest
+
+METHODS = {"soft": ("euler", "implicitfast", "rk4"), "coulomb": ("moreau",)}  # the usual one first
+
+
+@asked
+def compile_step(
+    robot: Described | Model,
+    *,
+    dt: float,
+    ground: object = "plane",
+    law: str = "soft",
+    method: str | None = None,
+    repeat: int = 1,
+    friction: float | None = None,
+    restitution: float = 0.0,
+    touching: Sequence[str] | None = None,
+    last: bool = False,
+    parameters: str | Sequence[str] = (),
+    product: str | Sequence[str] = (),
+    tangents: str = "joints",
+    spec: Spec | None = None,
+) -> Function:
+    """f(q, v, tau) -> (q1, v1, forces, residual): the state after dt; batches and threads as in every Function.
+
+    ground: None for the planes of the model itself, "plane" for z = 0 where it has none, `drevo.ground.grid` or
+    `drevo.ground.function`. law: "soft" is MuJoCo's, "coulomb" the exact one: docs/contact.md. method: of the soft
+    law "euler" (implicit damping), "implicitfast", "rk4"; of the exact one "moreau", with `restitution`. touching:
+    links or geoms that may touch under the exact law, where not all may.
+    repeat: so many steps of dt in one call, with the efforts held. friction: of sliding, in place of the model's.
+    forces: (places, 3) N, on the second body of each place where the robot may touch, in world axes, from the last
+    evaluation. residual: the largest |M a - efforts - J^T f| of all evaluations, of the largest effort or of 1; of
+    the exact law that of docs/contact.md, m/s, up to 1e-9 where a step has converged.
+    last: under the soft law three results more, the state of the last evaluation and what constraints exert there:
+    Q, V, r (nv,).
+    parameters: names or patterns of numbers of the model, as `drevo.compile` takes them, that become a last
+    argument, by sample; "ground" too, the heights of a grid or the numbers of `drevo.ground.function`, and of
+    sliding "friction", at all places that have any, or "friction.GEOM" of geoms by name or pattern, of which a
+    place takes the larger. The soft law's inverse weights stay.
+    product: of the derivatives of q1 and v1 with a vector, of one step of "euler", "implicitfast" or "moreau".
+    "vjp": f(q, v, tau, [parameters], q1_bar, v1_bar) gives the cotangents of the arguments; "jvp":
+    f(q, v, tau, [parameters], q_dot, v_dot, tau_dot, [parameters_dot]) gives q1_dot, v1_dot; "value_and_vjp" and
+    "value_and_jvp" the results of the step before them; "jacobian": f(q, v, tau, [parameters]) gives by_q, by_v,
+    by_tau, [by_parameters] (2 nv, n), rows of q1 before those of v1. Of q and q1 all are of size nv, in the frames
+    of the joints; of products with tangents="numbers" of size nq, as `drevo.compile` has it. What touches, sticks
+    or slides, and which limits hold, stays as it is.
+    Raises InputError; calls raise NumericsError. A DrevoWarning says what has no rule and passes through others.
+    """
+    model = model_of(robot, "step")
+    require_masses(model, "step")
+    one_of("step: law", law, LAWS, InputError)
+    floor = ground_of(ground)
+    warn_of_untouched(model, floor)
+    step, times = seconds("step: dt", dt), whole("step: repeat", repeat, use=": steps of one call")
+    if friction is not None:
+        friction = number("step: friction", friction, "a coefficient, 0 or more", lambda x: 0.0 <= x < math.inf)
+    bounce = number("step: restitution", restitution, "a number from 0 to 1", lambda x: 0.0 <= x <= 1.0)
+    way = one_of("step: method", METHODS[law][0] if method is None else method, METHODS[law], InputError)
+    names = None if touching is None else names_in(touching, "step: touching")
+    request = StepRequest(
+        law, way, step, floor, times, friction, bounce, names, flag("step: last", last),
+        names_in(product, "step: product"), names_in(parameters, "step: parameters"),
+        one_of("step: tangents", tangents, TANGENTS, InputError) == "numbers" and bool(product),
+    )  # fmt: skip
+    return LAWS[law](robot, model, request, spec or Spec())
+
+
+def _soft(robot: Any, model: Model, r: StepRequest, spec: Spec) -> Function:
+    if r.restitution:
+        raise InputError(
+            "step: the soft law has no restitution, but solref: give law='coulomb', or softer contacts"
+        )
+    if r.touching is not None:
+        raise InputError("step: touching is for law='coulomb'; the soft law skips what does not touch")
+    if r.parameters and r.method == "implicitfast":
+        raise InputError("step: implicitfast takes no parameters; euler and rk4 do")
+
+    def program() -> Program:
+        problem = soft_problem(model, r.ground, r.dt, r.method, r.repeat, r.friction)
+        problem = replace(problem, last=r.last, parameters=r.parameters)
+        return soft_product_program(problem, r.product[0], r.numbers) if r.product else step_program(problem)
+
+    require_one_product(
+        r.product, r.method != "rk4" and r.repeat == 1 and not r.last, r.numbers, bool(model.stepping.noslip)
+    )
+    spec = replace(spec, parameters=bool(r.parameters) and not r.product)
+    return requested(robot, ("step", r), program, spec=spec)
+
+
+LAWS: dict[str, Callable[..., Function]] = {"soft": _soft, "coulomb": exact_step}

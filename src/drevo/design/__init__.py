@@ -1,0 +1,1 @@
+"""Conditions on inertia parameters, robots that meet them, and formulas of publications judged."""

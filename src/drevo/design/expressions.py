@@ -1,0 +1,271 @@
+"""A small language of formulas in the paper's notation: read, evaluated, printed; nothing is executed.
+
+Names: letters, then _subscript and ^superscript, plain or in braces: d_x3, m_32^e, I_3^yz, I_{3}^{yz}, c_23.
+A superscript of digits is a power. Products may be written with *, a dot, a space or nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+
+FUNCTIONS = ("sin", "cos")
+LONGEST, MOST = 20_000, 400  # what one formula may be: its tree is walked by recursion
+_SUB = r"_(?:\{[^{}]*\}|[A-Za-z]?\d+(?:,\d+)*|[A-Za-z]+)"
+_SUP = r"\^(?:\{[^{}]*\}|[A-Za-z]+\d?(?![A-Za-z0-9])|[A-Za-z]+)"
+TOKEN = re.compile(
+    r"\s*(?:(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d{1,3})?|\.\d+)|(?P<op>\*\*|[-+*/^()=])"
+    rf"|(?P<name>[A-Za-z]+(?:\d+|{_SUB})?(?:{_SUP})?(?:{_SUB})?))"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FormulaNode:
+    """An expression: kind is number, name or one of + - * / ^ neg sin cos; `at` tells equal leaves apart."""
+
+    kind: str
+    value: Any = None
+    parts: tuple[FormulaNode, ...] = ()
+    at: int = -1
+
+
+def formula_tokens(text: str) -> list[tuple[str, str]]:
+    """(kind, text) of every token."""
+    text = re.sub(r"\\(?=sin|cos)", "", fractions_in_line(text))
+    text = re.sub(r"\\(left|right|mathbf|mathrm|quad|;|!)", "", text).replace("−", "-").replace("\\cdot", "*")
+    text = text.replace("·", "*").replace("$", "").replace("\\,", " ").replace("\\times", "*")
+    out: list[tuple[str, str]] = []
+    if len(text) > LONGEST:
+        raise InputError(f"formula {text[:40]!r}...: longer than {LONGEST} characters")
+    at = 0
+    while text[at:].strip():
+        m = TOKEN.match(text, at)
+        if m is None:
+            raise InputError(f"formula {text.strip()!r}: {text[at:].strip()[:12]!r} cannot be read")
+        kind = str(m.lastgroup)
+        out += _named(m.group(kind)) if kind == "name" else [(kind, m.group(kind))]
+        at = m.end()
+        if len(out) > MOST:
+            raise InputError(
+                f"formula {text.strip()[:40]!r}...: more than {MOST} symbols in one line; name its parts"
+            )
+    return out
+
+
+def fractions_in_line(text: str) -> str:
+    """LaTeX's \\frac{a}{b} as ((a)/(b)), one in another too."""
+    while (at := text.rfind("\\frac")) >= 0:
+        rest = re.match(
+            r"\\d?frac\s*(\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\})\s*(\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\})", text[at:]
+        )
+        if rest is None:
+            raise InputError(f"formula {text.strip()!r}: \\frac takes two groups in braces")
+        above, below = rest[1][1:-1], rest[2][1:-1]
+        text = f"{text[:at]}(({above})/({below})){text[at + rest.end() :]}"
+    return text
+
+
+def _named(text: str) -> list[tuple[str, str]]:
+    """A name; digits that end its superscript are a power: x_32^{q2}, L_3^{2}."""
+    name = normal(text)
+    split = re.fullmatch(r"(.*?)\^([A-Za-z]*)(\d)", name)
+    if split is None:
+        return [("name", name)]
+    base, letters, digit = split.groups()
+    return [("name", base + (f"^{letters}" if letters else "")), ("op", "^"), ("number", digit)]
+
+
+def normal(name: str) -> str:
+    """m_{32}^{e} and m^{e}_{32} as m_32^e."""
+    name = name.replace("{", "").replace("}", "").replace(" ", "")
+    base = re.split(r"[_^]", name)[0]
+    sub = re.search(r"_([^_^]*)", name)
+    base, digits = re.fullmatch(r"([A-Za-z]+)(\d*)", base).groups()  # type: ignore[union-attr]
+    if digits and sub is None:
+        return normal(f"{base}_{digits}{name[len(base) + len(digits) :]}")
+    sup = re.search(r"\^([^_^]*)", name)
+    return base + (f"_{sub.group(1)}" if sub else "") + (f"^{sup.group(1)}" if sup else "")
+
+
+class _Reader:
+    """Recursive descent over tokens; the depth is bounded by the parentheses."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.tokens, self.at, self.depth = text, formula_tokens(text), 0, 0
+
+    def peek(self) -> tuple[str, str]:
+        return self.tokens[self.at] if self.at < len(self.tokens) else ("end", "")
+
+    def take(self) -> tuple[str, str]:
+        self.at += 1
+        return self.tokens[self.at - 1]
+
+    def wrong(self) -> InputError:
+        return InputError(f"formula {self.text.strip()!r}: {self.peek()[1] or 'its end'!r} is out of place")
+
+    def sum(self) -> FormulaNode:
+        sign = self.peek()[1]
+        if sign in ("+", "-"):
+            self.take()
+        node = self.product()
+        if sign == "-":
+            node = FormulaNode("neg", parts=(node,))
+        while self.peek()[1] in ("+", "-"):
+            op = self.take()[1]
+            node = FormulaNode(op, parts=(node, self.product()))
+        return node
+
+    def product(self) -> FormulaNode:
+        node = self.power()
+        while True:
+            kind, text = self.peek()
+            if text in ("*", "/"):
+                self.take()
+                node = FormulaNode(text, parts=(node, self.power()))
+            elif kind in ("name", "number") or text == "(":
+                node = FormulaNode("*", parts=(node, self.power()))
+            else:
+                return node
+
+    def power(self) -> FormulaNode:
+        node = self.atom()
+        if self.peek()[1] in ("^", "**"):
+            self.take()
+            kind, text = self.take() if self.peek()[0] == "number" else ("", "")
+            if kind != "number" or text not in ("1", "2", "3", "4"):
+                raise self.wrong()
+            node = FormulaNode("^", int(text), (node,))
+        return node
+
+    def atom(self) -> FormulaNode:
+        kind, text = self.peek()
+        if kind == "number":
+            return FormulaNode("number", text, at=self.take() and self.at)
+        if text in FUNCTIONS:
+            self.take()
+            if self.peek()[1] != "(" and (self.peek()[0] != "name" or self.peek()[1] in FUNCTIONS):
+                raise self.wrong()
+            return FormulaNode(text, parts=(self.atom(),))
+        if kind == "name":
+            return FormulaNode("name", text, at=self.take() and self.at)
+        if text == "(" and self.depth < 100:
+            self.take()
+            self.depth += 1
+            node = self.sum()
+            self.depth -= 1
+            if self.peek()[1] != ")":
+                raise self.wrong()
+            self.take()
+            return node
+        raise self.wrong()
+
+
+def read_formula(text: str) -> list[FormulaNode]:
+    """The sides of a chain of equalities, in order."""
+    reader = _Reader(text)
+    sides = [reader.sum()]
+    while reader.peek()[1] == "=":
+        reader.take()
+        sides.append(reader.sum())
+    if reader.peek()[0] != "end":
+        raise reader.wrong()
+    return sides
+
+
+def value(node: FormulaNode, name: Callable[[str], Any], number: Callable[[str], Any]) -> Any:
+    """The value of an expression over anything that has + - * /."""
+    if node.kind == "number":
+        return number(node.value)
+    if node.kind == "name":
+        return name(node.value)
+    x = [value(p, name, number) for p in node.parts]
+    if node.kind == "neg":
+        return -x[0]
+    if node.kind in FUNCTIONS:
+        return getattr(np, node.kind)(x[0])
+    if node.kind == "^":
+        out = x[0]
+        for _ in range(node.value - 1):
+            out = out * x[0]
+        return out
+    a, b = x
+    return {"+": lambda: a + b, "-": lambda: a - b, "*": lambda: a * b, "/": lambda: a / b}[node.kind]()
+
+
+def nodes(node: FormulaNode) -> Iterator[FormulaNode]:
+    """All parts, the whole first."""
+    yield node
+    for p in node.parts:
+        yield from nodes(p)
+
+
+def leaves(node: FormulaNode) -> Iterator[FormulaNode]:
+    """Numbers and names, left to right."""
+    if not node.parts:
+        yield node
+    for p in node.parts:
+        yield from leaves(p)
+
+
+def replaced(node: FormulaNode, old: FormulaNode, new: FormulaNode) -> FormulaNode:
+    """The expression with one part exchanged."""
+    if node is old:
+        return new
+    return FormulaNode(node.kind, node.value, tuple(replaced(p, old, new) for p in node.parts), node.at)
+
+
+def simplified(node: FormulaNode) -> FormulaNode:
+    """Without factors one, summands zero, double signs."""
+    parts = tuple(simplified(p) for p in node.parts)
+    node = FormulaNode(node.kind, node.value, parts, node.at)
+    if node.kind == "neg":
+        (x,) = parts
+        return x.parts[0] if x.kind == "neg" else x if _is(x, 0) else node
+    if node.kind == "^":
+        return parts[0] if node.value == 1 else node
+    return _simplified_pair(node, *parts) if len(parts) == 2 else node
+
+
+def _simplified_pair(node: FormulaNode, a: FormulaNode, b: FormulaNode) -> FormulaNode:
+    if node.kind in "+-":
+        if b.kind == "neg":
+            return FormulaNode("-" if node.kind == "+" else "+", None, (a, b.parts[0]))
+        if _is(a, 0):
+            return b if node.kind == "+" else FormulaNode("neg", None, (b,))
+        return a if _is(b, 0) else node
+    if node.kind == "*" and (_is(a, 0) or _is(b, 0)):
+        return FormulaNode("number", "0")
+    if _is(b, 1):
+        return a
+    return b if node.kind == "*" and _is(a, 1) else node
+
+
+def _is(node: FormulaNode, number: int) -> bool:
+    return node.kind == "number" and float(node.value) == number
+
+
+_RANK = {"+": 1, "-": 1, "neg": 1, "*": 2, "/": 2, "^": 3}
+
+
+def formula_text(node: FormulaNode, above: int = 0) -> str:
+    """The expression in the notation that `read` takes."""
+    if not node.parts:
+        return str(node.value)
+    if node.kind in FUNCTIONS:
+        return f"{node.kind}({formula_text(node.parts[0])})"
+    rank = _RANK[node.kind]
+    if node.kind == "neg":
+        out = "-" + formula_text(node.parts[0], 2)
+    elif node.kind == "^":
+        out = f"{formula_text(node.parts[0], 4)}^{node.value}"
+    else:
+        space = " " if rank == 1 else ""
+        tight = rank + (node.kind in "-/")
+        out = f"{formula_text(node.parts[0], rank)}{space}{node.kind}{space}{formula_text(node.parts[1], tight)}"
+    return f"({out})" if rank < above else out

@@ -1,0 +1,1 @@
+"""Documents: equations in the languages that people and other programs read, pictures, pages."""

@@ -1,0 +1,1 @@
+"""Sequences as texts: a module for each language."""

@@ -1,0 +1,294 @@
+"""A drawing of a mechanism as SVG: links between poles, joint axes, centres of mass, augmented centres.
+
+It knows no robots: a Drawing is places and directions in space, and how one looks at them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from html import escape
+from math import hypot
+from typing import NamedTuple
+
+from ..sequence.names import plain
+from .colours import GOLD, INK, MARK, PAPER, RED, SOFT, dark, look
+
+Point = tuple[float, float, float]
+Flat = tuple[float, float]
+
+WIDTH, MARGIN, LEGEND = 560.0, 46.0, 34.0
+TALLEST = 460.0
+ARROW, STUB = 34.0, 26.0  # pixels: half an axis' arrow; the least length of a last link
+TOWARDS = 0.25  # an axis whose projection is shorter than this is drawn as a dot
+SAME = 5.0  # pixels: poles nearer than this share a circle and a label
+AROUND = ((1, -1), (-1, -1), (1, 1), (-1, 1), (0, -1), (1, 0), (-1, 0), (0, 1))
+
+FONT = 'font-family="Georgia,Times New Roman,serif" font-size="13" font-style="italic" text-anchor="middle"'
+KEY = {"font-family": "system-ui,sans-serif", "font-size": "12", "font-style": "normal", "text-anchor": "start"}
+LETTER, LINE = 6.4, 18.0  # pixels of the key: of a letter, from line to line
+LOOKS = {
+    "m-bg": {"fill": PAPER},
+    "m-text": {"fill": INK},
+    "m-c": {"fill": RED, "font-size": "11"},
+    "m-d": {"fill": "#a87212", "font-size": "11"},
+    "m-key": {"fill": SOFT, **KEY},
+    "m-link": {"stroke": INK, "stroke-width": "4", "stroke-linecap": "round"},
+    "m-arm": {"stroke": SOFT, "stroke-width": "1", "stroke-dasharray": "2 3"},
+    "m-pole": {"fill": PAPER, "stroke": INK, "stroke-width": "2"},
+    "m-dot": {"fill": MARK},
+    "m-axis": {"fill": "none", "stroke": MARK, "stroke-width": "1.6"},
+    "m-mass": {"stroke": RED, "stroke-width": "1.8"},
+    "m-star": {"fill": GOLD},
+    "m-ground": {"stroke": SOFT, "stroke-width": "1.4"},
+}
+_look = partial(look, LOOKS)
+
+
+class DrawnBody(NamedTuple):
+    """A body: its number, its base (-1: the ground), pole, joint, centres of mass; places in world axes, metres.
+
+    axis: None where the joint has none. center, augmented: None of a body without mass.
+    """
+
+    number: str
+    parent: int
+    pole: Point
+    kind: str
+    axis: Point | None
+    center: Point | None
+    augmented: Point | None
+
+
+class Drawing(NamedTuple):
+    """The bodies, bases first, and the directions in space that go right and up on the page.
+
+    posture: the coordinates there, such as "q_1 = 0.3 rad (hip)", "others neutral".
+    """
+
+    parts: tuple[DrawnBody, ...]
+    right: Point
+    up: Point
+    posture: tuple[str, ...] = ()
+
+    def flat(self, v: Point) -> Flat:
+        """Orthographic projection, up being positive."""
+        return _dot(v, self.right), _dot(v, self.up)
+
+
+@dataclass(slots=True)
+class _Canvas:
+    """Pixels of one drawing, and what is in the way of labels."""
+
+    drawing: Drawing
+    scale: float = 1.0
+    origin: Flat = (0.0, 0.0)
+    height: float = 0.0
+    lines: list[str] = field(default_factory=list)
+    marks: list[str] = field(default_factory=list)
+    taken: list[Flat] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """The scale at which all places fit."""
+        flat = [self.drawing.flat(p) for p in _places(self.drawing)] or [(0.0, 0.0)]
+        (left, right), (low, high) = ((min(c), max(c)) for c in zip(*flat))
+        room = (WIDTH - 2 * MARGIN, TALLEST - 2 * MARGIN)
+        size = max((right - left) / room[0], (high - low) / room[1])
+        self.scale = 1.0 / size if size > 0.0 else 1.0
+        self.height = (high - low) * self.scale + 2 * MARGIN
+        self.origin = (WIDTH / 2 - self.scale * (left + right) / 2, MARGIN + self.scale * high)
+
+    def at(self, p: Point) -> Flat:
+        x, y = self.drawing.flat(p)
+        return self.origin[0] + self.scale * x, self.origin[1] - self.scale * y
+
+    def line(self, style: str, a: Flat, b: Flat) -> None:
+        self.lines.append(_line(style, a, b))
+        n = max(2, int(hypot(b[0] - a[0], b[1] - a[1]) / 8))
+        self.taken += [(a[0] + (b[0] - a[0]) * k / n, a[1] + (b[1] - a[1]) * k / n) for k in range(n + 1)]
+
+    def mark(self, text: str, at: Flat) -> None:
+        self.marks.append(text)
+        self.taken += [at] * 3
+
+    def label(self, at: Flat, base: str, subs: Sequence[str], style: str = "", reach: float = 13.0) -> None:
+        """A label beside a place, where it is least in the way."""
+        size = 9.5 if base else 3.0  # pixels of a letter and its space; of a subscript 5.5
+        half = (sum(5.5 * len(s) for s in subs) + size * len(subs) + 4.0 * (len(subs) - 1)) / 2
+        spots = [(at[0] + dx * (half + reach - 7.0), at[1] + dy * reach) for dx, dy in AROUND]
+        x, y = min(spots, key=lambda p: self._crowd(p, half))
+        self.taken += [(x - half / 2, y), (x, y), (x + half / 2, y)] * 2
+        y += 4
+        if not base:
+            self.marks.append(
+                f'<text {_look(style or "m-text")} x="{x:.1f}" y="{y:.1f}">{escape(",".join(subs))}</text>'
+            )
+            return
+        x -= half
+        for sub in subs:  # each at its own place: readers differ on what follows on in a text that is centred
+            letter = f'<text {_look(style or "m-text")} text-anchor="start" x="{x:.1f}" y="{y:.1f}">{base}'
+            self.marks.append(
+                f'{letter}<tspan x="{x + size:.1f}" y="{y + 3:.1f}" font-size="10">{escape(sub)}</tspan></text>'
+            )
+            x += size + 5.5 * len(sub) + 4.0
+
+    def _crowd(self, p: Flat, half: float) -> float:
+        near = (max(abs(x - p[0]) - half, 0.0) + abs(y - p[1]) for x, y in self.taken)
+        return sum(max(0.0, 11.0 - d) for d in near)
+
+
+def svg(drawing: Drawing) -> str:
+    """The drawing, with a key and the posture that it shows."""
+    c = _Canvas(drawing)
+    for part in drawing.parts:
+        _link(c, part)
+    for group in _joints(c):
+        _joint(c, group)
+    for part in drawing.parts:
+        _centers(c, part)
+    for group in _joints(c):
+        c.label(c.at(group[0].pole), "O", [p.number for p in group], reach=16.0)
+    for part in drawing.parts:
+        for style, place in (("m-c", part.center), ("m-d", part.augmented)):
+            if place is not None:
+                c.label(c.at(place), "", [part.number], style, 10.0)
+    said = _posture(drawing.posture)
+    height = c.height + LEGEND + LINE * len(said)
+    texts = "".join(_words(20.0, c.height + LEGEND + LINE * k, line) for k, line in enumerate(said))
+    return (
+        f'<svg class="m-svg" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:.0f} {height:.0f}" '
+        f'width="{WIDTH:.0f}" height="{height:.0f}" {FONT} role="img" aria-label="drawing of the mechanism">'
+        f'{dark(LOOKS)}<rect {_look("m-bg")} width="{WIDTH:.0f}" height="{height:.0f}"/>'
+        f"{''.join(c.lines)}{''.join(c.marks)}{_legend(c.height + 12.0)}{texts}</svg>\n"
+    )
+
+
+def _posture(coordinates: Sequence[str]) -> list[str]:
+    """At which coordinates the robot is drawn, in lines that fit."""
+    lines = ["drawn at "]
+    for item in coordinates or ("its neutral posture",):
+        if len(lines[-1]) + len(item) > (WIDTH - 2 * 20.0) / LETTER:
+            lines.append("")
+        lines[-1] += f"{item}, "
+    return [line.removesuffix(", ") + "," * (k + 1 < len(lines)) for k, line in enumerate(lines)]
+
+
+def _words(x: float, y: float, text: str) -> str:
+    return f'<text {_look("m-key")} x="{x:.0f}" y="{y + 4:.1f}">{escape(plain(text))}</text>'
+
+
+def _places(drawing: Drawing) -> Iterator[Point]:
+    for part in drawing.parts:
+        yield from (p for p in (part.pole, part.center, part.augmented) if p is not None)
+
+
+def _link(c: _Canvas, part: DrawnBody) -> None:
+    """The line from the base's pole; the stub of a last link; what ties a centre of mass to its pole."""
+    pole = c.at(part.pole)
+    if part.parent < 0:
+        _ground(c, pole)
+    else:
+        c.line("m-link", c.at(c.drawing.parts[part.parent].pole), pole)
+    if part.center is None:
+        return
+    center = c.at(part.center)
+    last = not any(c.drawing.parts[p.parent] is part for p in c.drawing.parts if p.parent >= 0)
+    length = hypot(center[0] - pole[0], center[1] - pole[1])
+    if last and length > 1.0:
+        k = max(1.25, STUB / length)
+        c.line("m-link", pole, (pole[0] + k * (center[0] - pole[0]), pole[1] + k * (center[1] - pole[1])))
+    elif length > 1.0:
+        c.line("m-arm", pole, center)
+
+
+def _ground(c: _Canvas, at: Flat) -> None:
+    x, y = at[0], at[1] + 15.0
+    c.line("m-ground", (x - 20, y), (x + 20, y))
+    c.line("m-ground", (x, y), at)
+    c.lines += [_line("m-ground", (x + k, y), (x + k - 6, y + 6)) for k in range(-14, 21, 7)]
+
+
+def _joints(c: _Canvas) -> list[list[DrawnBody]]:
+    """Parts by pole on the page."""
+    groups: list[list[DrawnBody]] = []
+    for part in c.drawing.parts:
+        x, y = c.at(part.pole)
+        for group in groups:
+            u, v = c.at(group[0].pole)
+            if hypot(x - u, y - v) < SAME:
+                group.append(part)
+                break
+        else:
+            groups.append([part])
+    return groups
+
+
+def _joint(c: _Canvas, group: list[DrawnBody]) -> None:
+    x, y = at = c.at(group[0].pole)
+    dot = False
+    for axis in dict.fromkeys(p.axis for p in group if p.axis is not None):
+        dx, dy = c.drawing.flat(axis)
+        if hypot(dx, dy) < TOWARDS:
+            dot = True
+            continue
+        tip, tail = (x + ARROW * dx, y - ARROW * dy), (x - ARROW * dx * 0.6, y + ARROW * dy * 0.6)
+        c.line("m-axis", tail, tip)
+        c.lines.append(_arrowhead(tip, (dx, -dy)))
+    slides = all(p.kind == "prismatic" for p in group)
+    shape = (f'<rect {_look("m-pole")} x="{x - 6:.1f}" y="{y - 6:.1f}" width="12" height="12"/>' if slides
+             else f'<circle {_look("m-pole")} cx="{x:.1f}" cy="{y:.1f}" r="6"/>')  # fmt: skip
+    c.mark(shape + (f'<circle {_look("m-dot")} cx="{x:.1f}" cy="{y:.1f}" r="2"/>' if dot else ""), at)
+
+
+def _arrowhead(tip: Flat, along: Flat) -> str:
+    n = hypot(*along)
+    (x, y), (u, v) = tip, (along[0] / n, along[1] / n)
+    back = [(x - 7 * u + s * 3.4 * v, y - 7 * v - s * 3.4 * u) for s in (1, -1)]
+    points = " ".join(f"{a:.1f},{b:.1f}" for a, b in (back[0], tip, back[1]))
+    return f'<polyline {_look("m-axis")} points="{points}"/>'
+
+
+def _centers(c: _Canvas, part: DrawnBody) -> None:
+    if part.augmented is not None:
+        at = c.at(part.augmented)
+        c.mark(_star(at), at)
+    if part.center is not None:
+        at = c.at(part.center)
+        c.mark(_cross(at), at)
+
+
+def _cross(at: Flat) -> str:
+    x, y = at
+    return _line("m-mass", (x - 5, y - 5), (x + 5, y + 5)) + _line("m-mass", (x - 5, y + 5), (x + 5, y - 5))
+
+
+def _star(at: Flat) -> str:
+    outer = ((0.0, -7.0), (6.66, -2.16), (4.11, 5.66), (-4.11, 5.66), (-6.66, -2.16))
+    inner = ((1.65, -2.27), (2.66, 0.87), (0.0, 2.8), (-2.66, 0.87), (-1.65, -2.27))
+    points = " ".join(f"{at[0] + x:.1f},{at[1] + y:.1f}" for pair in zip(outer, inner) for x, y in pair)
+    return f'<polygon {_look("m-star")} points="{points}"/>'
+
+
+def _line(style: str, a: Flat, b: Flat) -> str:
+    return f'<line {_look(style)} x1="{a[0]:.1f}" y1="{a[1]:.1f}" x2="{b[0]:.1f}" y2="{b[1]:.1f}"/>'
+
+
+def _legend(y: float) -> str:
+    """What the signs mean."""
+    pole = "".join(
+        f'<circle {_look(kind)} cx="30" cy="{y:.1f}" r="{r}"/>' for kind, r in (("m-pole", 6), ("m-dot", 2))
+    )
+    axis = _line("m-axis", (150, y), (176, y)) + _arrowhead((176, y), (1.0, 0.0))
+    words = (
+        (42, "pole, axis to you"),
+        (184, "joint axis"),
+        (284, "centre of mass"),
+        (410, "of the augmented body"),
+    )
+    texts = "".join(_words(x, y, text) for x, text in words)
+    return pole + axis + _cross((272, y)) + _star((398, y)) + texts
+
+
+def _dot(a: Point, b: Point) -> float:
+    return sum(x * y for x, y in zip(a, b))

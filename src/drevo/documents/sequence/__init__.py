@@ -1,0 +1,1 @@
+"""The sequence of statements that a person would write for a Program."""

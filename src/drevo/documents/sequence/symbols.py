@@ -1,0 +1,104 @@
+"""Symbols and meanings of model parameters: "link2.mass" is m_2, "link2.com.x" is x_c2, an origin is L_k."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ...codegen.graph.program import Parameter, Program
+from .names import Names
+
+_TITLE = re.compile(r"\S+ (\S+) \((.*)\)", re.DOTALL)
+
+
+class SymbolKind(NamedTuple):
+    """Of parameters: what they are called, what that is, and its unit; gaps as in `symbols`."""
+
+    symbol: str
+    meaning: str
+    unit: str
+
+
+KINDS = {
+    "mass": SymbolKind("m_{number}", "mass of {owner}", "kg"),
+    "com": SymbolKind("{entry}_c{number}", "centre of mass of {owner}, {entry} in its own axes", "m"),
+    "inertia": SymbolKind(
+        "I_{number}{entry}", "inertia tensor of {owner} about its centre of mass, entry {entry}", "kg m²"
+    ),
+    "origin": SymbolKind("L_{lengths}", "distance of the origin of {owner} along {entry} of its parent", "m"),
+    "lead": SymbolKind("ell_{number}", "lead of {owner}", "m per revolution"),
+    "armature": SymbolKind("I_a{number}", "inertia of the rotor of {owner} as the joint feels it", "kg m² or kg"),
+    "damping": SymbolKind("d_{number}", "damping of {owner}", "N m s or N s/m"),
+    "quadratic": SymbolKind("D_{number}", "quadratic damping of {owner}", "N m s² or N s²/m²"),
+    "friction": SymbolKind("f_r{number}", "dry friction of {owner}", "N m or N"),
+    "stiffness": SymbolKind("k_{number}", "stiffness of the spring of {owner}", "N m or N/m"),
+    "reference": SymbolKind("q_r{number}", "where the spring of {owner} is at rest", "rad or m"),
+    "offset": SymbolKind("f_o{number}", "constant force in {owner}", "N m or N"),
+    "gravity": SymbolKind("g_{entry}", "acceleration of gravity along {entry} of the world", "m/s²"),
+    "": SymbolKind("{number}", "", ""),
+}
+_WITH_ENTRY = "|".join(kind for kind, row in KINDS.items() if "{entry}" in row.meaning)
+_PLAIN = "|".join(kind for kind, row in KINDS.items() if kind and "{entry}" not in row.meaning)
+_SPLIT = re.compile(rf"(.*?)\.?(?:({_PLAIN})|({_WITH_ENTRY})\.(\w+))", re.DOTALL)
+CHILD = "distance of the link that {owner} carries along {entry} of the moved joint"
+PAPER = {"mass": "m_o{number}", "origin": "R_{number}{entry}"}  # there m_i is a subtree's mass, L_i between poles
+
+
+class Symbol(NamedTuple):
+    """A parameter with the name it has in the equations."""
+
+    name: str
+    meaning: str
+    unit: str
+    parameter: Parameter
+
+
+def symbols(program: Program, names: Names) -> tuple[Symbol, ...]:
+    """The symbols of a program's parameters, in their order."""
+    inputs = program.meta.get("inputs")
+    numbers, symbol = _numbers(program), {} if inputs is None else PAPER
+    lengths, out = 0, []
+    for p in program.parameters:
+        owner, kind, entry = _split(p.name)
+        lengths += kind == "origin"
+        child = kind == "origin" and owner.endswith(".child")
+        owner = owner[:-6] if child else owner
+        gaps = {"owner": owner, "number": numbers.get(owner, owner), "entry": entry}
+        row = KINDS[kind]
+        wanted = symbol.get(kind, row.symbol).format(lengths=lengths, **gaps)
+        apart = wanted in getattr(inputs, "reserved", ()) or (child and inputs is not None)
+        name = names.new(f"{wanted}^l" if apart else wanted)
+        meaning = p.meaning or (CHILD if child else row.meaning).format(**gaps)
+        out.append(Symbol(name, meaning, row.unit, p))
+    return tuple(out)
+
+
+def _split(name: str) -> tuple[str, str, str]:
+    """Owner, kind and entry; an owner may hold dots itself."""
+    found = _SPLIT.fullmatch(name)
+    return (found[1], found[2] or found[3], found[4] or "") if found else (name, "", "")
+
+
+def _numbers(program: Program) -> Mapping[str, str]:
+    """Numbers of links: what the program says, or the section titles "link 3 (name)", then order of appearance."""
+    given = program.meta.get("numbers")
+    numbers: dict[str, str] = {str(k): str(v) for k, v in given.items()} if isinstance(given, Mapping) else {}
+    for _, title in program.sections:
+        found = _TITLE.fullmatch(title)
+        if found:
+            numbers.setdefault(found[2], found[1])
+    _fill(numbers, [_split(p.name) for p in program.parameters])
+    return numbers
+
+
+def _fill(numbers: dict[str, str], names: Sequence[tuple[str, str, str]]) -> None:
+    """Whoever has no number yet gets the next free one."""
+    used, k = set(numbers.values()), 1
+    for owner, kind, _ in names:
+        if kind in ("origin", "gravity", "") or owner in numbers:
+            continue
+        while str(k) in used:
+            k += 1
+        numbers[owner] = str(k)
+        used.add(str(k))

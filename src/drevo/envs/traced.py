@@ -1,0 +1,92 @@
+"""A task whose functions have been called once: their graphs are what an episode computes and is keyed by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ..compiler.traced import TracedFunction
+from ..compiler.tracer import Tracer
+from ..mechanics.scalar import Scalar, Vector
+from ..mechanics.tree import build_tree
+from .features import Sight
+from .simulation import TaskRobot
+from .tasks import Chance, Look, Moment, Outcome, Start, Task, TaskNumbers
+
+PLAIN = ("q", "v", "before", "action")  # what every moment has
+SEEN, EARLIER, EVEN, LOG = "seen ", "seen_before ", "even ", "log "  # inputs that are made as they are asked for
+
+
+@dataclass(frozen=True)
+class TracedTask:
+    """What an episode needs of a task, each function as its trace. draws: even and normal random numbers."""
+
+    limit: int
+    skip: int
+    looks: tuple[str, ...]
+    observation: TracedFunction
+    outcome: TracedFunction
+    infos: tuple[str, ...]
+    beginning: TracedFunction
+    draws: tuple[int, int]
+
+    def begin(self, chance: Chance) -> tuple[Start, Scalar]:
+        """The state where an episode begins, and whether the task takes it, 1.0 or 0.0."""
+        chance.evens, chance.normals = self.draws
+        names = [port.name.split() for port in self.beginning.program.inputs]
+        given = [[(chance.even if kind == EVEN.strip() else chance.log)(int(k))] for kind, k in names]
+        q, v, (taken,) = self.beginning(*given)
+        return (list(q), list(v)), taken
+
+    def observe(self, m: Moment) -> Sequence[Scalar]:
+        """What is seen of a moment."""
+        return _at(self.observation, m)[0]
+
+    def judge(self, m: Moment) -> Outcome:
+        """The reward, whether the episode has ended, and the infos."""
+        reward, terminated, infos = _at(self.outcome, m)
+        return Outcome(reward[0], terminated[0], dict(zip(self.infos, infos)))
+
+
+def _at(trace: TracedFunction, m: Moment) -> list[Sequence[Scalar]]:
+    given: list[Vector] = [m.q, m.v, m.before, m.action]
+    for port in trace.program.inputs[len(PLAIN) :]:
+        seen, part = port.name.split()
+        given.append(getattr(m.seen if seen == SEEN.strip() else m.seen_before, part))
+    return trace(*given)
+
+
+def traced_task(task: Task, body: TaskRobot, numbers: TaskNumbers) -> TracedTask:
+    """A task as its functions are now."""
+    model = body.model
+    sizes = {"efforts": model.nv, "constraint": model.nv}
+    sizes |= Sight(model, build_tree(model), task.looks, lambda _: []).sizes if task.looks else {}
+    t, m = _moment("observe", body, sizes)
+    t.output("observation", list(task.observe(m)))
+    observation = TracedFunction(t.program())
+    t, m = _moment("judge", body, sizes)
+    found = task.judge(m, numbers)
+    for name, values in (("reward", [found.reward]), ("terminated", [found.terminated])):
+        t.output(name, values)
+    t.output("infos", list(found.infos.values()))
+    outcome, begun = TracedFunction(t.program()), Tracer("begin")
+    chance = Chance(lambda k: begun.input(f"{EVEN}{k}", 1)[0], lambda k: begun.input(f"{LOG}{k}", 1)[0])
+    (q, v), taken = task.begin(chance, body.initial.tolist(), model.nv, numbers)
+    for name, values in (("q", q), ("v", v), ("taken", [taken])):
+        begun.output(name, values)
+    return TracedTask(
+        task.limit, task.skip, task.looks, observation, outcome, tuple(found.infos),
+        TracedFunction(begun.program()), (chance.evens, chance.normals),
+    )  # fmt: skip
+
+
+def _moment(name: str, body: TaskRobot, sizes: Mapping[str, int]) -> tuple[Tracer, Moment]:
+    """A moment of symbols; parts of what is seen are inputs from when they are asked for."""
+    t, model = Tracer(name), body.model
+    sized = zip(PLAIN, (model.nq, model.nv, model.nq, len(model.actuators)))
+    q, v, before, action = (t.input(*x) for x in sized)
+
+    def look(mark: str) -> Look:
+        return Look(lambda part: t.input(mark + part, sizes[part]))
+
+    return t, Moment(q, v, before, action, body.seconds, look(SEEN), look(EARLIER))

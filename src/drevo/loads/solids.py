@@ -1,0 +1,276 @@
+"""Uniform solids and what a plane cuts off them, exactly: the mass distribution of a link.
+
+A solid is the affine image of a unit one (cube, ball, cylinder, capsule, closed mesh). What of it lies beyond a
+plane is known by its pseudo-inertia P = integral of [x; 1] [x; 1]^T dm (4x4: moments, mass), which
+an affine map x -> T x turns into T P T^T. Rods and points are solids without width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import InputError
+from ..io.given import Array, finite, number
+from ..io.reprs import result
+from ..robot.view.triangles import BOX, CORNERS
+from .polyhedra import open_edges, part_beyond
+
+THIN = 1e-9  # of its length: a capsule's ends are lost beside it
+NODES = 48  # of Gauss and Legendre for a round solid: all it integrates is analytic between the breakpoints
+
+
+@result
+class Solid:
+    """A uniform solid of a mass [kg]: the image of its unit solid under `affine` (4x4), in link axes, metres.
+
+    Unit solids stand about the origin: a cube of side 1; a ball of radius 1; a cylinder of radius 1 and length 1
+    along z; a capsule of radius 1 with a straight part of 2 `half` along z; of a mesh the triangles `corners`
+    (n, 3, 3) themselves.
+    """
+
+    kind: str
+    mass: float
+    affine: Array
+    half: float = 0.5
+    corners: Array | None = None
+
+    def moved(self, T: Array, mass: float) -> Solid:
+        """The solid under another affine map T (4, 4), with another mass."""
+        return Solid(self.kind, _mass(mass), finite("moved: T", T, (4, 4)) @ self.affine, self.half, self.corners)
+
+    @property
+    def _triangles(self) -> Array | None:
+        """The unit solid's, of a solid with flat faces alone."""
+        return CUBE if self.kind == "cube" else self.corners
+
+    def volume(self) -> float:
+        """m^3."""
+        unit = {"ball": 4 / 3 * np.pi, "cylinder": np.pi, "capsule": _capsule_volume(self.half)}.get(self.kind)
+        unit = _volume(self._triangles) if self._triangles is not None else unit
+        return float(unit * abs(np.linalg.det(self.affine[:3, :3])))
+
+    def beyond(self, normal: Array, offsets: Array) -> Array:
+        """Pseudo-inertia (k, 4, 4) of the part where normal . x >= offset, for k offsets."""
+        A, b = self.affine[:3, :3], self.affine[:3, 3]
+        m, h = A.T @ normal, np.asarray(offsets, float) - normal @ b
+        if np.linalg.norm(m) <= 1e-14 * np.linalg.norm(A):  # all of it lies in one plane of the pencil
+            part = np.where(h <= 0.0, 1.0, 0.0)[:, None, None] * self._unit(np.array([0.0, 0.0, 1.0]), -_FAR)
+        else:
+            part = self._unit(m, h)
+        return np.asarray(self.mass * (self.affine @ part @ self.affine.T))
+
+    def whole(self) -> Array:
+        """Pseudo-inertia (4, 4) of all of it."""
+        return np.asarray(
+            self.mass * (self.affine @ self._unit(np.array([0.0, 0.0, 1.0]), -_FAR)[0] @ self.affine.T)
+        )
+
+    def reach(self, direction: Array) -> tuple[float, float]:
+        """The least and the largest direction . x."""
+        m = self.affine[:3, :3].T @ direction
+        middle = float(direction @ self.affine[:3, 3])
+        if self._triangles is not None:
+            ends = self._triangles @ m
+            return middle + float(ends.min()), middle + float(ends.max())
+        if self.kind == "cylinder":
+            far = float(np.hypot(m[0], m[1]) + abs(m[2]) / 2)
+        else:
+            far = float(np.linalg.norm(m)) + (self.half * abs(float(m[2])) if self.kind == "capsule" else 0.0)
+        return middle - far, middle + far
+
+    def _unit(self, m: Array, h: Array) -> Array:
+        if self._triangles is not None:
+            return part_beyond(self._triangles, m, h) / _volume(self._triangles)
+        if self.kind == "ball":
+            return _ball(m, h)
+        return _round(m, h, self.half, self.kind == "capsule")
+
+
+_FAR = np.array([1e9])
+NOT_NEGATIVE = "finite and not negative", lambda x: 0.0 <= x < np.inf
+
+
+# -- the solids that people name --------------------------------------------------------------------------
+
+
+def point(mass: float, at: ArrayLike) -> Solid:
+    """A point mass, kg, at a point (3,) m."""
+    return Solid("ball", _mass(mass), _placed(at, None, (0.0, 0.0, 0.0)))
+
+
+def rod(mass: float, start: ArrayLike, end: ArrayLike) -> Solid:
+    """A uniform thin rod, kg, from one point (3,) m to another."""
+    a, b = finite("start of a rod", start, (3,)), finite("end of a rod", end, (3,))
+    T = np.eye(4)
+    T[:3, :3], T[:3, 3] = np.outer(b - a, (1.0, 0.0, 0.0)), (a + b) / 2
+    return Solid("cube", _mass(mass), T)
+
+
+def box(mass: float, size: ArrayLike, at: ArrayLike = (0.0, 0.0, 0.0), rotation: ArrayLike | None = None) -> Solid:
+    """A box, kg, of the sizes x, y, z (3,) m about its centre `at` (3,) m; rotation (3, 3): its axes."""
+    return Solid("cube", _mass(mass), _placed(at, rotation, finite("size of a solid", size, (3,))))
+
+
+def sphere(mass: float, radius: float, at: ArrayLike = (0.0, 0.0, 0.0)) -> Solid:
+    """A ball, kg, about its centre `at` (3,) m."""
+    return Solid("ball", _mass(mass), _placed(at, None, (radius,) * 3))
+
+
+def cylinder(
+    mass: float, radius: float, length: float, at: ArrayLike = (0.0, 0.0, 0.0), rotation: ArrayLike | None = None
+) -> Solid:
+    """A cylinder, kg, along its own z about its centre `at` (3,) m; rotation (3, 3): its axes."""
+    return Solid("cylinder", _mass(mass), _placed(at, rotation, (radius, radius, length)))
+
+
+def capsule(
+    mass: float, radius: float, length: float, at: ArrayLike = (0.0, 0.0, 0.0), rotation: ArrayLike | None = None
+) -> Solid:
+    """A cylinder of `length`, m, along its own z with a half ball on each end; the rest as in `cylinder`."""
+    radius = number("the radius of a capsule", radius, *NOT_NEGATIVE)
+    length = number("the length of a capsule", length, *NOT_NEGATIVE)
+    if radius <= THIN * length:
+        return cylinder(mass, radius, length, at, rotation)
+    half = length / (2.0 * radius)
+    return Solid("capsule", _mass(mass), _placed(at, rotation, (radius,) * 3), half)
+
+
+def mesh(
+    mass: float,
+    points: ArrayLike,
+    faces: ArrayLike,
+    at: ArrayLike = (0.0, 0.0, 0.0),
+    rotation: ArrayLike | None = None,
+) -> Solid:
+    """What a closed mesh encloses, kg: points (n, 3) m, faces (m, 3) of their numbers, all turned outward or all
+    inward; at, rotation: where its own axes stand. InputError where it is open or encloses nothing."""
+    p, f = finite("points of a mesh", points, (..., 3)), np.asarray(faces)
+    if p.ndim != 2 or f.ndim != 2 or f.shape[1:] != (3,) or f.dtype.kind not in "iu" or not len(f):
+        raise InputError("a mesh has points (n, 3) and faces (m, 3) of whole numbers")
+    if f.min() < 0 or f.max() >= len(p):
+        raise InputError(f"a face of the mesh names a point that is not among its {len(p)}")
+    open_, every = open_edges(p, f)
+    if open_:
+        raise InputError(
+            f"the mesh is open at {open_} of its {every} edges and has no inside; close it, or its hull"
+        )
+    middle = p.mean(axis=0)
+    corners = (p - middle)[f]
+    volume = _volume(corners)
+    if abs(volume) <= THIN * float(np.ptp(p, axis=0).max()) ** 3:
+        raise InputError("the mesh encloses no volume; give another")
+    turn = np.eye(4)
+    turn[:3, 3] = middle
+    return Solid("mesh", _mass(mass), _placed(at, rotation, (1.0,) * 3) @ turn, 0.5,
+                 corners if volume > 0.0 else corners[:, ::-1])  # fmt: skip
+
+
+def _volume(corners: Array) -> float:
+    return float((corners[:, 0] * np.cross(corners[:, 1], corners[:, 2])).sum()) / 6.0
+
+
+def total_pseudo_inertia(solids: Sequence[Solid]) -> Array:
+    """Pseudo-inertia (4, 4) of several solids together."""
+    return sum((x.whole() for x in solids), np.zeros((4, 4)))
+
+
+def _placed(at: ArrayLike, rotation: ArrayLike | None, size: Iterable[Any]) -> Array:
+    T, sizes = np.eye(4), [number("size of a solid", x, *NOT_NEGATIVE) for x in size]
+    turn = np.eye(3) if rotation is None else finite("the rotation of a solid", rotation, (3, 3))
+    if np.abs(turn).max() > 2.0 or not np.allclose(turn @ turn.T, np.eye(3), atol=1e-6):  # 1e200 has no square
+        raise InputError("the rotation of a solid must be a 3x3 rotation matrix")
+    T[:3, :3], T[:3, 3] = turn * sizes, finite("at of a solid", at, (3,))
+    return T
+
+
+def _mass(mass: float) -> float:
+    return number("the mass of a solid", mass, *NOT_NEGATIVE)
+
+
+# -- unit solids of unit mass beyond m . x >= h ---------------------------------------------------------------
+
+CUBE = CORNERS[BOX]  # triangles, turned outward
+
+
+def _ball(m: Array, h: Array) -> Array:
+    size = float(np.linalg.norm(m))
+    u, t = m / size, np.clip(h / size, -1.0, 1.0)
+    mass = 0.75 * (2 / 3 - t + t**3 / 3)
+    along = 0.75 * (2 / 15 - t**3 / 3 + t**5 / 5)
+    across = 0.1875 * (8 / 15 - t + 2 / 3 * t**3 - t**5 / 5)
+    uu = np.outer(u, u)
+    P = np.zeros((len(h), 4, 4))
+    P[:, :3, :3] = along[:, None, None] * uu + across[:, None, None] * (np.eye(3) - uu)
+    P[:, :3, 3] = P[:, 3, :3] = (0.1875 * (1.0 - t * t) ** 2)[:, None] * u
+    P[:, 3, 3] = mass
+    return P
+
+
+def _capsule_volume(half: float) -> float:
+    return 2.0 * np.pi * half + 4 / 3 * np.pi
+
+
+_ANGLES, _WEIGHTS = np.polynomial.legendre.leggauss(NODES)
+_ANGLES, _WEIGHTS = np.pi / 2 * _ANGLES, np.pi / 2 * _WEIGHTS
+
+
+def _round(m: Array, h: Array, half: float, caps: bool) -> Array:
+    """Cylinder or capsule: discs along z, each cut by a chord; Gauss and Legendre between the breakpoints.
+
+    z = middle + reach sin(angle) makes the square roots at both ends of a piece analytic.
+    """
+    mu, size = float(np.hypot(m[0], m[1])), float(np.linalg.norm(m))
+    mu, mz, h = mu / size, float(m[2]) / size, h / size
+    top = half + (1.0 if caps else 0.0)
+    edges = np.sort(np.clip(_breakpoints(mu, mz, h, half, caps), -top, top), axis=1)
+    P = np.zeros((len(h), 4, 4))
+    for low, high in pairwise(edges.T):
+        middle, reach = (low + high)[:, None] / 2, (high - low)[:, None] / 2
+        z = middle + reach * np.sin(_ANGLES)
+        w = reach * np.cos(_ANGLES) * _WEIGHTS
+        r = np.sqrt(np.maximum(0.0, 1.0 - np.maximum(0.0, np.abs(z) - half) ** 2))
+        P += _discs(z, w, r, h[:, None] - mz * z, mu)
+    P /= _capsule_volume(half) if caps else 2.0 * np.pi * half
+    turn = np.eye(4)
+    if mu > 0.0:
+        cos, sin = m[:2] / np.hypot(m[0], m[1])
+        turn[:2, :2] = [[cos, -sin], [sin, cos]]
+    return np.asarray(turn @ P @ turn.T)
+
+
+def _breakpoints(mu: float, mz: float, h: Array, half: float, caps: bool) -> Array:
+    """Heights between which the chord of the plane is an analytic function of z, (k, count)."""
+    inner = [np.full_like(h, x) for x in (-half, half)]
+    if mz != 0.0:
+        with np.errstate(over="ignore"):
+            inner += [np.clip((h + s * mu) / mz, -1e9, 1e9) for s in (-1.0, 1.0)]
+    inner = [np.clip(x, -half, half) for x in inner]
+    ends = []
+    for side in (-1.0, 1.0) if caps else ():
+        d = h - mz * side * half
+        root = mu * np.sqrt(np.maximum(0.0, 1.0 - d * d))
+        ups = (np.ones_like(h), *(side * (mz * d + s * root) for s in (-1.0, 1.0)))  # above the cap's foot
+        ends += [side * (half + np.maximum(0.0, x)) for x in ups]
+    return np.stack([*inner, *ends], axis=1)
+
+
+def _discs(z: Array, w: Array, r: Array, h: Array, mu: float) -> Array:
+    """Sum of w times the pseudo-inertia of discs of radius r at heights z, where mu x >= h."""
+    reach = mu * r
+    c = np.where(h <= 0.0, -1.0, 1.0)
+    c = np.clip(np.divide(h, reach, out=c, where=reach > np.abs(h)), -1.0, 1.0)
+    f = np.arccos(c)
+    area = w * r**2 * (f - np.sin(2 * f) / 2)
+    x = w * r**3 * (2 / 3) * np.sin(f) ** 3
+    xx = w * r**4 * (f / 4 - np.sin(4 * f) / 16)
+    yy = w * r**4 * (f / 4 - np.sin(2 * f) / 6 + np.sin(4 * f) / 48)
+    P = np.zeros((len(z), 4, 4))
+    for (i, j), values in {(0, 0): xx, (1, 1): yy, (2, 2): area * z * z, (3, 3): area, (0, 2): x * z, (0, 3): x,
+                           (2, 3): area * z}.items():  # fmt: skip
+        P[:, i, j] = P[:, j, i] = values.sum(axis=1)
+    return P
