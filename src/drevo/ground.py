@@ -188,7 +188,7 @@ class GridGround(Uneven):
         ).hexdigest()
 
     def _tables(self, heights: Array) -> list[Array]:
-        """Of heights, numbers or symbols, and of their slopes along both axes."""
+        """Tables of the heights, numbers or symbols, and of their slopes along both axes."""
         return [heights, *(_slopes_along(heights, step, k) for k, step in enumerate(self.spacing))]
 
     def slopes(self, x: Scalar, y: Scalar) -> tuple[Scalar, Scalar, Scalar]:

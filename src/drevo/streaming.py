@@ -35,7 +35,7 @@ _FIXED = ("dtype", "layout", "packed", "target")
 @brief
 @dataclass(frozen=True, slots=True, eq=False)
 class Statistics:
-    """Of one result over all samples; arrays have the shape of the result."""
+    """Sums, least and largest values of one result over all samples; arrays have the shape of the result."""
 
     samples: int
     sum: Array

@@ -75,7 +75,7 @@ class Products:
         return found
 
     def on_gpu(self, kinds: Kinds) -> CudaFunction:
-        """The same on NVIDIA's GPUs. Raises EmitError where there is none."""
+        """The CudaFunction of these kinds, for NVIDIA's GPUs. Raises EmitError where there is none."""
         found: CudaFunction = self._compiled(kinds, "cuda")
         return found
 

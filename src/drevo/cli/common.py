@@ -241,7 +241,7 @@ def progress(total: int, title: str) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def progress_portion(title: str, doing: str) -> Iterator[Callable[[float], None]]:
-    """The same for work that tells which part of it, 0 to 1, is done."""
+    """A progress bar on stderr for work that tells which part of it, 0 to 1, is done."""
     seen = 0
     with progress(100, title) as step:
 

@@ -111,7 +111,7 @@ def _theirs(env: Any) -> Any:
 
 
 def _clocked(f: Callable[..., Any], clock: list[float]) -> Callable[..., Any]:
-    """The same call, with its seconds added to a clock."""
+    """Wraps a callable so that the seconds of each call are added to a clock."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         start = time.perf_counter()

@@ -34,7 +34,7 @@ def info(robot: RobotName, base: Base = "fixed", as_json: Json = False) -> None:
 
 
 def describe_robot(robot: Robot) -> dict[str, Any]:
-    """The same as plain data."""
+    """A summary of a robot as plain data: its size, mass, gravity, links, joints and notes."""
     from ..compiler.pages.symmetry import nearly_symmetric
 
     model = robot.model

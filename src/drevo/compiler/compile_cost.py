@@ -138,7 +138,7 @@ def derived(model: Model, quantity: str, wrt: Sequence[str], theorems: bool) -> 
 
 
 def _entries(n: int, k: int) -> int:
-    """Of the k-th derivatives of M of a chain: H_ij, i >= j, by multisets of the freedoms beyond j."""
+    """Counts the k-th derivatives of M of a chain: H_ij, i >= j, by multisets of the freedoms beyond j."""
     return sum((n - j) * comb(n - j - 2 + k, k) for j in range(n - 1))
 
 

@@ -86,7 +86,7 @@ def export_program(
     folder: str | Path = ".",
     parameters: bool = False,
 ) -> Exported:
-    """The same of a program. model: the robot that it is about, if any; parameters: are they an argument?"""
+    """Exports a program for another processor. model: its robot, if any; parameters: are they an argument?"""
     machine, place = _machine(target), _folder(folder)
     scalar = DTYPES[one_of("export: dtype", dtype, DTYPES, InputError)]
     called = identifier(_name(name)).lower()

@@ -160,7 +160,7 @@ def common_algorithm(name: str) -> Compute:
 
 
 def _plain_algorithm(name: str) -> Compute:
-    """The same for trees without joints by formula and rotors of free joints."""
+    """The common algorithm of a quantity for trees without joints by formula and rotors of free joints."""
     return TABLE["newton_euler", name].compute(name)
 
 
@@ -194,7 +194,7 @@ def candidates(
 def _plain_candidates(
     tree: Tree, names: Sequence[str], formalism: str, external: Sequence[str], purpose: str
 ) -> list[Candidate]:
-    """Of trees without joints by formula and rotors of free joints."""
+    """The candidates to trace for trees without joints by formula and rotors of free joints."""
     if purpose == SPEED and formalism == "auto":
         return [_compiled(tree, names, external)]
     if purpose == SPEED and formalism == "newton_euler":

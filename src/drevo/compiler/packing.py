@@ -48,7 +48,7 @@ def row_major(key: Sequence[int], shape: Sequence[int]) -> int:
 
 
 def falling(key: tuple[int, ...], rank: int, wrt: Sequence[str]) -> tuple[int, ...]:
-    """Of the keys that the order of wrt makes equal that whose indices of equal names fall."""
+    """The canonical one of the keys that the order of wrt makes equal: indices of equal names fall."""
     of = {s: sorted((k for r, k in zip(wrt, key[rank:]) if r == s)) for s in set(wrt)}
     return (*key[:rank], *(of[s].pop() for s in wrt))
 

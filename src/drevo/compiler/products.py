@@ -25,7 +25,7 @@ from .tracer import nodes_of, unknowns
 
 
 class _Tangents(NamedTuple):
-    """Of which size those of an input are, and how they move its numbers."""
+    """The tangents of an input: their size, and how they move its numbers."""
 
     size: int
     to_numbers: Callable[[Sequence[Expr]], Sequence[Scalar]]

@@ -86,7 +86,7 @@ def _beyond(left: Array, against: Array) -> Array:
 def refuse_lost(
     robot: Dynamics, q: Array, v: Array, terms: TermsAt, s: RankSplit, names: Sequence[str], x: Array
 ) -> None:
-    """The same of rates that are asked for whatever the state: of an impact."""
+    """Raises NumericsError where dependent rows ask for contradictory rates, whatever the state: of an impact."""
     lost = s.lost(x)
     over = _beyond(lost, x)
     if over.any():
@@ -271,7 +271,7 @@ def square(g: Array, rows: int) -> Array:
 
 
 def poles(G1: Array, G0: Array) -> Array:
-    """Of f'' + G1 f' + G0 f = 0, both matrices (m, m), or both a number or one for each row."""
+    """The poles of f'' + G1 f' + G0 f = 0, both matrices (m, m), or both a number or one for each row."""
     if G0.ndim == 2:
         m = len(G0)
         return np.asarray(np.linalg.eigvals(np.block([[np.zeros((m, m)), np.eye(m)], [-G0, -G1]])))

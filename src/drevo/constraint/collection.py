@@ -40,7 +40,7 @@ def collect(
 def gathered(
     model: Model, contacts: Sequence[Contact | Mapping[str, Any]] | None, constraints: Sequence[Constraint] | None
 ) -> list[Constraint | ContactFields]:
-    """The same with contacts as fields, and names not yet checked against the model."""
+    """Contacts as fields, constraints and the model's own loops, with names not yet checked against the model."""
     given = list_given("contacts", contacts, "contact")
     try:
         found: list[Any] = [contact_fields(**c) if type(c) is dict else _contact(c) for c in given]

@@ -214,7 +214,7 @@ def efforts_program(model: Model, pattern: tuple[Constraint, ...], driven: tuple
 
 
 def efforts_function(s: PreparedSet, driven: Array) -> Function | None:
-    """Of (q, v, a, t, *numbers); None where there is none."""
+    """The compiled constrained inverse dynamics, of (q, v, a, t, *numbers); None where there is none."""
     if not s.form.plain or not s.size:
         return None
     pattern, which = s.form.pattern, tuple(driven.tolist())

@@ -127,7 +127,7 @@ class MotionTerms:
 
 
 class FramedTerms(MotionTerms):
-    """The same with a tree in frames that the recursions of M, of the efforts and of points share."""
+    """A program in the making, its tree in frames that the recursions of M, the efforts and points share."""
 
     def inertia(self) -> SparseRows:
         self.tree = framed_plan(self.tree).prepare(self.tree)

@@ -89,7 +89,7 @@ def _taken(value: Any, out: list[Scalar]) -> Any:
 
 
 def with_numbers(found: Iterable[Constraint], numbers: Iterable[Scalar]) -> tuple[Constraint, ...]:
-    """The same set with other numbers, scalars of any kind, in the order of `Numbered`."""
+    """A copy of the set with other numbers, scalars of any kind, in the order of `Numbered`."""
     rest = iter(numbers)
 
     def filled(c: Any) -> Any:
@@ -134,7 +134,7 @@ def anchors(constraints: Sequence[Constraint]) -> int:
 
 
 def anchored(constraints: Sequence[Constraint], numbers: Vector) -> tuple[Constraint, ...]:
-    """The same with these numbers in place of what they leave open; scalars of any kind."""
+    """The constraints with these numbers in place of what they leave open; scalars of any kind."""
     rest, out = list(numbers), list(constraints)
     for k, c in enumerate(out):
         if isinstance(c, Contact) and placeless(c):

@@ -17,7 +17,7 @@ AnyOnRows = TypeVar("AnyOnRows", bound="OnRows")
 
 
 class RowSizes(NamedTuple):
-    """Of a set: names of its rows, rows."""
+    """The rows of a constraint set: their names and their number."""
 
     names: tuple[str, ...]
     size: int

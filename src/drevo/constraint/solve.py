@@ -176,7 +176,7 @@ def factors_of(M: Array) -> tuple[Array, Array]:
 
 
 def pivot_shares(M: Array, D: Array, L: Array) -> Array:
-    """Of `factors_of` M: the pivots by what rounding takes of them, over eps."""
+    """The pivots D of `factors_of` M, divided by their rounding errors in units of eps."""
     diagonal = np.diagonal(M, axis1=-2, axis2=-1)
     return np.asarray(D / matvec(np.swapaxes(np.linalg.inv(L), -1, -2) ** 2, diagonal))
 

@@ -68,7 +68,7 @@ class SolveTail(Tail):
 
     @cached_property
     def blocks(self) -> list[tuple[int, int, int]]:
-        """Of M's lower triangle: a row, its first and one past its last entry in a part."""
+        """The parts of the rows of M's lower triangle: a row, its first and one past its last entry in a part."""
         out = []
         for k, row in enumerate(self.lower):
             for s in sorted({j // SIDE for j in (*row, k)}):
@@ -90,7 +90,7 @@ class SolveTail(Tail):
         return SIDE if l.lanes == 1 else 1
 
     def spans(self) -> list[tuple[int, int]]:
-        """Of what is in parts, rows of M and of Gamma, from where to where."""
+        """The spans of rows of M, then of Gamma, that are held in parts: first entry and one past the last."""
         return [(first, last) for _, first, last in self.blocks] + [self.touched[i] for i in self.moving]
 
     def room(self, low: Lowered, l: Lanes) -> Room:

@@ -122,7 +122,7 @@ def _by_loops(robot: Dynamics, found: tuple[Constraint, ...], *given: ArrayLike)
 
 
 def numeric_terms(robot: Dynamics, found: tuple[Constraint, ...], q: Array, v: Array, t: Array) -> ConstraintTerms:
-    """The same without compiling; the numbers of the constraints may be arrays over the samples (n,) too.
+    """Constraint terms without compiling; numbers of the constraints may be arrays over the samples (n,) too.
 
     q (n, nq), v (n, nv), t (n,).
     """
@@ -209,7 +209,7 @@ def held_at(robot: Dynamics, constraints: Sequence[Constraint], q: Array) -> Arr
 
 
 def _places(k: Kinematics, found: tuple[Constraint, ...]) -> list[Scalar]:
-    """The same at a state."""
+    """The numbers that `held_at` gives for what the constraints leave open, at one state."""
     out = list[Scalar]()
     for c in found:
         if isinstance(c, Contact) and (placeless(c) or turnless(c)):

@@ -167,7 +167,7 @@ def contact(link: str, point: Numbers, rows: int = 3, anchor: Numbers = None, ro
 def contact_fields(
     link: str, point: Numbers, rows: int = 3, anchor: Numbers = None, rotation: Numbers = None
 ) -> ContactFields:
-    """The same as the fields of a Contact, which are sooner made than it."""
+    """The checked fields of a Contact, which are sooner made than it."""
     try:
         who, size = _foot_known(link, rows)
     except TypeError:  # they are not looked up

@@ -34,7 +34,7 @@ class Pack:
         return tuple(2 * n for n in self.places)
 
     def values(self, graph: Graph) -> list[Any]:
-        """The same as scalars."""
+        """The values that the block holds, as scalars of the graph."""
         return [graph.expr(2 * n) for n in self.places]
 
 

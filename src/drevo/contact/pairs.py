@@ -99,7 +99,7 @@ class _Held(NamedTuple):
 
     @property
     def radius(self) -> float:
-        """Of a sphere about the geom."""
+        """The radius of a bounding sphere about the geom's centre."""
         size = self.geom.size
         if self.geom.kind == "capsule":
             return sum(size)
@@ -224,7 +224,7 @@ def interaction_of(a: Geom, b: Geom, pair: ContactPair | None = None) -> Interac
 
 
 def _share(a: float, b: float) -> float:
-    """Of the first in a mixture."""
+    """The weight of the first geom in the mixture of two, from the solmix of both."""
     if a < EVEN or b < EVEN:
         return 0.5 if a < EVEN and b < EVEN else float(a >= EVEN)
     return a / (a + b)

@@ -73,7 +73,7 @@ def soft_product_program(problem: SoftProblem, kind: str, numbers: bool = False,
 
 
 def exact_product_program(robot: TouchingRobot, kind: str, numbers: bool = False) -> Program:
-    """The same under the exact law, without parameters."""
+    """The program of a step's products under the exact law, like `soft_product_program`, without parameters."""
     stages, mark = MoreauStages(robot, TOLERANCE), _mark(kind)
     fill = partial(_fill_exactly, robot, "rows" if kind == "jacobian" else mark, numbers)
     if kind == "jacobian" and exact_by_columns(stages):

@@ -131,6 +131,6 @@ class ResponseRows:
 
 
 def _rates(tree: Tree, q: Sequence[Expr], k: int) -> dict[int, Scalar]:
-    """Of the coordinates along rate k."""
+    """Derivatives of the coordinates q along a unit rate k, by edge of the graph; constant zeros are left out."""
     way = number_rates(tree, q, [float(i == k) for i in range(tree.nv)])
     return {x.edge: d for x, d in zip(q, way) if isinstance(d, Expr) or d != 0.0}

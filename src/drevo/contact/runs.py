@@ -25,12 +25,12 @@ class LineRun(NamedTuple):
         return LineRun(self.first, self.wide + o.wide, tuple(sorted({*self.entries, *o.entries})))
 
     def stretches(self, first: int, end: int) -> list[tuple[int, int, int]]:
-        """Of entries from `first` to `end`: where adjacent ones begin, in that part and in a line; how many."""
+        """Adjacent entries from `first` to `end`: where they begin, in that part and in a line, and how many."""
         return stretches((k - first, n) for n, k in enumerate(self.entries) if first <= k < end)
 
 
 def line_runs(supports: Sequence[Collection[int]], at: int = 0) -> list[LineRun]:
-    """Of lines with entries in these places, packed from `at` on."""
+    """Joins adjacent lines with entries in these places to runs, packed from `at` on."""
     runs: list[LineRun] = []
     for k, places in enumerate(supports):
         one = LineRun(k, 1, tuple(sorted(places)))

@@ -89,7 +89,7 @@ class ChainColumn(NamedTuple):
     carried: tuple[Motion, ...]
 
     def added(self, o: ChainColumn) -> ChainColumn:
-        """Of two bodies that one rate moves."""
+        """The sum of two columns, where one rate moves two bodies."""
         return ChainColumn(self.S + o.S, tuple(x + y for x, y in zip(self.carried, o.carried)))
 
 
@@ -101,7 +101,7 @@ class Chain(NamedTuple):
 
 
 def chain_of(tree: Tree, poses: Poses, body: int, rates: Sequence[Vector]) -> Chain:
-    """Of a body, with one motion for each vector of rates."""
+    """The chain of rates that move a body, with one motion of the body for each vector of rates."""
     motions, pole = [STILL for _ in rates], poses[body].p
     out: dict[int, ChainColumn] = {}
     for i in sorted(ancestors(tree.parents, body)):

@@ -204,7 +204,7 @@ class _Columns(TailSolve):
         return [IRScalar(x, self.place.fma) for x in out]
 
     def unit_columns(self, at: Value) -> list[Any]:
-        """The same of the columns of B."""
+        """A column of B, equal in all lanes, and zeros for the rows of the constraints."""
         base = self.units().at(at + 2 * self.n)
         found = [base.at(r * padded(self.tail.count)).load(F64, 8) for r in range(self.n)]
         return [IRScalar(x.splat(self.l.lanes), self.place.fma) for x in found] + [0.0] * self.m
@@ -309,7 +309,7 @@ class ModelColumns:
 def beyond_motion(
     acting: Iterable[tuple[int, int, Scalar, Scalar]], dq: Matrix, dv: Matrix
 ) -> tuple[Matrix, Matrix]:
-    """Of what acts in the joints less the efforts that the motion takes; acting: see `passive_slopes`."""
+    """Derivatives of the efforts in the joints less those that the motion takes; acting: see `passive_slopes`."""
     out = [[-x for x in row] for row in dq], [[-x for x in row] for row in dv]
     for r, c, *by in acting:
         for rows, x in zip(out, by):

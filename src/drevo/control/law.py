@@ -28,7 +28,7 @@ class HasProgram:
     """What has a program, and so can be written out and counted; its own `program` says of which arguments."""
 
     def program(self, name: str = "law") -> Program:
-        """Its inputs -> its results; name: of the function."""
+        """The program that computes the results from the inputs; name: of the function."""
         raise NotImplementedError
 
     def write_out(self, name: str | None = None) -> Derivation:

@@ -45,8 +45,8 @@ Array = np.ndarray[Any, Any]
 
 
 def free_program(model: Model, driven: Sequence[int], acts: bool, short: bool = False) -> Program:
-    """Of a robot without constraints, with inputs q, v, tau; acts: with the passive forces of its joints; short:
-    see ShortTail."""
+    """The program of the linear model of a robot without constraints, with inputs q, v, tau; acts: with the
+    passive forces of its joints; short: see ShortTail."""
     t = Tracer("linearise", model, acting=acts)
     q, v, tau = t.state("q", "v", "tau")
     force = [x + p for x, p in zip(tau, passive(t.tree, q, v))] if acts else tau
@@ -89,7 +89,7 @@ def _beside_columns(
 def _of_rows(
     t: Tracer, found: Sequence[Constraint], q: Vector, v: Vector, a: Vector, N: Vector, time: Scalar
 ) -> HeldSlopes:
-    """The same of any constraints, by differentiating their rows."""
+    """Derivatives of the inverse dynamics under any constraints, by differentiating their rows."""
     tree, n = t.tree, t.tree.nv
     d = unknowns(t.graph, "d", n)
     by = variables(tree, q, d)
@@ -188,7 +188,7 @@ def constraint_derivatives(
 
 
 def derivatives_of_constraints(robot: Dynamics, found: tuple[Constraint, ...]) -> Callable[..., Any]:
-    """The same as a function of (q, v, a, N, t), compiled for all sets of this form."""
+    """Compiles `constraint_derivatives` as a function of (q, v, a, N, t), for all sets of this form."""
     there = settled(robot.model, found)
     f = compiled_set("constraint derivatives", curvature_program, robot, there)
     given = np.array(Numbered.of(there).numbers, float)

@@ -63,7 +63,7 @@ class Linearisation(LinearModel):
 
     @staticmethod
     def later(source: Source, numbers: Array, time: Array) -> Linearisation:
-        """Its fields are taken from what was found when they are first asked for."""
+        """A linear model whose fields are taken from what was found when they are first asked for."""
         made: Linearisation = new(Linearisation)
         assign(made, "_source", source)
         assign(made, "_numbers", numbers)
@@ -75,7 +75,7 @@ class Linearisation(LinearModel):
 
     @cached_property
     def reduced(self) -> Reduced:
-        """The same on the motions that the constraints leave; without constraints its basis is the identity.
+        """The model on the motions that the constraints leave; without constraints its basis is the identity.
 
         Raises NumericsError where the state does not keep the constraints.
         """

@@ -203,7 +203,7 @@ class Problem:
 
     @cached_property
     def names(self) -> dict[str, Any]:
-        """Of the model's states, inputs and outputs, with their units."""
+        """Names of the linear model's states, inputs and outputs, with their units."""
         model = self.robot.model
         names = model.freedoms()
         inputs = rate_names([name for name, driven in zip(names, self.driven) if driven], ["tau"])
@@ -212,7 +212,7 @@ class Problem:
         return {"states": states, "inputs": inputs, "outputs": outputs, "units": units}
 
     def fields_with(self, name: str, numbers: Array, time: Array) -> dict[str, Any]:
-        """Of what `LinearKernels` found."""
+        """A field of the linear model, and others that come with it, from what `LinearKernels` found."""
         return StateNumbers(self, numbers, time).fields_with(name)
 
     def at(self, x: Array, u: Array, force: Array, time: Array) -> Linearisation:
@@ -430,7 +430,7 @@ def _free_responses(robot: Dynamics, state: _Given, driven: Array, forces: Seque
 
 
 def _basis(Z: Array, G: Array, rate_q: Array) -> Array:
-    """Of the motions left: dq = Z x, dv = Z y + W x with Gamma W + (df'/dq) Z = 0."""
+    """A basis of the motions left: dq = Z x, dv = Z y + W x with Gamma W + (df'/dq) Z = 0."""
     if not len(G):
         return np.eye(2 * len(Z))
     W = -pseudoinverse(G) @ rate_q @ Z

@@ -187,7 +187,7 @@ class LinearModel(Pictured, HasProgram):
         return PoleZeroMap(single("pole_zero_map", self).poles(), self.zeros(output, input), self.dt)
 
     def frequency_response(self, frequencies: ArrayLike) -> FrequencyResponse:
-        """Of sines at frequencies rad/s above 0; .magnitude, .phase, and Bode's diagram as .svg().
+        """The response to sines at frequencies rad/s above 0; .magnitude, .phase, and Bode's diagram as .svg().
 
         NumericsError at a natural frequency without damping.
         """

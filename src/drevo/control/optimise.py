@@ -156,7 +156,7 @@ class OptimalMotion(Pictured):
         x.set_time(self.t0)
 
     def shifted(self, knots: int = 1) -> OptimalMotion:
-        """The same motion some knots later, its last knot repeated: what `again` begins with at a next sample."""
+        """This motion some knots later, its last knot repeated: what `again` begins with at a next sample."""
         k = whole(f"{WHO}: shifted: knots", knots, 0, len(self.tau))
         late, held = np.arange(len(self.q)) + k, np.arange(len(self.tau)) + k
         late, held = np.minimum(late, len(self.q) - 1), np.minimum(held, len(self.tau) - 1)

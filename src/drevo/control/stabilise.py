@@ -201,7 +201,7 @@ class Stabiliser(Law):
 
     @property
     def _numbers(self) -> Array:
-        """Of the constraints, gains and regularisation, in the order of `law_program`."""
+        """Numbers of the constraints, gains and regularisation, in the order of `law_program`."""
         return self._apart[1]
 
     @cached_property

@@ -166,7 +166,7 @@ class Conditions:
         return self._motion(self.M)
 
     def motion_of(self, robot: Robot | Model) -> tuple[str, ...]:
-        """The same with the numbers of a robot that meets the conditions."""
+        """The equations of motion with the numbers of a robot that meets the conditions."""
         tree = plain_tree(model_of(robot, "motion_of"), "motion_of", SNAP)
         values = self.parameters.values(tree)
         rows = self.M

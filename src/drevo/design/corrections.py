@@ -132,7 +132,7 @@ def _chains(values: Values) -> list[str]:
 
 
 def _indices(values: Values, name: str) -> Iterator[str]:
-    """The same symbol of other bodies."""
+    """Names of a symbol with the indices of other bodies."""
     base, sub, sup = split_name(name)
     letter = sub[:1] if sub[:1].isalpha() else ""
     one = [_sub(values, [i]) for i in range(len(values.tree))]
@@ -178,7 +178,7 @@ def _equals(values: Values, varied: Values, name: str) -> list[str]:
 
 
 def _letters(values: Values, name: str) -> Iterator[str]:
-    """The same indices with another letter: s and c, d_x and d_y, I^x and I^y, x^e and x^q."""
+    """Names of a symbol with another letter, its bodies kept: s and c, d_x and d_y, I^x and I^y, x^e and x^q."""
     base, sub, sup = split_name(name)
     tail = f"^{sup}" if sup else ""
     if base in ("s", "c"):

@@ -83,7 +83,7 @@ def builder(
     name: str | None = None,
     gravity: Sequence[float] | None = None,
 ) -> Builder:
-    """The same as a Builder, for contacts, loops and further bodies."""
+    """A Builder of the robot of a Denavit-Hartenberg table, for contacts, loops and further bodies."""
     convention = None if convention is None else convention_of(convention)
     given = table if isinstance(table, Table) else Table(_rows(table), convention or "standard", "robot", GRAVITY)
     convention = convention or given.convention

@@ -70,7 +70,7 @@ class Table(Sequence[Mapping[str, Any]]):
         return text_table(self.rows, self.convention)
 
     def markdown(self) -> str:
-        """The same as Markdown."""
+        """The table as Markdown."""
         return markdown_table(self.rows, self.convention)
 
     def _repr_html_(self) -> str:
@@ -80,7 +80,7 @@ class Table(Sequence[Mapping[str, Any]]):
         return self.latex()
 
     def latex(self) -> str:
-        """The same as a LaTeX tabular (booktabs)."""
+        """The table as a LaTeX tabular (booktabs)."""
         return latex_table(self.rows, self.convention)
 
 

@@ -69,7 +69,7 @@ class Geometry:
         return Extent(low, high, least, most) if most > 0.0 else None
 
     def _role(self, shapes: list[Shape]) -> Extent | None:
-        """Of the shapes of one role together; None where one of them is unknown."""
+        """The extent of the shapes of one role together; None where one of them is unknown."""
         low, high, least, most = np.full(3, np.inf), np.full(3, -np.inf), 0.0, 0.0
         for shape in shapes:
             solid = self._solid(shape)

@@ -44,7 +44,7 @@ def check_joints(s: Subject) -> Iterator[Finding]:
 
 
 def _bounded_drives(s: Subject) -> set[str]:
-    """Of MJCF: joints without a drive, and those whose drive has a range of control or of force."""
+    """Joints of MJCF without a drive, and those whose drive has a range of control or of force."""
     if s.root is None or s.root.tag != "mujoco":
         return set()
     free = {joint.name for joint in s.draft.joints}

@@ -33,7 +33,7 @@ def _tensor(moments: Array) -> Mat3:
 
 
 def consistent(body: Inertial) -> Inertial:
-    """The same mass and centre with the nearest tensor that a body can have, in the Frobenius norm of S.
+    """The body's mass and centre with the nearest tensor that a body can have, in the Frobenius norm of S.
 
     Principal second moments below 1e-6 of the largest are raised to that.
     """

@@ -39,7 +39,7 @@ def markdown_table(rows: Sequence[TableRow], convention: str) -> str:
 
 
 def html_table(rows: Sequence[TableRow], convention: str) -> str:
-    """The same for notebooks."""
+    """An HTML table for notebooks, then the auxiliary frames."""
     head = "".join(f"<th>{title}</th>" for title in TITLES)
     lines = ("".join(f"<td>{escape(x)}</td>" for x in _cells(row, k)) for k, row in enumerate(rows, 1))
     body = "".join(f"<tr>{line}</tr>" for line in lines)

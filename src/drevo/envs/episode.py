@@ -113,7 +113,7 @@ class EpisodeStages:
         s.write(tau=actuator_efforts(self.body.model, s.read("action"), s.read("Q"), s.read("V")))
 
     def _judge(self, s: StageTracer) -> None:
-        """Of the state after the steps; the flags say nothing where the episode was over before."""
+        """Judges the state after the steps; the flags say nothing where the episode was over before."""
         q, v = mujoco_state(self.body.model, s.read("q1"), s.read("v1"))
         look = Look(lambda part: s.read(self.parts[part]))
         earlier = Look(lambda part: s.read(BEFORE + part))
@@ -204,7 +204,7 @@ class EpisodeStages:
     def _fill(
         self, given: Sequence[str], results: Sequence[str], inputs: Sequence[Array], outputs: Sequence[Array]
     ) -> None:
-        """The same on arrays (B, n)."""
+        """Runs the stages with NumPy on arrays (B, n), in the order in which `_write` calls them."""
         x = Reference(self.e, dict(zip(given, inputs)))
         with np.errstate(all="ignore"):
             x.step()

@@ -34,7 +34,7 @@ class Sight:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Of the parts."""
+        """The number of scalars in each part, by its name."""
         n = len(self.links)
         return {"bodies": 3 * n, "centre": 3, "inertias": 10 * n, "rates": 6 * n, "wrenches": 6 * n}
 

@@ -80,7 +80,7 @@ def driven_biped() -> Robot:
 
 
 def _lowered(model: Model, ground: object) -> Model:
-    """The same, its lowest point just above the ground at the beginning."""
+    """Lowers or raises a model's initial state until its lowest point is just above the ground."""
     poses = dict(enumerate(body_poses(build_tree(model), list(model.initial))))
     lowest = min(float(x.touch(poses).dist) for x in contact_candidates(model, ground))
     q = list(model.initial)

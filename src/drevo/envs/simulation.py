@@ -63,7 +63,7 @@ def mujoco_state(model: Model, q: Vector, v: Vector) -> tuple[list[Scalar], list
 
 
 def drevo_state(model: Model, q: Vector, v: Vector) -> tuple[list[Scalar], list[Scalar]]:
-    """Its inverse, of quaternions of any length."""
+    """Converts MuJoCo's state to ours, the inverse of `mujoco_state`; its quaternions may have any length."""
     q, v = list(q), list(v)
     for joint, sq, sv in model.slices():
         if joint.turns:
@@ -98,7 +98,7 @@ def _cut(x: Scalar, bounds: tuple[float, float] | None) -> Scalar:
 
 
 def _loaded(name: str) -> Robot:
-    """Of a file of gymnasium's. That other quantities leave out what a robot swims in is no matter here."""
+    """Loads a file of gymnasium's. That other quantities leave out what a robot swims in is no matter here."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         robot = load(asset(name))

@@ -77,7 +77,7 @@ class Chance:
         self.evens = self.normals = 0
 
     def uniform(self, low: Scalar, high: Scalar) -> Scalar:
-        """Of [low, high)."""
+        """Draws a number from the uniform distribution over [low, high)."""
         self.evens += 1
         return low + (high - low) * self.even(self.evens - 1)
 

@@ -93,7 +93,7 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
         return found
 
     def _states(self, count: int) -> list[Array]:
-        """Of the robot at rest, in the order of `kept`."""
+        """State arrays of `count` episodes with the robot at rest, in the order of `kept`."""
         names = [*STATE, *(BEFORE + x for x in self.seen)]
         return [np.repeat(self.body.beginning, count, 0), *(np.zeros((count, *self.inputs[x])) for x in names[1:])]
 

@@ -21,8 +21,9 @@ DENSITIES = 200.0, 20_000.0  # kg/m^3 of what links are made of, housings with a
 
 @result
 class Agreement:
-    """Of the solids of one link's shapes, at the density [kg/m^3] that makes their mass the link's: how far their
-    centre of mass is from the link's [m], and by what part of the largest moment their inertia about it differs.
+    """Compares the solids of one link's shapes with its inertia, at the density [kg/m^3] that makes their mass the
+    link's: how far their centre of mass is from the link's [m], and by what part of the largest moment their
+    inertia about it differs.
 
     about: the shapes; "" and `fault` where there are none that can be cut. agrees: all three to the tolerance.
     """

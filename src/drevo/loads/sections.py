@@ -44,8 +44,8 @@ COMPONENTS = ("axial", "shear_y", "shear_z", "torsion", "bending_y", "bending_z"
 
 @result
 class SectionMotion:
-    """Of a section's centre and axes: pose (..., 4, 4) world from section; velocity and classical acceleration
-    (..., 6), linear first, world axes, gravity not in."""
+    """Motion of a section's centre and axes: pose (..., 4, 4) world from section; velocity and classical
+    acceleration (..., 6), linear first, world axes, gravity not in."""
 
     pose: Array
     velocity: Array

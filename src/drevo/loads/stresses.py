@@ -96,7 +96,7 @@ class Profile:
 
     @staticmethod
     def named(text: str) -> Profile:
-        """Of a text such as `tube:0.08,0.07`: the name of one of these functions and its lengths, m."""
+        """Profile from a text such as `tube:0.08,0.07`: the name of one of these functions and its lengths, m."""
         kind, _, rest = str(text).partition(":")
         make, count = KINDS[one_of("profile", kind.strip(), KINDS, InputError)]
         try:
@@ -143,7 +143,7 @@ class Stresses(Pictured):
 
 
 def stresses_of(link: str, s: Array, loads: Array, profile: Any) -> Stresses:
-    """Of loads (..., k, 6) as `SectionLoads` has them: what the inboard piece exerts on the outboard one."""
+    """Stresses under loads (..., k, 6) of `SectionLoads`: what the inboard piece exerts on the outboard one."""
     if not isinstance(profile, Profile):
         profile = Profile.named(profile)
     F, Vy, Vz, T, My, Mz = np.moveaxis(loads, -1, 0)

@@ -112,7 +112,7 @@ class Accuracy(Pictured):
         return Figure(f"{self.link}: accuracy of the tool", panels, abscissa="x, y, z; sources")
 
     def monte_carlo(self, count: int = 10_000, rng: np.random.Generator | None = None) -> MonteCarlo:
-        """The same without linearising: `count` robots with drawn errors, each one's kinematics in full.
+        """Samples errors without linearising: `count` robots with drawn errors, each one's kinematics in full.
 
         Uniform errors lie within the tolerances; normal ones have them as three standard deviations.
         """

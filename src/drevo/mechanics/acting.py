@@ -163,7 +163,7 @@ def resistance(f: Acting, rate: Scalar) -> Scalar:
 
 
 def _spring(f: Acting, size: Scalar, way: Any) -> Any:
-    """Of a way of some size, or signed for a number."""
+    """Stiffness times the displacement `way`; `size` is its length, signed for a number."""
     stiffness = f.stiffness
     if not is_zero(f.stiffness2) or not is_zero(f.stiffness3):
         stiffness = stiffness + size * (f.stiffness2 + size * f.stiffness3)
@@ -191,7 +191,7 @@ def weightless(model: Model) -> dict[str, float]:
 
 
 def without_passive(model: Model) -> Model:
-    """The same robot without passive forces; its rotors stay."""
+    """The robot's model without passive forces; its rotors stay."""
     if not has_passive(model):
         return model
     joints = (replace(j, dynamics=j.dynamics.rotors) if j.dynamics else j for j in model.joints)

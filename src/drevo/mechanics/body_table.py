@@ -197,7 +197,7 @@ def _inertias(inertials: Sequence[Inertial | None], order: Sequence[int], frames
 
 
 def along_z(c: BodyTable) -> BodyTable:
-    """The same with the axis of every joint along z of its body: axes change places, numbers stay exact."""
+    """Permutes bodies' axes until every joint's axis is z of its body: axes change places, numbers stay exact."""
     turning = np.isin(c.kind, [KINDS.index(k) for k in ("revolute", "prismatic", "helical")])
     order = (np.where(turning, c.axis + 1, 0)[:, None] + np.arange(3)) % 3  # of the old axes; z is the old axis
     above = np.where(c.parent[:, None] >= 0, order[c.parent], np.arange(3))

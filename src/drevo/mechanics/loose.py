@@ -75,8 +75,8 @@ def loose_rates(c: BodyTable) -> dict[int, Loose]:
 
 
 def _own_shares(c: BodyTable) -> tuple[Array, Array, Array]:
-    """Of what each body carries the least that it resists with itself along its joint; whether it does in every
-    direction; and the root of what the joint moves."""
+    """The least share of what each body carries that it resists with itself along its joint; whether it resists in
+    every direction; and the root of what the joint moves."""
     m, h, S = c.numbers[:, 12], c.numbers[:, 13:16], c.numbers[:, 16:22][:, SYM_PLACES]
     squares = (c.numbers[:, 9:12] ** 2).sum(1)
     trace = np.trace(S, axis1=1, axis2=2)

@@ -120,7 +120,7 @@ def conjugate(q: Vector) -> list[Scalar]:
 
 
 def _united(q: Vector) -> list[Scalar]:
-    """Of unit length where 1e-6 are lacking: 1 / |q| as a series in |q|^2 - 1."""
+    """Scales a quaternion to unit length where 1e-6 are lacking: 1 / |q| as a series in |q|^2 - 1."""
     e = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + (q[3] * q[3] - 1.0)
     size = 1.0 + e * _polynomial(e, (-0.5, 0.375, -0.3125))
     return [x * size for x in q]
@@ -178,7 +178,7 @@ LOG: dict[int, JointMap] = {7: log_free, 4: log_ball, 0: lambda q0, q1: [y - x f
 
 
 def _rates_ball(w: Vec) -> tuple[Mat, Mat]:
-    """Of q exp(w): by q, R^T, and by w, J = 1 - b [w] + c [w]^2."""
+    """Jacobians of q exp(w): by q, R^T, and by w, J = 1 - b [w] + c [w]^2."""
     turn, W = RotationVector.of(w), skew(w)
     J = IDENTITY + _times(W, -turn.square) + _times(W.mul(W), turn.cubic)
     return from_quaternion(*turn.quaternion).T, J
@@ -209,7 +209,7 @@ def _outer(u: Vec, w: Vec) -> Mat:
 
 
 def _exp_rates(rule: int, dv: Vector) -> tuple[Blocks, Blocks]:
-    """Of q (+) dv by q and by dv."""
+    """Jacobians of q (+) dv by q and by dv."""
     v, w = Vec(*dv[:3]), Vec(*dv[-3:])
     R, J = _rates_ball(w)
     if rule == 4:

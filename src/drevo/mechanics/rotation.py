@@ -26,7 +26,7 @@ def from_quaternion(x: Scalar, y: Scalar, z: Scalar, w: Scalar) -> Mat:
 
 
 def unit_quaternion(R: Mat) -> list[Scalar]:
-    """Its inverse, up to the sign: of the four ways the one that divides by the largest part (Shepperd 1978)."""
+    """Unit quaternion of R, up to the sign; of four ways the one dividing by the largest part (Shepperd 1978)."""
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R
     a, b, c, d, e, f = zy - yz, xz - zx, yx - xy, xy + yx, xz + zx, yz + zy
     best, size = [a, b, c, 1.0 + xx + yy + zz], 1.0 + xx + yy + zz  # each row 4 q_k q

@@ -206,7 +206,7 @@ class RigidInertia(NamedTuple):
         return RigidInertia(self.m + o.m, self.h + o.h, self.S + o.S)
 
     def moved(self, r: Mat, p: Vec) -> RigidInertia:
-        """The same mass seen from a frame where this one stands at (r, p)."""
+        """Transforms the inertia to a frame in which this one stands at (r, p)."""
         return self.turned(r).shifted(p)
 
     def turned(self, r: Mat) -> RigidInertia:

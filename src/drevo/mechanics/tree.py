@@ -310,7 +310,7 @@ def build_tree(
 
 
 def plain_tree(model: Model, what: str, snap: float = TINY) -> Tree:
-    """The same for `what` knows no joints by formula: TraceError where there is one."""
+    """Builds the tree of a model for `what`, which knows no joints by formula: TraceError where there is one."""
     tree = build_tree(model, snap=snap)
     if tree.formulas:
         raise TraceError(f"{what}: joint {tree.formulas[0].owner.joint!r} is by formula, which it does not cover")

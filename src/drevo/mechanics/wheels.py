@@ -142,7 +142,7 @@ def _with_sliders(tree: Tree, sliders: Mapping[int, TreeBody]) -> Tree:
 
 
 def equal_moments(tree: Tree, model: Model) -> dict[str, str]:
-    """Of links that are symmetric about their joints two parameters each: "w.inertia.yy" is "w.inertia.xx"."""
+    """Equal moments of links symmetric about their joints, two for each: "w.inertia.yy" is "w.inertia.xx"."""
     wheels, out = {b.number for b in with_wheels(tree).bodies if b.kind == "wheel"}, {}
     for link in model.links:
         f = tree.frames[link.name]

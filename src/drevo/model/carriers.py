@@ -45,7 +45,7 @@ def elementary(joint: Joint) -> list[tuple[str, Vec3]]:
 
 
 def with_carriers(model: Model, kinds: Collection[str] = tuple(JOINT_SIZES)) -> Model:
-    """The same robot with a massless link in the frame of every joint of these kinds whose child stands apart."""
+    """Adds a massless link in the frame of every joint of these kinds whose child stands apart."""
 
     def parts(joint: Joint) -> list[Joint]:
         weld = Joint(f"{joint.name}_fixed", "fixed", "", "", joint.child_origin, joint.child_rotation)
@@ -59,7 +59,7 @@ def with_carriers(model: Model, kinds: Collection[str] = tuple(JOINT_SIZES)) -> 
 
 
 def with_chains(model: Model, kinds: Collection[str]) -> Model:
-    """The same robot, with the same coordinates, of joints of these kinds: others are chains over massless links.
+    """Replaces joints not of these kinds by chains over massless links; the coordinates stay the same.
 
     A screw becomes a hinge of its name and a slide that follows it; what acts in a joint acts on every coordinate.
     ModelError where a joint is by formula, which no chain is.
@@ -87,7 +87,7 @@ def with_chains(model: Model, kinds: Collection[str]) -> Model:
 
 
 def with_world(model: Model) -> Model:
-    """The same robot hanging from a link "world": its root, or one without mass; any other gets another name."""
+    """Hangs the robot from a link "world": its root, or one without mass; any other gets another name."""
     root = model.links[0]
     if root.name == WORLD:
         return model
@@ -98,7 +98,7 @@ def with_world(model: Model) -> Model:
 
 
 def renamed(model: Model, names: Mapping[str, str]) -> Model:
-    """The same robot, some of its links with other names."""
+    """Gives some links of the robot other names."""
     if not names:
         return model
 

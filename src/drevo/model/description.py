@@ -103,7 +103,7 @@ class JointDynamics:
 
     @property
     def rotors(self) -> JointDynamics:
-        """The same without what is passive."""
+        """Armature, rotor, gear and rotor axis alone, without what is passive."""
         return JointDynamics(self.armature, rotor=self.rotor, gear=self.gear, rotor_axis=self.rotor_axis)
 
     @property

@@ -114,7 +114,7 @@ def _resisting(body: Inertial) -> bool:
 
 
 def _rotor(joint: Joint) -> bool:
-    """Its rotor resists, whatever it moves."""
+    """The rotor of the joint resists, whatever the joint moves."""
     return joint.dynamics is not None and joint.dynamics.reflected > 0.0
 
 

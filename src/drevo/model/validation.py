@@ -394,7 +394,7 @@ def _able_to_mimic(draft: Draft, joint: Joint) -> Joint:
 
 
 def _through(mimic: Mimic, driver: Mimic | None) -> Mimic:
-    """The same dependence, on what drives the driver."""
+    """Makes a mimic depend on the joint that drives its driver."""
     if driver is None:
         return mimic
     k = mimic.multiplier

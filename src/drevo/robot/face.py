@@ -86,7 +86,7 @@ class Robot(Methods, JointArrays, ByName):
         return page_of(self.model, draw(self.model))
 
     def __eq__(self, other: object) -> bool:
-        """The same description: names, numbers and their order, wherever it was read."""
+        """Equal when the descriptions are: names, numbers and their order, wherever they were read."""
         if not isinstance(other, Robot):
             return NotImplemented
         return self is other or same_description(self.model, other.model)
@@ -129,7 +129,7 @@ class Robot(Methods, JointArrays, ByName):
         return entry
 
     def _unlocked(self, entry: Callable[..., Any], q: ArrayLike, *rest: Any, **given: Any) -> Any:
-        """Of a trunk in gimbal lock M is singular, where rounding would give numbers."""
+        """Calls entry, but refuses a trunk in gimbal lock: M is singular there; rounding would give numbers."""
         if np.shape(q)[-1:] == (self.nq,):
             refuse_gimbal_lock(self.model, np.asarray(q))
         return entry(q, *rest, **given)

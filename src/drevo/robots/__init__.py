@@ -26,7 +26,7 @@ EMBEDDED: dict[str, Callable[[], Model]] = {}
 
 
 def _robot(make: Callable[P, Model]) -> Callable[P, Robot]:
-    """The same as a Robot; its Model is embedded by the name with hyphens."""
+    """Makes the function of a Model one of a Robot; its Model is embedded by the name with hyphens."""
     EMBEDDED[make.__name__.replace("_", "-")] = make
 
     @wraps(make)

@@ -41,7 +41,7 @@ class Adaptive:
                 yield t, state.q.copy(), state.v.copy()
 
     def _compiled(self) -> Iterator[TimedState]:
-        """Of one motion by a method of order 8: no Python between the steps."""
+        """Accepted steps of one motion by a method of order 8, compiled: no Python between the steps."""
         state = self.state
         state.t0, state.h = 0.0, min(FIRST, self.end)
         while state.t0 < self.end:

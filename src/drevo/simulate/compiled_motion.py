@@ -51,7 +51,7 @@ class CompiledMotion:
         return int(self._integrate(state.ctypes.data))
 
     def integrate_adaptive(self, state: Array) -> int:
-        """The same with steps of adaptive length, one record each."""
+        """Steps of adaptive length, one record each, without the GIL; the number of records that were made."""
         return int(self._integrate_adaptive(state.ctypes.data))
 
 

@@ -82,7 +82,7 @@ class HeldConstraints:
         return ConstraintTerms(*(x.reshape(*lead, *x.shape[1:]) for x in c))
 
     def terms_in_flight(self, t: float, q: Array, v: Array) -> ConstraintTerms:
-        """The same by compiled code."""
+        """Constraint terms f, f', Gamma and gamma by compiled code."""
         return constraint_terms(self.robot, self.found, q, v, t, self.places)
 
     # -- the start ------------------------------------------------------------------------------------------

@@ -87,7 +87,7 @@ def _settle(m: Module) -> None:
 
 
 def _largest_rate(f: IRFunction, state: Fields, sample: Value) -> Value:
-    """Of a sample, of all stages."""
+    """The largest rate of a sample over all stages."""
     with f.loop(state.stages, some=True, top=f.zero(F64)) as s:
         for rates, size in zip(_rates_of(state, s.i), (state.size_q, state.size_v)):
             largest = f.call(F64, "largest", rates.at(sample * size), size)

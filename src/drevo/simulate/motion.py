@@ -192,7 +192,7 @@ def numeric_rates(
     efforts: Callable[[float, Array, Array], Array],
     forward: Callable[[float, Array, Array, Array], Array],
 ) -> StateRates:
-    """The same right-hand side on arrays: efforts(t, q, v), and accelerations forward(t, q, v, tau)."""
+    """Right-hand side (dq/dt, a) on arrays, of efforts(t, q, v) and accelerations forward(t, q, v, tau)."""
 
     turning = [(sq, sv) for j, sq, sv in model.slices() if j.turns]
     plain = [(sq, sv) for j, sq, sv in model.slices() if not j.turns]

@@ -167,7 +167,7 @@ class Follower:
         return np.asarray(near + arm)
 
     def _corners(self, m: WalkState, i: int) -> Array:
-        """Of a sole, about its middle, (..., k, 3), world axes."""
+        """Corners of a sole, about its middle, (..., k, 3), world axes."""
         leg = self.legs[i]
         return np.swapaxes(m.soles.R[..., i, :, :] @ (leg.corners - leg.middle).T, -1, -2)
 

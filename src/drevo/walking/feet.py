@@ -56,7 +56,7 @@ class Leg:
 
     @property
     def length(self) -> float:
-        """Of the straight leg from hip to ankle, m."""
+        """Length of the straight leg from hip to ankle, m."""
         return self.thigh + self.shin
 
     def sole(self, pose: Array) -> Array:

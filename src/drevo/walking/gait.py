@@ -59,7 +59,7 @@ class Gait:
                 )
 
     def ticks(self, name: str) -> int:
-        """Of a duration."""
+        """The number of ticks in the duration of this name."""
         whole: int = round(getattr(self, name) / self.tick)
         return whole
 

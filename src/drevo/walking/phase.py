@@ -43,7 +43,7 @@ class Phase:
 
     @property
     def t(self) -> Array:
-        """Of the ticks, (n + 1,) s."""
+        """Times of the ticks, (n + 1,) s."""
         return self.start + self.tick * np.arange(len(self.q))
 
     def at(self, t: Array) -> tuple[Array, Array, Array, Array]:
@@ -112,7 +112,8 @@ class GaitPlan:
 
     @property
     def balance(self) -> float:
-        """The same for what is below the centre of mass, along gravity: positive of a static walk only."""
+        """The least distance from the edge of the polygon of support, m, of the point below the centre of mass,
+        along gravity: positive of a static walk only."""
         g = np.array(self.robot.model.gravity)
         found = []
         for phase, support, _ in self.grounded:

@@ -85,7 +85,7 @@ class Walk(Pictured):
 
     @cached_property
     def soles(self) -> list[tuple[Array, Array]]:
-        """Of every leg the corners of its sole (n, k, 3), m, and the forces there (n, k, 3), N."""
+        """Corners of the sole of every leg (n, k, 3), m, and the forces there (n, k, 3), N."""
         ends = np.cumsum([len(leg.corners) for leg in self.legs])
         forces = np.split(self.forces, ends[:-1], axis=1)
         return [(leg.sole(self.robot.pose(self.q, leg.link)), x) for leg, x in zip(self.legs, forces)]

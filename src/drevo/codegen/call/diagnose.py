@@ -90,7 +90,7 @@ def _ratios(program: Program, ins: Sequence[Array]) -> Array:
 
 
 def first_lost(ratio: Array, joints: Sequence[str], start: int = 0) -> Pivot:
-    """Of pivots relative to their scales, (B, n), the first that is lost, or the least."""
+    """Finds the first lost pivot, or the least, among pivots relative to their scales, (B, n)."""
     lost = ~(ratio > FLOOR[ratio.dtype.itemsize])
     at = int(lost.argmax()) if lost.any() else int(ratio.argmin())
     r, k = divmod(at, len(joints))

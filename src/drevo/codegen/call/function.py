@@ -64,7 +64,7 @@ def _weakest(program: Program, ins: Sequence[Array]) -> Any:
 
 
 class Plain(NamedTuple):
-    """The same on arrays, in NumPy: it judges arguments in its own words, and computes what compiled code cannot.
+    """A function on arrays in NumPy: it judges arguments in its own words, and computes what compiled code cannot.
 
     check: arguments as arrays, or what is wrong with them. compute: from those to the results.
     """

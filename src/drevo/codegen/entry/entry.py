@@ -170,7 +170,7 @@ class _Entry(Builtin):
         return self.f.const(I64, port.size * self.size) if self.rows else total * self.size
 
     def step(self, x: ArrayView) -> Value:
-        """Of a single batch-last sample the columns lie side by side."""
+        """The bytes from row to row of an array; the columns of a single batch-last sample lie side by side."""
         return x.step if self.rows else self.f.select(x.batched, x.step, self.size)
 
     def allocate(self, batched: Value, total: Value) -> list[Value]:
@@ -349,7 +349,7 @@ NamedShapes = Sequence[tuple[str, tuple[int, ...]]]
 def entry_shape(
     inputs: NamedShapes, outputs: NamedShapes, scalar: str, rows: bool, single: bool, scratch: int
 ) -> EntryShape:
-    """Of arguments and results as a caller sees them. scratch: bytes that one sample needs."""
+    """Makes an EntryShape of arguments and results as a caller sees them. scratch: bytes that one sample needs."""
     ins, outs = (tuple(s if rows else (prod(s),) for _, s in x) for x in (inputs, outputs))
     return EntryShape(ins, outs, scalar, rows, single, scratch > STACK)
 
@@ -360,7 +360,7 @@ def add_python_entry(m: Module, shape: EntryShape, objects: ObjectLayout) -> Non
 
 
 def entry_text(shape: EntryShape, objects: ObjectLayout) -> str:
-    """The same as a module."""
+    """The LLVM text of a module with @table and @entry. `objects`: the interpreter's offsets."""
     m = Module()
     add_python_entry(m, shape, objects)
     return m.text()

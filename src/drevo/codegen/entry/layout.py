@@ -17,7 +17,7 @@ FORCES = "f_ext"  # the argument that is a dictionary of links and wrenches
 
 
 def names_after(inputs: Iterable[str]) -> list[str]:
-    """Of whose names there are addresses after those of TABLE."""
+    """The argument names whose addresses stand in @table after the slots of TABLE: the inputs, then f_ext."""
     return [*inputs, FORCES]
 
 

@@ -99,7 +99,7 @@ class Builtin:
     # -- arrays -------------------------------------------------------------------------------------------
 
     def new_array(self, rank: Value, dims: Value, number: int = 0, data: Value | None = None) -> Value:
-        """Of numbers as results have them unless told otherwise; in memory of its own unless given some."""
+        """A new array of numbers as results have them, or of type `number`; in its own memory or in `data`."""
         f, none = self.f, self.f.zero(PTR)
         kind = f.const(I32, number or TYPE_NUMBERS[self.size])
         size, flags = f.zero(I32), f.const(I32, CARRAY if data else 0)

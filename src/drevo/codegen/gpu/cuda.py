@@ -41,8 +41,11 @@ def ptx_of(program: Program, spec: Spec) -> tuple[Manifest, bytes]:
 
 
 def level_of(m: Manifest, dtype: str) -> int:
-    """Of the assembler's optimisations. Where the registers do not hold what is alive, its scheduler, which knows
-    nothing of our order, makes it spill up to four times as much, in up to twenty times as long."""
+    """Chooses the optimisation level of the assembler: low where the registers do not hold the live values.
+
+    There its scheduler, which knows nothing of our order, makes it spill up to four times as much, in up to twenty
+    times as long.
+    """
     registers = m.live[0] * (2 if dtype == "float64" else 1)
     return 3 if registers <= REGISTERS else 1
 

@@ -229,7 +229,7 @@ def _returned(made: int) -> None:
 
 
 def _dropped(capsule: int) -> None:
-    """Of a capsule: nobody has taken it over where it still has its first name."""
+    """Releases what a DLPack capsule lends if it still has its first name, so that nobody has taken it over."""
     if _valid(capsule, b"dltensor"):
         _LENT.pop(_address(capsule, b"dltensor"), None)
 

@@ -74,7 +74,7 @@ class Driver:
             raise EmitError(f"CUDA: {name} failed: {self.named(failed)}")
 
     def address(self, name: str) -> int:
-        """Of a call, for machine code."""
+        """The address of a driver function, for machine code."""
         return ctypes.cast(self._calls[name], ctypes.c_void_p).value or 0
 
     def named(self, failed: int) -> str:
@@ -93,7 +93,7 @@ class Driver:
         return found.value
 
     def handle(self, name: str, *args: Any) -> int:
-        """The same, a handle or an address."""
+        """The handle or address that a driver call puts where its first argument points to."""
         found = ctypes.c_void_p()
         self.call(name, ctypes.byref(found), *args)
         return found.value or 0

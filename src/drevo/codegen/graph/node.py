@@ -330,7 +330,7 @@ class Expr:
         return _inverse(self > other)
 
     def __eq__(self, other: object) -> bool:
-        """The same node; whether two values are equal, the trace does not know."""
+        """Tests for the same node; whether two values are equal, the trace does not know."""
         if isinstance(other, Expr) and other.graph is self.graph and other.edge == self.edge:
             return True
         if self.level == 2 and isinstance(other, (Expr, float, int)):

@@ -42,7 +42,7 @@ def plane_sums(graph: Graph, nodes: Sequence[int], ends: Iterable[int]) -> dict[
 
 
 def partners(sums: dict[int, PlaneSum]) -> dict[int, int]:
-    """Of a sum the edge of c y - s x, where there is one."""
+    """Maps each sum c x + s y to the edge of c y - s x, where there is one."""
     known = {(h.c, h.x, h.y): n for n, h in sums.items()}
     found = {}
     for n, h in sums.items():

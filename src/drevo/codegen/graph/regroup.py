@@ -24,7 +24,7 @@ EdgePair = tuple[int, int]
 
 
 def regrouped(program: Program, early: bool = False, names: bool = True) -> Program:
-    """The same program with regrouped sums; the program itself where nothing is saved.
+    """Rewrites a program with regrouped sums; returns the program itself where nothing is saved.
 
     early: see `rebuilt`. names: what has one stays as it is.
     """
@@ -38,7 +38,7 @@ def regrouped(program: Program, early: bool = False, names: bool = True) -> Prog
 
 
 def _used_once(program: Program, nodes: Sequence[int], kept: set[int]) -> set[int]:
-    """Of some nodes those that one operation alone reads, and nobody else."""
+    """Selects the nodes that one operation alone reads, and nobody else. kept: nodes that are left out."""
     uses = program.graph.uses(program.order())
     return {n for n in nodes if uses[n] == 1} - kept
 

@@ -14,7 +14,7 @@ from .regroup import FRESH
 
 
 def with_three_products(program: Program) -> Program:
-    """The same program, its plane rotations by three products each; the program itself where there are none."""
+    """Rewrites plane rotations by three products each; returns the program itself where there are none."""
     if "three" in levers.off():
         return program
     halves, made = plane_sums(program.graph, program.order(), program.ends), _Made()

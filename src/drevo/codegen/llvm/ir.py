@@ -17,7 +17,7 @@ _INT = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor", "
 
 
 def floating(kind: str) -> bool:
-    """Of floats, or a vector of them."""
+    """True for a floating-point type, or a vector of floats."""
     return "double" in kind or "float" in kind
 
 
@@ -271,7 +271,7 @@ class IRFunction:
         return self.const(VOID, "")
 
     def smaller(self, x: Value, y: Operand) -> Value:
-        """Of two integers, signed."""
+        """The smaller of two signed integers."""
         return self.call(x.type, f"llvm.smin.{x.type}", x, self.const(x.type, y))
 
     def alloca(self, kind: str, count: int = 1) -> Value:

@@ -63,7 +63,7 @@ class Lanes(NamedTuple):
 
     @property
     def align(self) -> int:
-        """Of a vector that is in memory of its own: that of a register, of which it may take two."""
+        """The alignment of a vector in memory of its own: that of a register, of which it may take two."""
         return min(self.bytes, WIDEST)
 
     @property
@@ -182,7 +182,7 @@ def _permuted(t: _Math, k: Value) -> tuple[Value, Value]:
 
 
 def _selected(t: _Math, k: Value) -> tuple[Value, Value]:
-    """The same without anything but constants: the sines of 0, 1, 2 eighths of pi, which 3 and more exchange."""
+    """sin and cos of k pi / 8 by selects: from the sines of 0, 1, 2 eighths of pi, which 3 and more exchange."""
     odd, half, exchanged = ((x & y).differs(0) for x, y in ((k, 1), (k, 2), (k + 1, 4)))
 
     def nearest(of: Sequence[float]) -> Value:

@@ -15,7 +15,7 @@ ALONE = "ptr noalias"
 
 
 class Address(NamedTuple):
-    """Of the first column of a port: some bytes after a pointer. The others follow by their size.
+    """The address of a port's first column: some bytes after a pointer. The other columns follow by their size.
 
     step: they are rows of a batch, that many bytes apart. pitch: so many bytes lie between columns, where they are
     not side by side. shared: one number for all lanes. registers: values by their names, by `offset` plus column,
@@ -55,7 +55,7 @@ class Ports(NamedTuple):
 
 
 def sample_ports(low: Lowered, l: Lanes) -> Ports:
-    """Of one sample: a pointer to each port, values side by side."""
+    """The ports for one sample: a pointer to each port, values side by side."""
     inputs = [Address(f"%in{i}") for i in range(len(low.inputs))]
     outputs = [Address(f"%out{i}") for i in range(len(low.outputs))]
     return Ports(l, inputs, outputs, {x.base[1:]: ALONE for x in inputs + outputs}, l.bytes, True)
@@ -89,7 +89,7 @@ def computed_columns(low: Lowered, port: int) -> int:
 
 
 def tile_ports(low: Lowered, l: Lanes, arena: Arena) -> Ports:
-    """Of a tile: one pointer to all inputs and one to all outputs, at fixed places in the arena."""
+    """The ports for a tile: one pointer to all inputs and one to all outputs, at fixed places in the arena."""
     inputs = [Address("%in", at) for at in arena.inputs]
     outputs = [
         Address("%out", at - arena.outputs[0], left=range(computed_columns(low, i), low.outputs[i].size))
@@ -99,7 +99,7 @@ def tile_ports(low: Lowered, l: Lanes, arena: Arena) -> Ports:
 
 
 def column_ports(low: Lowered, l: Lanes) -> Ports:
-    """Of the caller's own batch-last arrays: per port a pointer and the bytes from row to row."""
+    """The ports for the caller's own batch-last arrays: per port a pointer and the bytes from row to row."""
     inputs = [Address(f"%in{i}", 0, f"%in_step{i}") for i in range(len(low.inputs))]
     outputs = [Address(f"%out{i}", 0, f"%out_step{i}") for i in range(len(low.outputs))]
     arguments = {name[1:]: kind for x in inputs + outputs for name, kind in ((x.base, ALONE), (x.step, I64))}

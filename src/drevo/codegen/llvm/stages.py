@@ -85,7 +85,7 @@ class StageCalls:
         return self.at(block, k).load(self.l.type, self.l.bytes)
 
     def fill(self, x: float, block: str, first: int, count: int) -> None:
-        """The same number in some values."""
+        """Stores one number in `count` values of a block, from its value `first` on."""
         for k in range(first, first + count):
             self.at(block, k).store(self.f.const(self.l.type, x), self.l.bytes)
 

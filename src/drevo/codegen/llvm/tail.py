@@ -94,15 +94,15 @@ class Tail(ABC):
 
     @abstractmethod
     def begin(self, f: IRFunction, place: TailPlace) -> None:
-        """Its code before the steps, which may not write all of what it reads."""
+        """Writes the tail's code that runs before the steps, which may not write all of what it reads."""
 
     @abstractmethod
     def write(self, f: IRFunction, place: TailPlace) -> None:
-        """Its code, at the end of a function."""
+        """Writes the tail's code at the end of a function."""
 
     @abstractmethod
     def fill(self, outputs: Sequence[Array], hidden: Sequence[Array]) -> None:
-        """The same on arrays (B, ...), where there is no machine code."""
+        """Computes the tail's outputs on arrays (B, ...), where there is no machine code."""
 
     def seen(self, low: Lowered) -> Lowered:
         """The program as its callers see it."""

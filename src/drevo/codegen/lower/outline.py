@@ -56,7 +56,7 @@ def outline(low: Lowered) -> list[Outlined]:
 
 
 def _outlined_groups(low: Lowered, sinks: Sinks, runs: list[range]) -> Iterator[Outlined]:
-    """Of runs with the same operations those that do the same as the first, then of the rest."""
+    """Groups runs with the same operations: those that do the same as the first run, then groups of the rest."""
     while len(runs) > 1:
         images = {run: _image(low, sinks, runs[0], run) for run in runs}
         same = {run: image for run, image in images.items() if image is not None}

@@ -87,7 +87,7 @@ def _sources(step: Step, maker: dict[int, int]) -> list[int]:
 
 
 def _readers(reads: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Of each step those that read it."""
+    """Lists for each step the positions of the steps that read it."""
     users: list[list[int]] = [[] for _ in reads]
     for k, read in enumerate(reads):
         for r in read:
@@ -190,7 +190,7 @@ class _Greedy:
 
 
 def _by_latency(steps: list[Step]) -> list[Step]:
-    """Of the next steps that are left the first whose operands are there: what waits is mixed.
+    """Schedules steps by latency: of the next ones left, the first whose operands are there. What waits is mixed.
 
     A processor looks ahead by itself, but over some hundred instructions, and over half of them where two threads
     share a core.

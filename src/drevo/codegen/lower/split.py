@@ -58,7 +58,7 @@ def split_functions(low: Lowered, chunk: int | None, outlined: Sequence[Outlined
 
 
 def _size(steps: int) -> int:
-    """Of a run."""
+    """Chooses the number of steps in a run, from the number of all steps."""
     if steps <= ONE_FUNCTION:
         return max(1, steps)
     return CHUNK if steps <= SOON else SHORT

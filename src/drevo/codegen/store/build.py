@@ -104,13 +104,13 @@ class FunctionFace:
 
     @property
     def _signature(self) -> str:
-        """Its name, arguments and results with their shapes, and the type of the numbers."""
+        """The function's name, its arguments and results with their shapes, and the type of the numbers."""
         ins, outs = (", ".join(f"{n}{list(s)}" for n, s in ports) for ports in (self.inputs, self.outputs))
         return f"{self.name}({ins}) -> {outs}, {self.dtype}"
 
     @property
     def pattern(self) -> Any:
-        """Of a packed function: index arrays of the stored entries; one per output if there are several."""
+        """Index arrays of the stored entries of a packed function; one per output if there are several."""
         if self.manifest.pattern is None:
             return None
         arrays = [tuple(np.array(i, dtype=np.intp) for i in p) for p in self.manifest.pattern]

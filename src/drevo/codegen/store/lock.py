@@ -13,8 +13,8 @@ from threading import RLock, get_ident
 
 
 class _Lock:
-    """Of one thread at a time, which may enter again. RuntimeError where the interpreter ends: a thread that ended
-    with it inside will not leave."""
+    """A reentrant lock: one thread at a time, which may enter again. RuntimeError where the interpreter ends: a
+    thread that ended with it inside will not leave."""
 
     def __init__(self) -> None:
         self._lock = RLock()

@@ -397,7 +397,7 @@ def _functions() -> dict[str, int]:
 
 
 def address_of(name: str) -> int:
-    """Of a C function of the interpreter or of NumPy's arrays."""
+    """The address of a C function of the interpreter or of NumPy's array interface."""
     if name in _ARRAYS:
         return int(_array_api()[_ARRAYS[name]])
     pick = name

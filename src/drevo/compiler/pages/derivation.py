@@ -84,7 +84,7 @@ class Derivation:
         return about_program(self.program, self.checks, self.digits)
 
     def with_checks(self, checks: Iterable[Check]) -> Derivation:
-        """The same derivation with further checks."""
+        """A copy of the derivation with further checks."""
         return replace(self, checks=(*self.checks, *checks))
 
     # -- texts ----------------------------------------------------------------------------------------------

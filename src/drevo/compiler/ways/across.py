@@ -83,7 +83,7 @@ def plan_across(model: Model, quantity: str) -> Across | None:
 
 
 def _ancestors(parents: Sequence[int], v: Sequence[int], last: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    """Of every row, those of its body before it among them; the nearest first."""
+    """The ancestors of every row, those of its own body before it among them; the nearest first."""
     found: list[tuple[int, ...]] = []
     for p, first, end in zip(parents, v, last):
         above = (last[p], *found[last[p]]) if p >= 0 else ()

@@ -105,7 +105,7 @@ class StateLimits:
             self.x.final[at3, last] -= slope[-1]
 
     def _turned(self) -> list[tuple[int, int, Array]]:
-        """Of limited places of free joints: side, first rate, the place's slope by the rates (N, 3)."""
+        """Limited positions of free joints: side, first rate, the position's derivative by the rates (N, 3)."""
         out = []
         for i in self.turned:
             at, first, axis = self.free[int(self.source[i])]
@@ -128,7 +128,7 @@ class StateLimits:
         return _longest(self.s, self.step)
 
     def tried(self, q: Array, v: Array, alpha: Array) -> tuple[Array, Array, Array, Array]:
-        """Of trajectories in lanes (N, lanes, ..): slacks and d; by lane barriers and |r|."""
+        """Slacks and d of trajectories in lanes (N, lanes, ..), then barriers and |r| by lane."""
         d = self.distance(q, v)
         # what is inside has d for its slack
         s = np.where(d > (1.0 - KEPT) * self.s[:, None], d, self.s[:, None] + alpha[:, None] * self.step[:, None])

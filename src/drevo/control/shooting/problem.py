@@ -281,7 +281,7 @@ class Shooting:
 
     @property
     def promised(self) -> tuple[float, float]:
-        """Of the step of the inputs: the sums of Q_u . k and of k . (Q_u + Q_uu k)."""
+        """Sums over the knots of Q_u . k and of k . (Q_u + Q_uu k), k the step of the inputs."""
         return sum(p.sum_of("gain") for p in self.phases), sum(p.sum_of("bend") for p in self.phases)
 
     def predicted(self) -> float:

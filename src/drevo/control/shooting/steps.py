@@ -85,7 +85,7 @@ def turning_program(model: Model, turning: Sequence[tuple[int, int]]) -> Program
 def held_accelerations(
     tree: Tree, found: Sequence[Constraint], q: Vector, v: Vector, force: Vector, time: Scalar
 ) -> list[Scalar]:
-    """Of joint forces, free or held."""
+    """Joint accelerations under joint forces, without constraints or held by them."""
     if not found:
         made: list[Scalar] = fastest(tree, ["forward_dynamics"])["forward_dynamics"](tree, q, v, force)
         return made

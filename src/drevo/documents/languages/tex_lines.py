@@ -55,7 +55,7 @@ class _Measure:
         return 5.1 if token.isdigit() else 8.2 if token.isupper() else 5.9
 
     def argument(self) -> float:
-        """Of a command or a script: a group, or one token."""
+        """Measures the argument of a command or a script: a group, or one token."""
         if self.at >= len(self.tokens):
             return 0.0
         self.at += 1

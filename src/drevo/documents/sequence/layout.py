@@ -115,7 +115,7 @@ class StatementLayout:
         return factor not in (0.0, 1.0) or (factor == 1.0 and leaf in self.straight)
 
     def _wanted(self) -> dict[int, tuple[str, bool]]:
-        """Of a symmetric pair, the entry below the diagonal names the node."""
+        """By output node its name and sign; of a symmetric pair, the entry below the diagonal names the node."""
         found: dict[int, tuple[bool, str, bool]] = {}
         for o in self.program.outputs:
             square = len(o.shape) == 2 and o.shape[0] == o.shape[1]

@@ -157,7 +157,7 @@ def _latex_letter(c: str) -> str:
 
 @lru_cache(maxsize=65536)
 def mathml_name(name: str) -> str:
-    """The same as presentation MathML."""
+    """Writes a name such as omega_3x as presentation MathML; Lm_32^e is the product of L_2 and m_32^e."""
     base, sub, sup = parts(name)
     if base == "Lm" and sub:
         factors = mathml_name(f"L_{carrier(sub)}") + mathml_name(f"m_{sub}^{sup}")

@@ -90,7 +90,7 @@ def write_sequence(program: Program, longest: int = LONGEST) -> Sequence:
 
 
 def write_sequence_with_edges(program: Program, longest: int = LONGEST) -> tuple[Sequence, dict[str, int]]:
-    """The same, and the edge that every statement stands for, by its name."""
+    """The sequence of a program, and the edge that every statement stands for, by the statement's name."""
     writer = _Writer(program, longest)
     sequence = writer.sequence()
     edges = {name: 2 * n ^ writer.flip.get(n, False) for n, name in writer.name.items()}

@@ -13,7 +13,7 @@ _TITLE = re.compile(r"\S+ (\S+) \((.*)\)", re.DOTALL)
 
 
 class SymbolKind(NamedTuple):
-    """Of parameters: what they are called, what that is, and its unit; gaps as in `symbols`."""
+    """A kind of parameters: their symbol, its meaning and its unit; gaps as in `symbols`."""
 
     symbol: str
     meaning: str

@@ -35,7 +35,7 @@ class Articulated(NamedTuple):
         return Articulated(self.A - _outer_sym(U.n, W.n), self.B - _outer(U.n, W.f), self.M - _outer_sym(U.f, W.f))
 
     def without(self, S: Motion) -> Articulated:
-        """The same with I S = 0 written as zeros, where S is along one axis: behind a joint it is so exactly."""
+        """The inertia with I S = 0 written as zeros, if S is along one axis: behind a joint it is so exactly."""
         along = [k for k, x in enumerate((*S.w, *S.v)) if not is_zero(x)]
         if len(along) != 1:
             return self
@@ -48,7 +48,7 @@ class Articulated(NamedTuple):
         return Articulated(self.A, columns, _kept(self.M, rest))
 
     def lifted(self, X: Placement) -> Articulated:
-        """The same inertia in the parent's axes about the parent's origin; the transform of section 2.8."""
+        """Moves the inertia to the parent's axes about the parent's origin; the transform of section 2.8."""
         A, B, M = self
         if X.k >= 0:
             A, M = rotated(X.k, X.s, X.c, A), rotated(X.k, X.s, X.c, M)

@@ -63,7 +63,7 @@ def _on_plane(origin: Vec, frame: Mat, at: Vec, radius: Scalar) -> Proximity:
 
 
 def _lower_corners(box: PlacedGeom, n: Vec) -> list[Vec]:
-    """Of each of four pairs of opposite corners the one that is lower."""
+    """The corners of a box that are lower along n, one of each of the four pairs of opposite corners."""
     a, b, c = (axis * half for axis, half in zip(box.R.T, box.size))
     found = []
     for corner in (a + b + c, a + b - c, a - b + c, a - b - c):

@@ -318,5 +318,5 @@ def _followed(k: Kinematics, v: Vector, t: Jet, f: ConstraintFunction) -> Vector
 
 
 def _silent(tree: Tree) -> Tree:
-    """The same tree without names and sections of a derivation."""
+    """A copy of the tree without names and sections of a derivation."""
     return tree.replace(context=Context())

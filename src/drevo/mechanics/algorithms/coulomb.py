@@ -75,7 +75,7 @@ class ImpulseProblem(NamedTuple):
     push: Mapping[int, Scalar] = {}
 
     def eased(self) -> ImpulseProblem:
-        """The same where nothing has to part or to go back within its bounds: rest is always allowed."""
+        """Relaxes the problem: nothing has to part or to go back within its bounds, so rest is always allowed."""
         b = [x + self.push[k] if k in self.push else x for k, x in enumerate(self.b)]
         return self._replace(b=b, push={}, laws=[law.eased() for law in self.laws])
 

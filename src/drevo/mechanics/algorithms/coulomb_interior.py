@@ -32,7 +32,7 @@ class Way(NamedTuple):
 
 
 class ConeBarrier(NamedTuple):
-    """Of a contact: x = (mu lam_n, lam_t) and y = (u_n / mu + |u_t|, u_t), inside the circular cone.
+    """The barrier of a contact: x = (mu lam_n, lam_t) and y = (u_n / mu + |u_t|, u_t), inside the circular cone.
 
     there: u + mu |y_t| n; w, eta: of W = W' with W x = W^-1 y = z, which maps the cone on itself; size: det z.
     """
@@ -100,7 +100,7 @@ class ConeBarrier(NamedTuple):
         return D
 
     def side(self, aim: Scalar = 0.0, curved: Sequence[Scalar] = ()) -> list[Scalar]:
-        """Of a step that aims at t, with what a prediction has found curved."""
+        """The right-hand side of a step that aims at t, with what a prediction has found curved."""
         if not curved:
             return [-x for x in self.there]
         more = self.turned(self._bent(aim, curved))
@@ -150,7 +150,7 @@ class ConeBarrier(NamedTuple):
 
 
 class RowBarrier(NamedTuple):
-    """Of a joint's row: friction between its bounds with what pushes from each, and the bounds of u.
+    """The barrier of a joint's row: friction between its bounds with what pushes from each, and the bounds of u.
 
     pairs: numbers that stay above 0 and those that their products with make t. lam, u: of friction; of the row.
     signs: of the impulses of bounds; far: how much u is beyond what their numbers say.
@@ -266,7 +266,7 @@ def kind(law: RowLaw) -> type[ConeBarrier] | type[RowBarrier]:
 
 
 def pairs(p: ImpulseProblem) -> int:
-    """Of how many products the gap is the sum."""
+    """The number of complementarity products whose sum is the gap."""
     return sum(1 if isinstance(x, ContactLaw) else 2 * RowBarrier.parts(x)[0] + len(RowBarrier.parts(x)[1])
                for x in p.laws)  # fmt: skip
 
@@ -283,7 +283,7 @@ def impulses_at(p: ImpulseProblem, state: Sequence[Vector]) -> list[Scalar]:
 
 
 def barriers(p: ImpulseProblem, state: Sequence[Vector]) -> list[BlockBarrier]:
-    """Of all blocks at a point of the path."""
+    """The barriers of all blocks, contacts and joint rows, at a point of the path."""
     lam = impulses_at(p, state)
     return [kind(law).of(law, x, p.velocity(lam, law.rows)) for law, x in zip(p.laws, state)]
 

@@ -42,7 +42,7 @@ class ContactSlot(NamedTuple):
     by: tuple[tuple[str, float], ...] = ()
 
     def law(self, at: int, a: Proximity) -> ContactLaw:
-        """Of the rows from `at` on."""
+        """The contact law of the rows from `at` on, with the friction at the point of contact."""
         return ContactLaw(at, self.mu(a.point.x, a.point.y) if callable(self.mu) else self.mu)
 
 
@@ -169,7 +169,7 @@ def _symmetric(lower: Matrix) -> Matrix:
 
 
 def _along(row: Mapping[int, Scalar], x: Vector) -> Scalar:
-    """Of what carries a row, what the row has of it."""
+    """The dot product of a sparse row with a dense vector x, over what carries the row."""
     return dot(list(row.values()), [x[k] for k in row])
 
 

@@ -160,7 +160,7 @@ class Factors:
         return found
 
     def mapped(self, f: Callable[[Scalar], Scalar]) -> Factors:
-        """The same with other values, to be solved with."""
+        """Factors with f applied to every value of L and of the inverse pivots, to be solved with."""
         out = Factors([], [])
         out.order, out.size, out.inverse = self.order, self.size, [f(x) for x in self.inverse]
         out.L = [{j: f(x) for j, x in row.items()} for row in self.L]

@@ -73,7 +73,7 @@ def frame_of(n: Vec, hint: Vec | None = None) -> Mat:
 
 
 def length_of(v: Vec) -> tuple[Scalar, Any]:
-    """Its length, 1 where it has none, and whether it has none: with slopes there too."""
+    """The length of a vector, 1 where it has none, and whether it has none: with slopes there too."""
     square = v.dot(v)
     none = square < TINY * TINY
     return sqrt(where(none, 1.0, square)), none

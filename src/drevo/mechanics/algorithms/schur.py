@@ -61,7 +61,7 @@ class PartFactors(NamedTuple):
 
 
 class Needed(NamedTuple):
-    """Of a right-hand side: L^-T f over the rates, and what the rows need, -(g + Gamma x0)."""
+    """A right-hand side made ready to solve: L^-T f over the rates, and what the rows need, -(g + Gamma x0)."""
 
     free: list[Scalar]
     rates: list[Scalar]
@@ -95,12 +95,12 @@ class Schur:
 
     @staticmethod
     def of_rows(parts: Sequence[Vector], by: RowParts | None, touched: Sequence[tuple[int, int]], m: int) -> Schur:
-        """The same with the identity for M: of Gamma Gamma^T."""
+        """The Schur complement with the identity for M: Gamma Gamma^T and its factors."""
         n = len(touched)
         return Schur(Factors.known([{} for _ in range(n)], [1.0] * n, range(n)), parts, by, touched, m)
 
     def inverse_diagonal(self) -> list[Scalar]:
-        """Of D^-1, in parts."""
+        """The diagonal of D^-1, in parts."""
         m, w = self.m, self.by.width
         count = -(-m // w)
         total: list[Scalar] = [0.0] * count
@@ -136,7 +136,7 @@ class Schur:
             self.F[i] = by.spread([x * self.inverse[i] for x in row[: -(-i // w)]], 0, i)[:i]
 
     def needed(self, f: Vector, g: Vector) -> Needed:
-        """Of a right-hand side."""
+        """Makes the right-hand side f, g ready for `solved`."""
         free = self.M.solve_transposed(f)
         held = [x * e for x, e in zip(free, self.M.inverse)]
         rates = list(g)

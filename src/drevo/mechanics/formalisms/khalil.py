@@ -197,7 +197,7 @@ class Recursion:
             self.added[i] = own * J
 
     def _own_wrench(self, i: int, r: FrameRates) -> Force:
-        """Of body i, and w x H for the momentum H of its wheels about their axes, sum of J (e . w + q') e.
+        """The wrench of body i plus w x H; H = sum of J (e . w + q') e is its wheels' momentum about their axes.
 
         The part E w of H goes into the body's own coefficients where it has all three.
         """

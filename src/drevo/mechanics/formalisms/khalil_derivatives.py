@@ -58,7 +58,7 @@ class Flow(NamedTuple):
 
 
 def flow_of(body: RigidInertia, w: Vec) -> Flow:
-    """Of one body about a pole at rest: V = w x r. The constants take the factor 2."""
+    """The flow of one body about a pole at rest: V = w x r. The constants take the factor 2."""
     twice = body + body
     return Flow(skew(w).mul(twice.S.mat), w.cross(twice.h))
 
@@ -136,7 +136,7 @@ def slip_of(r: Recursion, i: int) -> Vec:
 
 
 def _columns(tree: Tree, r: Recursion, i: int) -> list[BodyColumn]:
-    """Of body i, in its axes, for an observer at rest with its pole."""
+    """The joint columns of body i and their rates, in its axes, for an observer at rest with its pole."""
     b, x, w = tree.bodies[i], r.X[i], r.rates[i].w
     up = r.rates[b.parent] if b.parent >= 0 else r.start
     before = Motion(w - r.own[i].w, -r.own[i].v)  # of the parent
@@ -180,7 +180,7 @@ class WrenchRates(NamedTuple):
 
 
 def wrench_rates(s: BodySweep, i: int, c: BodyColumn) -> WrenchRates:
-    """Of a column of body i: by q 2 B psi1 + I psi2 + S x* f, by v 2 B S + I (psi1 + dS/dt), by a I S."""
+    """Wrench rate of body i's column: by q 2 B psi1 + I psi2 + S x* f, by v 2 B S + I (psi1 + dS/dt), by a I S."""
     P, flow = s.bodies[i], s.flows[i]
     t = traces(P.S)
     by_q, held = NO_FORCE, ZERO

@@ -136,7 +136,7 @@ def by_articulated_bodies(
     parallel: bool = True,
     light: Tree | None = None,
 ) -> list[Scalar]:
-    """The same for deep trees, M da = rest solved by articulated bodies. light: the tree that they are of."""
+    """Accelerations, (nv,), of deep trees: M da = rest solved by articulated bodies. light: the tree of these."""
     rest, chosen = remaining_efforts(tree, q, v, tau, external, parallel)
     light = light or tree
     a = with_last_wheels(tree, q, solve_with_inertia(light, q, rest), light)

@@ -92,7 +92,7 @@ class _Seen(NamedTuple):
     dw: Vec
 
     def changes(self, psi2: Motion, psi1: Motion, turning: bool) -> list[Vec]:
-        """Of the accelerations of the point and, where they are rows too, of its body."""
+        """Changes of the accelerations of the point and, where they are rows too, of its body."""
         linear = psi2.v + psi2.w.cross(self.r) + 2.0 * psi1.w.cross(self.u)
         return [linear, psi2.w - self.w.cross(psi1.w)] if turning else [linear]
 

@@ -14,7 +14,7 @@ from .khalil_forward import empty_entries
 
 
 class RecursionKinematics(Kinematics):
-    """Of a tree in metres: velocities are J v, accelerations those of the recursion."""
+    """Kinematics of a tree in metres: velocities are J v, accelerations those of the recursion."""
 
     def __init__(self, tree: Tree, q: Vector, v: Vector, start: bool = False, at_base: bool = False) -> None:
         """start: at the accelerations that `remaining_efforts` chooses, else at none.

@@ -164,7 +164,7 @@ class Elements:
         return terms
 
     def _merged_gamma(self, j: int, a: str, ia: int, b: str, ib: int, same: bool) -> list[Product]:
-        """The same over augmented bodies: m_k L_k^2 (1 - e e^T) belongs to the inertia of the parent of k."""
+        """Gamma_j(a, b) over augmented bodies: m_k L_k^2 (1 - e e^T) belongs to the inertia of the parent of k."""
         terms: list[Product] = []
         for k in range(j, self.end[j]):
             J, P = self._augmented(k)

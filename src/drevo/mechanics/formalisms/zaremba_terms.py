@@ -238,7 +238,7 @@ class ZarembaTerms:
         return out
 
     def column(self, r: int, m: int, ts: Indices) -> Motion:
-        """The same with what rate r moves at body m itself."""
+        """(l_m^r)^{ts}: what r moves above body m and at body m itself, felt there. GROUND: the base at -g."""
         if m < 0:
             return Motion(ZERO, -self.tree.gravity) if r < 0 and not ts else STILL
         out = self.above(r, m, ts)
@@ -278,7 +278,7 @@ class ZarembaTerms:
         return out
 
     def wrench(self, r: int, m: int, ts: Indices) -> Force:
-        """The same with body m itself."""
+        """(sum of L_j^m Theta_j* f^j)^{ts} over body m and the bodies j below it that rate r moves."""
         return self._once(("wrench", r, m, ts), lambda: self._wrench(r, m, ts))
 
     def _wrench(self, r: int, m: int, ts: Indices) -> Force:

@@ -85,7 +85,7 @@ def _root(carrier: dict[str, str], name: str) -> str:
 
 
 def turned_round(joint: Joint) -> Joint:
-    """The same joint with the same coordinate, its child told as the parent."""
+    """Reverses a joint, with the same coordinate: its child becomes the parent."""
     origin, rotation = inverse_pose((joint.child_origin, joint.child_rotation))
     place, turn = inverse_pose((joint.origin, joint.rotation))
     x, y, z = joint.axis

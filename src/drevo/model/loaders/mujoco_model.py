@@ -225,7 +225,7 @@ def _flags(model: Any, what: str) -> list[str]:
 
 
 def _named(model: Any, kind: str, i: int) -> str:
-    """Its name, or one that we make up."""
+    """The name of element i of a kind, or one that we make up."""
     own = _name(model, getattr(model, {"joint": "name_jntadr"}.get(kind, f"name_{kind}adr"))[i])
     return own or f"{kind} {i}"
 

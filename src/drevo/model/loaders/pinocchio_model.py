@@ -23,7 +23,8 @@ LETTERS = {"R": "revolute", "RUB": "continuous", "P": "prismatic", "H": "helical
 
 
 def draft_of(model: Any) -> Draft:
-    """Its joints, each with the body that it moves; other bodies, frames there, as links without mass."""
+    """Draft of a Pinocchio model: joints, each with the body that it moves; other bodies, frames there, as links
+    without mass."""
     root, *_ = bodies = _bodies(model)
     draft = Draft(model.name or "robot", links=[Link(root)], gravity=_vec(model.gravity.linear), ordered=True)
     for i in range(1, model.njoints):

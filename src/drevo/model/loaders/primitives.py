@@ -66,7 +66,7 @@ def geoms_of_shapes(links: Iterable[Link], friction: Mapping[str, float]) -> lis
 
 
 def _geom(link: Link, k: int, shape: Shape, friction: Mapping[str, float]) -> Geom:
-    """Of the shape k of a link."""
+    """The collision geom of shape k of a link."""
     name = f"{link.name}_collision{k}"
     rough = (friction.get(name, friction.get(link.name, FRICTION[0])), *FRICTION[1:])
     size = () if shape.kind == "mesh" else half_lengths(shape)
@@ -78,6 +78,6 @@ def _touches(shape: Shape) -> bool:
 
 
 def half_lengths(shape: Shape) -> tuple[float, ...]:
-    """Its sizes with half lengths for whole ones."""
+    """The sizes of a shape with half lengths for whole ones."""
     radii = HALVED[shape.kind]
     return tuple(x if k < radii else x / 2 for k, x in enumerate(shape.size))

@@ -44,7 +44,7 @@ def figure_of(model: Model, meshes: MeshFiles) -> dict[str, Any]:
 
 
 def link_rows(model: Model) -> tuple[dict[str, int], dict[str, Array]]:
-    """Of every link the row of `poses` that it goes with, -1 for the ground, and its pose there, (4, 4)."""
+    """Row of `poses` that every link goes with, -1 for the ground, and the link's pose there, (4, 4)."""
     carried = (*model.moving_joints, *(j for j in model.joints if j.mimic))
     rows = {j.child: k for k, j in enumerate(carried)} | {model.root: -1}
     offsets = {name: np.eye(4) for name in rows}

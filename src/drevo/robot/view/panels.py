@@ -70,8 +70,8 @@ def counted(functions: Iterable[Any]) -> str:
 
 
 def manipulability(J: Array) -> tuple[float, Array, Array]:
-    """Of the linear rows (3, nv) of a Jacobian: sqrt det J J^T, and the half axes (3,) and axes of the ellipsoid
-    of velocities that rates of length 1 make."""
+    """Manipulability sqrt det J J^T of the linear rows (3, nv) of a Jacobian, and the half axes (3,) and axes of
+    the ellipsoid of velocities that rates of length 1 make."""
     square, axes = np.linalg.eigh(J @ J.T)
     half = np.sqrt(np.maximum(square, 0.0))
     if np.linalg.det(axes) < 0.0:

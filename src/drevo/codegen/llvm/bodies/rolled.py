@@ -144,7 +144,7 @@ class _Bodies:
         return {name: self.base(name, i, row, lower) for name in names}
 
     def base(self, name: str, i: Value, row: dict[str, Value], lower: dict[str, Value]) -> Value:
-        """Of row i; of pairs it is the upper one."""
+        """The address that places named `name` count from, for row i; for a pair, i is the upper row."""
         f, t, v = self.f, self.l.type, row["v"]
         kind = name.rstrip("0123456789")
         number = int(name[len(kind) :] or 0)

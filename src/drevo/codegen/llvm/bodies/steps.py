@@ -148,7 +148,7 @@ def write_step(
 
 
 def _step_ports(step: BodyStep, l: Lanes, bases: dict[str, Value], ground: dict[int, str] | None) -> Ports:
-    """Of a step: addresses that its places stand for."""
+    """The ports of a step: the addresses that the places of its inputs and outputs stand for."""
 
     before = None if ground is None else dict(ground)
 

@@ -135,6 +135,6 @@ def _mirror(f: IRFunction, l: Lanes, base: Value, n: int) -> None:
 
 
 def _transposed(rows: Sequence[Value]) -> list[Value]:
-    """Of SIDE rows the columns."""
+    """Transposes a tile of SIDE row vectors: returns its columns."""
     pairs = [x.shuffle(y, lanes) for lanes in ((0, 4, 2, 6), (1, 5, 3, 7)) for x, y in (rows[:2], rows[2:])]
     return [pairs[k].shuffle(pairs[k + 1], lanes) for lanes in ((0, 1, 4, 5), (2, 3, 6, 7)) for k in (0, 2)]

@@ -75,7 +75,7 @@ def _by_blocks(rolled: Rolled, quantity: str, kinds: Sequence[Kind]) -> Rolled:
 
 
 def _size(shape: Sequence[int | str]) -> int:
-    """Of a result, 0 where the model decides it."""
+    """The number of entries of a result, 0 where the model decides it."""
     return 0 if "nv" in shape or "nq" in shape or "links" in shape else prod(int(s) for s in shape)
 
 

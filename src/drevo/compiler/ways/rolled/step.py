@@ -131,7 +131,7 @@ class StepTracer(Tracer):
             self.write("own", numbers_of_mat(mat_of(x).mul(X.rotation)), -WORLD)
 
     def quaternions(self) -> list[list[Expr]]:
-        """Of q, which the first step checks."""
+        """The quaternions in q of the body, which the first step checks."""
         return [x[-4:] for (base, _), x in self.given if base == "arg0" and self.body.nq >= 4]
 
 

@@ -71,7 +71,7 @@ class Tables:
         return plain._acting
 
     def data(self, quantity: str, shape: SweepShape, loads: Sequence[str], link: str | None) -> Data:
-        """Of one function. loads: links that take a wrench; link: where a walk begins."""
+        """The constant data of one function. loads: links that take a wrench; link: where a walk begins."""
         width = LINKED.get(quantity, 0)
         links = self.moving if width else []
         first, ground = -1, np.zeros(shape.first)

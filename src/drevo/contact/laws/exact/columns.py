@@ -76,8 +76,8 @@ def exact_jacobian_program(stages: MoreauStages, fill: Callable[..., None]) -> P
 
 
 class TouchSlopes(NamedTuple):
-    """Of a contact: what it does to its body, and the rows of its velocities: by six ways of the body's place, and
-    B over motions of the body; bounce: by the normal velocity before the step."""
+    """Derivatives at a contact: what it does to its body, and the rows of its velocities: by six ways of the
+    body's place, and B over motions of the body; bounce: by the normal velocity before the step."""
 
     wrench: BodyMap
     by_place: Matrix
@@ -195,7 +195,7 @@ class ImpulseColumns:
         self.s.parts["columns"] = t.program()
 
     def _slot(self, k: int, pole_is: list[Scalar], lam: list[Expr]) -> TouchSlopes:
-        """Of a contact at its impulses."""
+        """The derivatives at contact k under its impulses lam."""
         slot, graph, step = self.s.robot.slots[k], lam[0].graph, self.s.robot.stepping
         body, sign = ground_body(slot.bodies)
         pole = Pole.of(graph, f"pole_{k}", 2)
@@ -252,6 +252,6 @@ class ImpulseColumns:
 
 
 def _added(a: BodyMap, b: BodyMap) -> BodyMap:
-    """Of two contacts of a body."""
+    """The sum of the wrenches of two contacts of a body, and of their derivatives by place."""
     both = [[x + y for x, y in zip(c, d)] for c, d in zip(a.by_place, b.by_place)]
     return BodyMap(a.wrench + b.wrench, both)

@@ -28,7 +28,7 @@ LEAST_RANK = 1e-11  # of the largest singular value of the active rows
 
 
 class StepDerivatives(NamedTuple):
-    """Of (q1, v1) by q, v and tau, (B, 2 nv, nv) each, on the tangent space; the impulses of the step."""
+    """Derivatives of (q1, v1) by q, v and tau, (B, 2 nv, nv) each, on the tangent space; the step's impulses."""
 
     by_q: Array
     by_v: Array

@@ -176,7 +176,7 @@ class MoreauLinear:
 
 
 def slope_sizes(s: MoreauStages) -> dict[str, int]:
-    """Of what `tell_slopes` writes that a step has not."""
+    """The sizes of the blocks that `tell_slopes` writes and a step has not."""
     blocks = {"ended": s.tree.nv, "by_u": sum(len(x.rows) ** 2 for x in s.laws), "at": 2 * len(s.laws)}
     return {k: max(1, n) for k, n in blocks.items()}
 

@@ -45,7 +45,7 @@ def moreau_program(robot: TouchingRobot, tolerance: float = TOLERANCE, repeat: i
 
 
 def _without_limits(robot: TouchingRobot) -> TouchingRobot:
-    """The same with limits that are looked at in the end."""
+    """The robot with joint limits that are looked at in the end, and have no rows."""
     limited = tuple(x for x in robot.joints if x.lower > -inf or x.upper < inf)
     held = tuple(x._replace(lower=-inf, upper=inf) for x in robot.joints if x.friction)
     return replace(robot, joints=held, checked=limited)
@@ -54,7 +54,7 @@ def _without_limits(robot: TouchingRobot) -> TouchingRobot:
 def fill_exactly(
     robot: TouchingRobot, tolerance: float, repeat: int, inputs: Sequence[Array], outputs: Sequence[Array]
 ) -> None:
-    """The same on arrays."""
+    """Steps on arrays without compiled code; outputs: q1, v1, the last forces and the largest residual."""
     if robot.parameters:
         raise InputError("step: under law='coulomb' parameters need the compiler, which this machine has not")
     q, v, tau = inputs[:3]

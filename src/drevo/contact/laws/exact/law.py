@@ -115,7 +115,7 @@ def exact_step_derivatives(
     restitution: float = 0.0,
     touching: Sequence[str] | None = None,
 ) -> StepDerivatives:
-    """Of q1 and v1 of such a step by q, v and tau, (..., 2 nv, nv) each; of q1 and by q tangents.
+    """Derivatives of q1 and v1 of a step by q, v and tau, (..., 2 nv, nv) each; of q1 and by q on tangents.
 
     Open, sticking and sliding contacts, free, held and bounded joints stay so: `contact.derivatives` says what is
     taken where they just change.

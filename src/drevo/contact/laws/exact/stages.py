@@ -196,7 +196,7 @@ class MoreauStages:
     # -- the solver -----------------------------------------------------------------------------------------
 
     def sweep(self, s: StageTracer) -> None:
-        """Of the lanes that go on."""
+        """Does one Gauss-Seidel sweep over the impulses, of the lanes that go on."""
         free, lam, search = self.read(s, "free"), self.read(s, "lam"), self.read(s, "search")
         going = self.number(s, "going") > 0.0
         prepared = [_unpacked(x, free) for x in self.prepared]
@@ -208,7 +208,7 @@ class MoreauStages:
         self.write(s, search=kept, going=where(going, where(change > self.tolerance, 1.0, 0.0), 0.0))
 
     def path_begin(self, s: StageTracer) -> None:
-        """Of the interior point."""
+        """Writes the numbers from which the path of the interior-point method starts."""
         self.write(s, path=[y for x in begun(self.problem(s)) for y in x])
 
     def path_end(self, s: StageTracer) -> None:

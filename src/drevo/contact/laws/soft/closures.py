@@ -21,8 +21,8 @@ class LoopRow(NamedTuple):
 
 
 class Closure(NamedTuple):
-    """Of each row: how far it is from zero, by all rates how that changes, and its acceleration where they have
-    none."""
+    """The rows of a loop closure: how far each is from zero, by all rates how that changes, and its acceleration
+    where they have none."""
 
     place: list[Scalar]
     rows: list[list[Scalar]]

@@ -224,7 +224,7 @@ def state_slopes(
     chains: Mapping[int, Chain],
     maps: Mapping[int, BodyMap],
 ) -> Derivatives:
-    """Of ID(q, v, a) - p - J^T F, the accelerations a of free joints along axes that stand."""
+    """Derivatives of ID(q, v, a) - p - J^T F by q and v, accelerations a of free joints along axes that stand."""
     wrenches = {}
     for b, x in maps.items():
         R = poses[b].R.T
@@ -239,7 +239,7 @@ def state_slopes(
 
 
 def swept(tree: Tree, q: Vector, v: Vector, a: Vector, wrenches: Mapping[int, Force]) -> Derivatives:
-    """Of ID less what wrenches exert that go along with their bodies, in those bodies' axes."""
+    """Derivatives of ID less the efforts of wrenches that go along with their bodies, in those bodies' axes."""
     out = empty(tree)
     for _ in columnwise(body_sweep(tree, q, v, a, wrenches), out):
         pass

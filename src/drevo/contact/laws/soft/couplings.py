@@ -16,8 +16,8 @@ EQUALITY = RowGroup("equality")
 
 
 class JointRow(NamedTuple):
-    """Of a limit the distance is sign (q - at); dry friction has a rate alone. Of a ball q is the angle by which
-    it turns, and it has three rates."""
+    """A row of a joint: a limit, whose distance is sign (q - at), or dry friction, which has a rate alone. Of a
+    ball q is the angle by which it turns, and it has three rates."""
 
     rate: int
     q: int
@@ -61,8 +61,8 @@ class CouplingRow(NamedTuple):
 
 
 class TendonRow(NamedTuple):
-    """Of a limit the distance is sign (L - at); dry friction has a rate alone. A coupling holds L to a polynomial
-    of the length of another tendon, or to its first coefficient."""
+    """A row of a tendon of length L: a limit, whose distance is sign (L - at), dry friction, which has a rate
+    alone, or a coupling, which holds L to a polynomial of another tendon's length, or to its first coefficient."""
 
     tendon: Tendon
     group: RowGroup
@@ -73,7 +73,7 @@ class TendonRow(NamedTuple):
     at: float = 0.0
 
     def place(self, k: Kinematics) -> tuple[Scalar, Moves]:
-        """Likewise: how a straight part turns is left out."""
+        """The distance from its margin, and what moves it; how a straight part turns is left out."""
         found = tendon_coupling(k, self.tendon, *self.coupling) if self.coupling else tendon_length(k, self.tendon)
         moves = {i: self.sign * x for i, x in enumerate(found.jacobian[0]) if not is_zero(x)}
         if self.group.kind == "friction":

@@ -39,7 +39,7 @@ def in_world(tree: Tree, q: Vector, v: Vector) -> list[Scalar]:
 
 
 def in_body(tree: Tree, q: Vector, w: Vector) -> list[Scalar]:
-    """Its inverse."""
+    """Rates, or accelerations, with those of free joints along the axes of their bodies: inverts `in_world`."""
     out = list(w)
     for at, k in free_joints(tree):
         out[k : k + 3] = from_quaternion(*q[at + 3 : at + 7]).T @ Vec(*w[k : k + 3])

@@ -81,7 +81,7 @@ class Loops:
         c.call("judge")
 
     def solved(self, c: StageCalls) -> list[Value]:
-        """The same; which slots touch."""
+        """Solves for the accelerations at Q, V by Newton steps; returns which slots touch."""
         f = c.f
         c.call("dynamics")
         touching = [self.touching(c, k) for k in self.slots]

@@ -22,7 +22,7 @@ LEAST_SLIP = 1e-300  # of |U| of a cone, where it is divided by
 
 
 class Softness(NamedTuple):
-    """Of a row: solref, solimp and the margin from which its position counts.
+    """The soft-law parameters of a row: solref, solimp and the margin from which its position counts.
 
     friction: the solref of the tangents of an elliptic cone, where it is not (0, 0).
     """

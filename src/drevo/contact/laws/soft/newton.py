@@ -175,7 +175,7 @@ class Newton:
         s.write(live=where(last, 0.0, live), alpha=where(live > 0.0, 1.0, 0.0), low=0.0, high=1.0)
 
     def factors(self, s: StageTracer, rows: Sequence[Sequence[int]]) -> Factors:
-        """Of H with these entries."""
+        """Factorises the Hessian H, taken with the entries in these rows alone."""
         H, matrix = s.read("H"), list[dict[int, Scalar]]({} for _ in range(self.n))
         for i, row in enumerate(rows):
             for j in row:

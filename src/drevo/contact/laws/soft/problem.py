@@ -77,7 +77,7 @@ def _near(x: ContactCandidate):  # type: ignore[no-untyped-def]
         return (b.centre(poses) - a.centre(poses)).dot(a.at(poses).axis) - (b.radius + margin)
 
     def parallel(poses: Poses) -> Scalar:
-        """Of the second place of two capsules, which is none unless they are parallel."""
+        """Negative where two capsules may touch at a second place, which is none unless they are parallel."""
         along = a.at(poses).axis.dot(b.at(poses).axis)
         return where(1.0 - along * along < 2.0 * PARALLEL, spheres(poses), 1.0)
 
@@ -87,7 +87,7 @@ def _near(x: ContactCandidate):  # type: ignore[no-untyped-def]
 
 
 def coupling_rows(model: Model) -> Iterator[CouplingRow]:
-    """Of joints, unless the model's steps leave them out."""
+    """Yields the rows of couplings between joints, unless the model's steps leave them out."""
     if not model.couplings or "equality" in model.stepping.disabled:
         return
     offsets, weights = offsets_of(model), inverse_weights(model).rates
@@ -98,7 +98,7 @@ def coupling_rows(model: Model) -> Iterator[CouplingRow]:
 
 
 def loop_rows(model: Model) -> Iterator[LoopRow]:
-    """Of loops, likewise."""
+    """Yields the rows that close kinematic loops, unless the model's steps leave them out."""
     if not model.loops or "equality" in model.stepping.disabled:
         return
     weights = inverse_weights(model).bodies

@@ -94,7 +94,7 @@ class PackedRows(NamedTuple):
     mu: list[Packed] = []
 
     def law(self, block: Vector) -> RowGroup:
-        """Of the group, from the block that has its numbers."""
+        """The group of rows with its coefficients of friction, read from the block that has its numbers."""
         mu = [of(block, x) for x in self.mu]
         return replace(self.group, mu=tuple(mu[1:]), mu0=mu[0]) if mu else self.group
 
@@ -120,7 +120,7 @@ def slot_layout(kind: int, pack: int, m: int) -> SlotLayout:
 
 
 def without_rows(model: Model) -> Model:
-    """The same robot without the dry friction, and the limits of tendons, for which the law has rows."""
+    """A copy of the robot without the dry friction, and the limits of tendons, for which the law has rows."""
 
     def slippery(joint: Joint) -> Joint:
         d = joint.dynamics
@@ -351,7 +351,7 @@ class Evaluation:
     def wanted(
         self, s: Slot, gap: Scalar, u: Vector, first: Moves | None = None
     ) -> tuple[list[Scalar], list[Scalar]]:
-        """Of a contact's rows, of the rates u: the accelerations that they want, and D. first: the row by which
+        """The accelerations that a contact's rows want at their velocities u, and their D. first: the row by which
         they are firm."""
         step = self.problem.safe
         (K, damp), d = s.soft.gains(step), s.soft.impedance(gap)

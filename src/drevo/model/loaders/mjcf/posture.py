@@ -24,7 +24,7 @@ class Posture:
         self.draft, self.at, self.free = draft, at, free
 
     def length(self, tendon: Tendon) -> float:
-        """Of a tendon."""
+        """Length of a tendon in this posture."""
         total = sum(end.coefficient * self.at.get(end.joint, 0.0) for end in tendon.joints)
         for x in tendon.segments:
             apart = self._place(x.link_b, x.point_b) - self._place(x.link_a, x.point_a)
