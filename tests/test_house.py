@@ -212,15 +212,17 @@ def test_a_name_has_one_meaning() -> None:
     assert known - twins == set(), "no longer twins: take them out of the table"
 
 
+LEANING = re.compile(r"(Of|The same|Its|Likewise|As above|What|Where|How|Whether|Which|That|Who)\b")
+
+
 def test_a_docstring_stands_alone() -> None:
-    """help() and a debugger show it without the neighbour that "Of", "The same" or "Its" would lean on."""
+    """help() and a debugger show it without the neighbour that "Of", "The same" or "What" would lean on."""
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)
     leaning = [
         (module, text.splitlines()[0])
         for module, (_, tree) in modules().items()
         for x in house.nodes(tree)
-        if isinstance(x, kinds)
-        and re.match(r"(Of|The same|Its|Likewise|As above)\b", text := ast.get_docstring(x) or "")
+        if isinstance(x, kinds) and LEANING.match(text := ast.get_docstring(x) or "")
     ]
     assert leaning == []
 

@@ -1,4 +1,4 @@
-"""What to cite with a result: the books and papers on which it rests."""
+"""References to cite with a result: the books and papers on which it rests."""
 
 from __future__ import annotations
 

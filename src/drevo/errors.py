@@ -117,7 +117,7 @@ def one_of(
 
 
 def shown(value: object) -> str:
-    """How a sentence shows a value: on one line, without its address, cut."""
+    """A value as a sentence shows it: on one line, without its address, cut."""
     try:
         text = " ".join(_ADDRESS.sub("", _REPR.repr(value)).split())
     except Exception:  # an integer of a million digits, or a foreign object

@@ -97,7 +97,7 @@ class Frictions:
                 t.symbols.made[name] = Parameter(name, self.made[name].edge >> 1, float(mu))
 
     def of(self, mu: Scalar, by: Deciding) -> Scalar:
-        """That of a place which has mu."""
+        """The friction of a place which has mu: a parameter where asked for (the larger of two geoms), else mu."""
         if isinstance(mu, float) and mu == 0.0:
             return mu
         if not any(f"{FRICTION}.{name}" in self.made for name, _ in by):
@@ -107,7 +107,7 @@ class Frictions:
 
 
 def is_friction(parameter: str) -> bool:
-    """Whether a name or pattern is of friction, not of a number of the model."""
+    """True if a name or pattern is of friction, not of a number of the model."""
     return parameter == FRICTION or parameter.startswith(f"{FRICTION}.")
 
 

@@ -126,7 +126,7 @@ def _new_operator(made: Products, kinds: Kinds, name: str) -> tuple[Any, Any]:
 
 
 class _Rules:
-    """What torch asks of an operator."""
+    """The rules that torch needs of an operator: kernels, shapes, derivatives, batching."""
 
     def __init__(self, made: Products, kinds: Kinds) -> None:
         self.made, self.kinds, (self.inputs, outputs) = made, kinds, made.ports(kinds)

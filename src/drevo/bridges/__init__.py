@@ -1,1 +1,1 @@
-"""What the bridges to JAX and PyTorch share."""
+"""Code shared by the bridges to JAX and PyTorch."""

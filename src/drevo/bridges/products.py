@@ -1,4 +1,4 @@
-"""What bridges to systems with derivatives share: a quantity, and products of its derivatives, of any order.
+"""Shared by bridges to systems with derivatives: a quantity, and products of its derivatives, of any order.
 
 Each is a compiled Function of arrays (.., n). Products of products are functions of the same kind, so that one
 rule serves all orders: the derivative of f along x is the "jvp" of f, its transpose the "vjp". Tangents and
@@ -102,7 +102,7 @@ class Products:
         ]
 
     def registered(self, kinds: Kinds, table: dict[str, Any], new: Callable[[Products, Kinds, str], Any]) -> Any:
-        """What `new` makes of these kinds and a name of their own, once in a process: systems take a name once."""
+        """The object `new` makes of these kinds and their name, once in a process: systems take a name once."""
         if kinds not in self.found:
             asked = self.quantity, self.value.parameters, self.dtype, dict(sorted(self.options.items())), kinds
             digest = hashlib.sha256(request(self.robot.model, asked).encode()).hexdigest()[:24]

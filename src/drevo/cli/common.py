@@ -1,4 +1,4 @@
-"""What the verbs share: loading, refusals as one sentence, tables, progress. Imports nothing heavy by itself."""
+"""Helpers of the verbs: loading, refusals as one sentence, tables, progress. Imports nothing heavy by itself."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class _Until:
 
 @contextmanager
 def _patience() -> Iterator[None]:
-    """Where a person looks: after a second without a word, the time on stderr until the first word."""
+    """Shows the elapsed time on a terminal's stderr, from one second without output until the first output."""
     if not (sys.stderr.isatty() and sys.stdout.isatty()):
         yield
         return

@@ -36,7 +36,7 @@ WRITTEN_LIMIT, COMPILED_LIMIT, RETURN_LIMIT = 1e-12, 1e-12, 1e-8
 
 @dataclass(slots=True)
 class Report:
-    """What the demo found: pages, checks and speeds."""
+    """Results of the demo: pages, checks and speeds."""
 
     pages: list[tuple[str, str, str, str, dict[str, int]]] = field(default_factory=list)
     checks: list[tuple[str, float, float]] = field(default_factory=list)
@@ -44,7 +44,7 @@ class Report:
 
     @property
     def good(self) -> bool:
-        """Whether every check is within its limit."""
+        """True if every check is within its limit."""
         return all(worst <= limit for _, worst, limit in self.checks)
 
 

@@ -67,7 +67,7 @@ def export(
 
 
 def _tell(made: Any, as_json: bool) -> None:
-    """What was written and what a call of it costs."""
+    """Prints what was written and what a call of it costs, as text or as JSON."""
     if not as_json:
         print(made)
         return
@@ -84,7 +84,7 @@ def _controller(
     weights: dict[str, str],
     grid: str,
 ) -> Any:
-    """What has a program: a linear model, a law, a filter, a compensator, a schedule."""
+    """Designs the object to export: a linear model, a control law, a filter, a compensator or a schedule."""
     import numpy as np
 
     from .. import control

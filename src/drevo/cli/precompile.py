@@ -52,7 +52,7 @@ def precompile(
 
 
 def _directory() -> Path:
-    """Where entries go; refused if none can be written there."""
+    """The cache directory for the entries; refused if none can be written there."""
     from ..codegen.store import cache
     from ..errors import EmitError
 

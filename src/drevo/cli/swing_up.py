@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Swing(NamedTuple):
-    """What swings: its driven joints, where it stands, seconds, the limit of effort unless told."""
+    """A robot to swing up: its driven joints, upright position, seconds, the limit of effort unless told."""
 
     robot: Robot
     driven: tuple[str, ...]

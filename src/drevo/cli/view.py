@@ -57,7 +57,7 @@ def view(
 
 
 def _loads(robot: Robot) -> Sequence[LinkSections]:
-    """What is drawn along the links, of open robots."""
+    """Load diagrams to draw along the links, of open robots; empty for robots with closed loops."""
     from ..loads import diagrams
 
     return () if robot.model.closed else diagrams(robot)

@@ -1,4 +1,4 @@
-"""What symbolic equations take as given of a robot: what is zero in it, its axes and turns, what was merged."""
+"""Assumptions of symbolic equations about a robot: what is zero in it, its axes and turns, what was merged."""
 
 from __future__ import annotations
 

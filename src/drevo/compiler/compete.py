@@ -38,7 +38,7 @@ class RankedProgram(NamedTuple):
 
 
 class Competition(NamedTuple):
-    """Who won, its program, and the price and counts of every formalism, the best first."""
+    """Result of a competition: the winner, its program, price and counts of every formalism, the best first."""
 
     winner: str
     program: Program

@@ -135,7 +135,7 @@ def recipe_of(
     product: str | Sequence[str],
     options: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """What `make_program` takes after the model, checked, of what a user asks of it."""
+    """The arguments of `make_program` after the model, checked, from what a user asks of it."""
     wanted = names_of(quantity)
     for name in wanted:
         if not CATALOGUE[name].kinematic:
@@ -294,7 +294,7 @@ def _quantities(
 
 
 def _across(model: Model, quantity: Sequence[str], short: bool) -> Any:
-    """How one state is computed where there is a faster way than the equations of a batch.
+    """The plan that computes one state faster than the equations of a batch; None where there is none.
 
     short: these would do for one state.
     """
@@ -309,7 +309,7 @@ def _across(model: Model, quantity: Sequence[str], short: bool) -> Any:
 
 
 class _Forces:
-    """What a call does with f_ext={link: wrench} and passive=: the functions of those links, each made once.
+    """Handles calls with f_ext={link: wrench} and passive=: by functions of those links, each made once.
 
     known: by links in the order in which calls give them, one by itself, what the entry calls without Python.
     """

@@ -1,4 +1,4 @@
-"""How long code written out body by body would be: what would take minutes to compile is refused beforehand."""
+"""The length of code written out body by body: what would take minutes to compile is refused beforehand."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _LINEAR = (110.0, 0.0, 0.0)
 
 
 class Branch(NamedTuple):
-    """What hangs on one joint of the ground: joints, freedoms, and pairs of freedoms on one path."""
+    """The size of the subtree on one joint of the ground: joints, freedoms, and pairs of freedoms on one path."""
 
     joints: int
     freedoms: int

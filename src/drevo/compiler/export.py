@@ -122,7 +122,7 @@ def _folder(given: str | Path) -> Path:
 
 
 def _state(model: Model | None, name: str, size: int, known: dict[str, list[float]]) -> list[float]:
-    """Where an example stands."""
+    """The values of one input in the example that goes with an export."""
     if name == "q" and model is not None and model.nq == size:
         return [float(x) for x in neutral(model)]
     return known["p"] if name == "parameters" else [0.1] * size
@@ -141,7 +141,7 @@ def _about(robot: str, quantity: str, target: str, scalar: str, made: Compiled) 
 def _texts(
     name: str, target: str, low: Lowered, scalar: str, state: Sequence[Sequence[float]], about: Sequence[str]
 ) -> dict[str, str]:
-    """What goes with the object."""
+    """The text files that go with the object, by name: a header or loader, and an example; none for PTX."""
     machine = MACHINES[target]
     if target == "ptx":
         return {}

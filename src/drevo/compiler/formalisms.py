@@ -68,7 +68,7 @@ def _plane(tree: Tree, external: Sequence[str]) -> bool:
 
 
 class Row(NamedTuple):
-    """How a formalism gives a quantity: by the function of that name in a module of drevo.mechanics.
+    """The entry of a quantity under a formalism: the function of that name in a module of drevo.mechanics.
 
     The module is imported when it is asked for. tried: on which trees, and under wrenches or not, where no
     formalism is named. prepare: what the tree goes through first. settings: arguments of the function, each set is
@@ -286,7 +286,7 @@ def _candidates(
 
 
 def searched_recursion(name: str) -> SearchedRecursion:
-    """What the search traces for a quantity."""
+    """The recursion that the search traces for a quantity."""
     row = TABLE["khalil", name]
     return SearchedRecursion(name, row.compute(name), CATALOGUE[name].state, row.switches)
 
@@ -342,7 +342,7 @@ class _Prepared:
 
 
 def framed_plan(tree: Tree) -> Preparation:
-    """What compiled code does to a tree, in metres, every link turning: for recursions that share its frames."""
+    """The preparation for compiled code, in metres, every link turning: for recursions that share its frames."""
     plain = TABLE["khalil", "mass_matrix"].plan(tree, ())
     return plain._replace(unit=False, parallel=False, sums=False, hoisted=False, wheels="")
 
@@ -398,7 +398,7 @@ def unsolved_derivatives(
 
 
 def derived_tree(tree: Tree, loaded: Sequence[str] = ()) -> Tree | None:
-    """What the recursion of derivatives runs on, if it takes this tree. loaded: links that forces act on."""
+    """The tree for the recursion of derivatives; None if it cannot take this. loaded: links that forces act on."""
     if tree.formulas or coasts(tree):
         return None
     plan = TABLE["khalil", "forward_dynamics_derivatives"].plan(tree, loaded)

@@ -1,4 +1,4 @@
-"""What parsing cannot see: an inertia matrix that is singular for every configuration, by its pivots."""
+"""Checks that parsing cannot make: an inertia matrix singular for every configuration, found by its pivots."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def tangent_size(tree: Tree, numbers: bool) -> int:
 
 
 def number_rates(tree: Tree, q: Vector, d: Vector, numbers: bool = False) -> list[Scalar]:
-    """How the numbers of q move along tangents d: of size nv, in the frames of the joints, or with `numbers` of
+    """Rates of the numbers of q along tangents d: of size nv, in the frames of the joints, or with `numbers` of
     size nq, without what would change the length of a quaternion."""
     out: list[Scalar] = [0.0] * tree.nq
     for b in tree.owners():

@@ -1,4 +1,4 @@
-"""Where the fewest operations are: the recursion of Khalil under every preparation of the tree, by true counts.
+"""Search for the fewest operations: the recursion of Khalil under every preparation of the tree, by true counts.
 
 A `Plan` says how to prepare a tree and how to run the recursion. `search` starts from the plain preparations,
 then tries the moves of body frames and the holders of pole masses one at a time and keeps what lowers the
@@ -59,7 +59,7 @@ OBJECTIVES: dict[str, Price] = {
 
 
 class SearchedRecursion(NamedTuple):
-    """What is searched: an algorithm of Khalil's, its arguments, the switches of a Preparation that it takes."""
+    """A recursion of Khalil's to search: its function, state, and the switches of a Preparation that it takes."""
 
     name: str
     compute: Compute
@@ -158,7 +158,7 @@ class Preparation(NamedTuple):
         return self.reduced(self.framed(tree))
 
     def options(self, switches: Sequence[str]) -> dict[str, Any]:
-        """How a recursion with these switches runs."""
+        """The keyword arguments of a recursion with these switches."""
         self = self.allowed()
         return {name: getattr(self, name) for name in switches}
 
@@ -202,7 +202,7 @@ LimbSignature = tuple[Any, ...]
 
 
 def limb_signature(tree: Tree) -> LimbSignature:
-    """What decides the counts of a limb; the mirror image of a limb has the same."""
+    """The features that decide the operation counts of a limb; the mirror image of a limb has the same."""
     out = []
     for b in tree.bodies:
         sizes = [f"{abs(x):.9g}" for x in (*b.p, *(x for row in b.R for x in row))]
@@ -255,7 +255,7 @@ class Search:
         return list(dict.fromkeys(self.best_from(way) for way in self.ways()))
 
     def ways(self) -> Iterator[Preparation]:
-        """What may be done with them, where there are any."""
+        """The ways to treat symmetric bodies and runs of parallel axes, where there are any."""
         start, wheels = self.start, self.start.wheels
         yield start
         fixed = self.run in (EFFORTS, DIRECTIONS) or wheels == "apart"
@@ -280,7 +280,7 @@ class Search:
 
     @property
     def sweeps(self) -> bool:
-        """Whether it is a sweep over the bodies, and no matrix."""
+        """True if the recursion is a sweep over the bodies, and no matrix."""
         return self.run.switches == SWEEP
 
     @property

@@ -79,7 +79,7 @@ def _wanted(model: Model, name: str | Sequence[str] | Quantity) -> list[Quantity
 
 
 def _about(t: Tracer, title: str) -> dict[str, object]:
-    """What a document says. numbers: by which symbols name a joint."""
+    """The facts that a document states. numbers: by which symbols name a joint."""
     about: dict[str, object] = {"quantity": title, "formalism": "newton_euler"}
     if t.symbols.patterns:
         about["numbers"] = {b.joint: b.number.rstrip("abcdefr") for b in t.tree.bodies}

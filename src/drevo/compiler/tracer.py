@@ -48,7 +48,7 @@ class GraphContext(Context):
 
 
 def names_parameter(pattern: str, name: str) -> bool:
-    """Whether a name, the beginning of one or a pattern is of a parameter."""
+    """True if `pattern` fits the name of a parameter: it is the name, the beginning of it, or a pattern."""
     return f"{name}.".startswith(f"{pattern}.") or fnmatch.fnmatchcase(name, pattern)
 
 
@@ -77,7 +77,7 @@ def parameters_in_order(made: Iterable[Parameter], patterns: Sequence[str], mode
 
 @dataclass(slots=True)
 class ParameterSymbols:
-    """Which numbers of the model stay symbols, each a parameter of its own.
+    """The numbers of the model that stay symbols, each a parameter of its own.
 
     merge: equal lengths are one symbol, whatever their signs. twins: parameters that are another one, for the
     symmetry of their link. merged: by name, what a parameter was taken for.
@@ -123,7 +123,7 @@ class ParameterSymbols:
         return {p for p in self.patterns if names_parameter(p, name)}
 
     def meaning(self, name: str) -> str:
-        """What a symbol is that stands for two."""
+        """The meaning of a symbol that stands for two inertia entries; empty for any other."""
         for other, one in self.twins.items():
             if one == name:
                 link, _, entries = name.rsplit(".", 2)

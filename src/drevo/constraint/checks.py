@@ -1,4 +1,4 @@
-"""What constrained dynamics refuses, in sentences: sets that contradict themselves, motions, gains, names."""
+"""Refusals of constrained dynamics, in sentences: sets that contradict themselves, motions, gains, names."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def refuse_contradictions(
 
 
 def _disagree(robot: Dynamics, q: Array, v: Array, terms: TermsAt) -> Array:
-    """Where dependent rows disagree at q with the rates next to v that keep them."""
+    """True where dependent rows disagree at q with the rates next to v that keep them."""
     c = terms(q, np.zeros_like(v))
     s = RankSplit.of(factor_of(robot, q), c.jacobian)
     kept = s.solve(matvec(robot.mass_matrix(q), v), c.rate)[0]
@@ -78,7 +78,7 @@ def _lost(s: RankSplit, c: ConstraintTerms) -> tuple[dict[str, Array], dict[str,
 
 
 def _beyond(left: Array, against: Array) -> Array:
-    """Where a vector is more than the rounding of another."""
+    """True where a vector is more than the rounding of another."""
     size = np.maximum(1.0, np.max(np.abs(against), axis=-1, initial=0.0))
     return np.asarray(np.max(np.abs(left), axis=-1, initial=0.0) > CONSISTENT * size)
 
@@ -124,7 +124,7 @@ def _contradiction(
     unit: str,
     row: Any,
 ) -> str:
-    """Which rows ask for what no motion has, and whether they do so at this configuration only."""
+    """A sentence on the rows that no motion meets, and on whether it is so at this configuration only."""
     left = lost[row]
     size = np.abs(left).max()
     order = sorted(range(len(left)), key=lambda i: -float(f"{abs(left[i]):.3g}"))
@@ -171,7 +171,7 @@ def refuse_violation(given: Array, gamma: Array, names: Sequence[str]) -> None:
 
 
 def refuse_undriven(model: Model, idle: Array, left: Array, b: Array) -> None:
-    """What is left at joints without a drive must be nothing."""
+    """Raises NumericsError if joints without a drive are left with a force that nothing carries."""
     at = _worst(left, b)
     if at is not None:
         owner = [joint for joint, _ in model.freedoms()]
@@ -184,7 +184,7 @@ def refuse_undriven(model: Model, idle: Array, left: Array, b: Array) -> None:
 
 
 def _worst(left: Array, against: Array) -> tuple[int, ...] | None:
-    """Where the largest number stands that is more than rounding; None if there is none."""
+    """The index of the largest number that is more than rounding; None if there is none."""
     size = np.maximum(1.0, np.max(np.abs(against), axis=-1, initial=0.0))
     over = np.abs(left) > CONSISTENT * size[..., None]
     if not np.any(over):
@@ -196,7 +196,7 @@ def _worst(left: Array, against: Array) -> tuple[int, ...] | None:
 
 
 def driven_rates(model: Model, actuated: Sequence[str] | None, what: str = "actuated") -> Array:
-    """Which rates have a drive: those of the joints named, by default of all but a floating base or trunk."""
+    """A mask of driven rates: those of the joints named, by default of all but a floating base or trunk."""
     names = [j.name for j in model.moving_joints]
     wanted = list_given(what, actuated, repr(names[0]) if names else "a joint")
     for k, name in enumerate(wanted):

@@ -166,7 +166,7 @@ def _put_together(
 
 
 def out_of_reach(robot: Dynamics, names: Sequence[str], terms: TermsAt, q: Array) -> str:
-    """What no configuration that is found from q meets within CLOSE, as a sentence; or ""."""
+    """A sentence on the gap that no configuration found from q closes within CLOSE; or ""."""
     free = np.ones(robot.nv, bool)
     off = _assembled(robot, names, _look(robot, terms, free), q, free, CLOSE, 100)[1]
     return f"the target is out of reach: {off}; give one that the robot can reach" if off else ""
@@ -191,7 +191,7 @@ def _assembled(
 
 
 def _nearer(robot: Dynamics, look: GapsAt, q: Array, tolerance: float, steps: int) -> tuple[Array, Array]:
-    """Where Newton's shortened steps end, and the gap there."""
+    """The configuration at which Newton's shortened steps end, and the gap there."""
     gap, step = look(q)
     for _ in range(steps):
         if np.abs(gap).max(initial=0.0) <= tolerance:

@@ -16,7 +16,7 @@ RotationMatrix = tuple[Triple, Triple, Triple]
 
 
 class OnLinks:
-    """What a constraint is that names links."""
+    """The base of constraints that name links."""
 
     __slots__ = ()
 

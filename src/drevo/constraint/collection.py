@@ -54,7 +54,7 @@ def gathered(
 
 
 def made(model: Model, found: Sequence[Constraint | ContactFields]) -> tuple[Constraint, ...]:
-    """What was gathered as constraints, every name checked."""
+    """Makes constraints of what was gathered, every name checked."""
     out = tuple([Contact(*c) if isinstance(c, tuple) else c for c in found])
     for c in out:
         _check_names(model, c)

@@ -93,7 +93,7 @@ def motion_under(
 def _at_once(
     given: PreparedSet, q: Any, v: Any, tau: Any, f_ext: Any, t: Any, gains: Any, passive: Any
 ) -> ConstrainedMotion | None:
-    """What compiled code finds for arguments as they come; None where it refuses them, or others are wanted."""
+    """The motion by compiled code for arguments as they come; None where it refuses them, or others are wanted."""
     now, acting, robot = moment(t), passive is True and given.form.acts, given.robot
     if now is None or type(passive) is not bool or not given.form.plain or (acting and gains is not None):
         return None

@@ -87,7 +87,7 @@ class EffortsTail(Tail):
 
 
 def _over(left: Array, against: Array) -> Array:
-    """Where a vector is more than the rounding of another."""
+    """True where a vector is more than the rounding of another."""
     size = np.maximum(1.0, np.abs(against).max(axis=-1, initial=0.0))
     return np.asarray(~(np.abs(left).max(axis=-1, initial=0.0) <= CONSISTENT * size))
 

@@ -25,7 +25,7 @@ WRITE = (
 
 
 def call_traced(who: str, give: Callable[[], Any]) -> Any:
-    """What a function gives; whatever it raises is a sentence about it."""
+    """Calls a function and returns its result; whatever it raises becomes an InputError about it."""
     try:
         return give()
     except InputError as error:
@@ -54,7 +54,7 @@ def scalars_given(who: str, found: Any, size: int) -> list[Scalar]:
 
 
 def short(x: object) -> str:
-    """What a value is, for a sentence."""
+    """A short text of a value, for a sentence."""
     return "one traced number" if isinstance(x, Jet) else shown(x)
 
 

@@ -1,4 +1,4 @@
-"""What is compiled for sets of constraints of one form: the terms of their motion, with the solve behind them."""
+"""Compiled programs for sets of constraints of one form: the terms of their motion, with the solve behind them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class MotionTerms:
         return self.rows(v=[0.0] * len(self.v)).rate
 
     def is_turned(self, c: Constraint) -> bool:
-        """Whether its rows are, in threes, along the axes of the base."""
+        """True if the rows of the constraint are, in threes, along the axes of the base."""
         return False
 
     def solved(

@@ -36,7 +36,7 @@ _OPTIONS = {
 
 
 def by_loops(robot: Dynamics, found: tuple[Constraint, ...]) -> bool:
-    """Whether this is the way to the terms; functions of the user's own are traced."""
+    """True if the terms are computed by loops over the bodies; functions of the user's own are traced."""
     return is_large(robot.model, LARGE) and not any(isinstance(c, (Traced, TendonLength)) for c in found)
 
 

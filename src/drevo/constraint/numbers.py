@@ -1,4 +1,4 @@
-"""What of a set of constraints is numbers: points, normals, offsets, ratios, places. Compiled code takes them as
+"""The numbers of a set of constraints: points, normals, offsets, ratios, places. Compiled code takes them as
 arguments, so that sets which differ in numbers only share it.
 """
 
@@ -111,8 +111,8 @@ def pattern_of(found: Iterable[Constraint]) -> tuple[Constraint, ...]:
 
 
 def places_of(pattern: Sequence[Constraint]) -> dict[str, Array]:
-    """Where the points (n, 3), normals (n, 3) and offsets (n,) of the first constraints of a set stand among its
-    numbers."""
+    """The indices of the points (n, 3), normals (n, 3) and offsets (n,) of the first constraints of a set among
+    its numbers."""
     points, normals, offsets = list[Any](), list[Any](), list[Any]()
     for c in with_numbers(pattern, count()):
         points += [getattr(c, x) for x in ("point", "point_a", "point_b") if hasattr(c, x)]
@@ -129,7 +129,7 @@ def places_of(pattern: Sequence[Constraint]) -> dict[str, Array]:
 
 
 def anchors(constraints: Sequence[Constraint]) -> int:
-    """How many numbers say what is left open: places and orientations of contacts, orientations of welds."""
+    """The count of numbers for what is left open: places and orientations of contacts, orientations of welds."""
     return sum(3 * placeless(c) + 9 * turnless(c) for c in constraints)
 
 
@@ -147,12 +147,12 @@ def anchored(constraints: Sequence[Constraint], numbers: Vector) -> tuple[Constr
 
 
 def placeless(c: Constraint) -> bool:
-    """Whether it leaves open where it is."""
+    """True if the constraint leaves its place open."""
     return isinstance(c, Contact) and c.anchor is None
 
 
 def turnless(c: Constraint) -> bool:
-    """Whether it leaves an orientation open."""
+    """True if the constraint leaves an orientation open."""
     if isinstance(c, Weld):
         return c.rotation is None and c.at is None
     return isinstance(c, Contact) and c.size == 6 and c.rotation is None

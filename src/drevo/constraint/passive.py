@@ -15,7 +15,7 @@ from ..model.dynamics import Dynamics
 
 
 def acting_in(robot: Dynamics, q: Array, v: Array, wanted: bool = True) -> Array | float:
-    """What acts in joints and tendons, (..., nv), or 0 where nothing does or it is not wanted."""
+    """The passive forces in joints and tendons, (..., nv), or 0 where there are none or they are not wanted."""
     if not wanted or not has_passive(robot.model):
         return 0.0
     return memoised(robot, "acting_in", lambda: _made(robot.model))(q, v)

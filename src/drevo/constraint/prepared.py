@@ -39,7 +39,7 @@ NOW.setflags(write=False)
 
 
 class SetForm:
-    """What sets of constraints of a robot share that differ in numbers only: rows, functions made at first use.
+    """The form of sets of constraints of a robot that differ in numbers only: rows, functions made at first use.
 
     compiled: there are such functions; plain: they take calls as they come. acts: something acts in the joints.
     """
@@ -61,7 +61,7 @@ class SetForm:
 
     @cached_property
     def places(self) -> dict[str, Array]:
-        """Where points, normals and offsets of contacts and constraints stand among the numbers of a set."""
+        """The indices of points, normals and offsets of contacts and constraints among the numbers of a set."""
         return places_of(self.pattern[: len(self.pattern) - self.robot.model.closures])
 
     @cached_property
@@ -134,8 +134,8 @@ class PreparedSet:
         return form, np.array(apart.numbers, float)
 
     def closing(self, held: Array) -> Closing | None:
-        """What puts states on the constraints, held: the places of `held_at`; None where there is no machine
-        code, or a few times are sooner done than compiled."""
+        """The machine code that puts states on the constraints, held: the places of `held_at`; None where there is
+        none, or a few times are sooner done than compiled."""
         self.form.closed += 1
         if self.form.closed <= OFTEN or not (self.form.plain and self.size):
             return None

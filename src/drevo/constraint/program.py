@@ -230,7 +230,7 @@ def constrained_derivative(
 
 
 def constrained_axes(robot: Dynamics, wrt: str | Sequence[str]) -> tuple[str, ...]:
-    """What is differentiated by, checked."""
+    """The variables to differentiate by, checked."""
     expect_robot(robot, NAME)
     axes = names_in(wrt, f"derivative of {NAME}: wrt")
     for s in axes or ("",):

@@ -1,4 +1,4 @@
-"""What constrained dynamics, inverse dynamics and impacts give: parts of an array, and what is asked for later."""
+"""Results of constrained dynamics, inverse dynamics and impacts: parts of an array, and what is asked later."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class OnRows:
 
     @classmethod
     def found(cls: type[AnyOnRows], prepared: Any, motion: Sequence[Array], time: Array) -> AnyOnRows:
-        """What a kernel of a PreparedSet gave."""
+        """A result made of the arrays that a kernel of a PreparedSet gave."""
         made = cls.__new__(cls)
         made._set, (made._x, made._held), made._time = prepared, motion, time
         return made

@@ -205,7 +205,7 @@ def independent_rows(weighted: Array, least: float) -> tuple[int, ...]:
 
 
 def spanned_by_rows(weighted: Array, kept: tuple[int, ...], least: float) -> bool:
-    """Whether the rows kept, which are independent, span all of (n, m, nv) to the same measure."""
+    """True if the rows kept, which are independent, span all of (n, m, nv) to the same measure."""
     own = weighted[:, kept]
     back = np.swapaxes(own, -1, -2)
     rest = weighted - weighted @ back @ np.linalg.solve(own @ back, own)

@@ -241,7 +241,7 @@ class TailSolve:
             at.store(at.load(l.type, l.bytes) + lost, l.bytes)
 
     def sound(self, schur: Schur) -> Value:
-        """Whether the rows are independent for certain."""
+        """Tells if the rows are independent for certain."""
         slight = self.number(sum(schur.diagonal) * SLIGHT)
         found = self.f.const(self.l.many(I1), -1)
         for pivot, x in zip(schur.pivots, schur.diagonal):

@@ -163,7 +163,7 @@ def constraint_function(robot: Dynamics, found: tuple[Constraint, ...]) -> Funct
 def compiled_set(
     name: str, program: Callable[..., Program], robot: Dynamics, found: tuple[Constraint, ...]
 ) -> Function:
-    """What `program` gives of a model and a set, as a function of all sets of this form; made once per robot."""
+    """The compiled `program` of a model and a set, a function of all sets of this form; made once per robot."""
 
     def make() -> Function:
         pattern = pattern_of(found)

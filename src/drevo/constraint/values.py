@@ -97,7 +97,7 @@ class Weld(OnLinks):
 
     @property
     def turn(self) -> tuple[Any, str, str]:
-        """What decides its orientation, if a configuration does."""
+        """The configuration `at`, if given, and the two links whose relative orientation it decides."""
         return self.at, self.link_a, self.link_b
 
     def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
@@ -178,7 +178,7 @@ def contact_fields(
 
 
 def _foot(link: str, rows: int) -> tuple[str, int]:
-    """What sentences call a contact, and its rows."""
+    """The words for a contact in messages, and its number of rows, checked."""
     who = f"contact of {_name('contact', 'link', link)!r}"
     return who, int(number(f"{who}: rows", rows, "3 (a point) or 6 (a foot)", lambda x: x in (3.0, 6.0)))
 
@@ -340,7 +340,7 @@ def _name(who: str, what: str, given: object) -> str:
 
 
 def _between(kind: str, ends: str, a: object, b: object) -> str:
-    """What a sentence calls a constraint between two links or joints, if they are names."""
+    """The words for a constraint between two links or joints in messages; both must be names."""
     return f"{kind} between {_name(kind, ends, a)!r} and {_name(kind, ends, b)!r}"
 
 

@@ -73,7 +73,7 @@ class NoSlip:
         s.write(held=held or [0.0], moved=self._responses(s, rows) or [0.0], gain=gain, slipping=1.0)
 
     def _ready(self, s: StageTracer, x: PackedRows, at: SlotLayout, end: int) -> None:
-        """What the tangents of a slot move, their bounds, and f^2 / D / 2."""
+        """Writes M^-1 J' of the tangents of a slot and their bounds, and adds f^2 / D / 2 to the gain."""
         block, m = s.here(0, at.S), x.group.size
         y, f, D, law = s.here(at.y, m), s.here(at.f, m), [of(block, d) for d in x.D], x.law(block)
         rows = [(x.rates, [of(block, b) for b in row]) for row in x.B[1:]]
@@ -138,7 +138,7 @@ class NoSlip:
         state.write()
 
     def _end(self, s: StageTracer) -> None:
-        """Which states go on."""
+        """Ends the pass for the states whose sweep gained less than the tolerance."""
         inertia = sum((row[k] for k, row in enumerate(self.e.inertia(s))), 0.0)
         least = inertia * self.e.problem.model.stepping.noslip_tolerance
         less = where(s.number("gain") < least, 0.0, 1.0)

@@ -1,4 +1,4 @@
-"""What one stage leaves to others: numbers stay numbers, equal values are one, signs are free."""
+"""Blocks of values that one stage leaves to others: numbers stay numbers, equal values are one, signs are free."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Pack:
         return len(self.places)
 
     def edges(self) -> tuple[int, ...]:
-        """What the block holds, as edges of the graph that made it."""
+        """The values that the block holds, as edges of the graph that made it."""
         return tuple(2 * n for n in self.places)
 
     def values(self, graph: Graph) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Which places of a robot may touch what, and by which parameters: the candidates of contact."""
+"""The candidates of contact: which places of a robot may touch what, and by which parameters."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ALL = 2**31 - 1  # bits of what touches everything
 
 
 class Interaction(NamedTuple):
-    """What holds where two geoms touch. friction: of two tangents, of spin, of rolling about two axes."""
+    """Contact parameters where two geoms touch. friction: of two tangents, of spin, of rolling about two axes."""
 
     condim: int
     friction: tuple[float, float, float, float, float]
@@ -127,7 +127,7 @@ def contact_candidates(model: Model, ground: object = None) -> tuple[ContactCand
 
 
 def _surface(geom: Geom, at: PlacedGeom, point: Vec) -> tuple[Vec, Vec]:
-    """How its surface moves at a point, and turns."""
+    """The velocity of a geom's surface at a point, and its angular velocity."""
     turns = at.R @ Vec(*geom.surface[3:])
     return at.R @ Vec(*geom.surface[:3]) + turns.cross(point - at.p), turns
 
@@ -196,7 +196,7 @@ def _overridden(model: Model, x: Interaction) -> Interaction:
 
 
 def interaction_of(a: Geom, b: Geom, pair: ContactPair | None = None) -> Interaction:
-    """What holds between two geoms: of the one of higher priority, else of both; what a pair says goes first."""
+    """Contact parameters of two geoms: of that of higher priority, else of both; what a pair says goes first."""
     if a.priority != b.priority:
         over = a if a.priority > b.priority else b
         deciding = (over,)

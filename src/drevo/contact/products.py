@@ -240,7 +240,7 @@ class ProductLoops(Loops):
         c.call("dynamics_bar")
 
     def every(self, c: StageCalls, touching: Sequence[Value]) -> None:
-        """What each slot that touches adds."""
+        """Calls the stage of each slot that touches, which adds its part."""
         for k, flag in enumerate(touching):
             with c.f.when(flag.load(I1)):
                 c.call(f"slot_{self.mark}_{k}", f"slot_{k}")

@@ -1,4 +1,4 @@
-"""How the wrench of a contact on its body changes: with the body's place, and with motions of the body.
+"""Derivatives of a contact's wrench on its body: by the body's place, and by motions of the body.
 
 All along the world's axes and about the pole of the body, the origin of its frame. Changes are those that the body
 sees, whose axes go along: dW of a wrench W that stays as it is in the world is -S x* W.
@@ -58,7 +58,7 @@ class Pole(NamedTuple):
 
 
 def pole_values(pose: Pose, motions: Sequence[Motion]) -> list[Scalar]:
-    """What a Pole holds."""
+    """The numbers of a Pole: its rotation, its position, its motions."""
     return [*(x for row in pose.R for x in row), *pose.p, *(x for m in motions for x in six_numbers(m))]
 
 
@@ -82,8 +82,8 @@ def wrench_slopes(pole: Pole, W: Force, more: Sequence[Scalar] = ()) -> tuple[li
 
 
 class ChainColumn(NamedTuple):
-    """How a rate moves a body, about its pole, and how motions of the body change with the rate's coordinate, as
-    the body sees them: m x S, m that of what carries the joint."""
+    """The motion that a rate gives to a body, about its pole, and how motions of the body change with the rate's
+    coordinate, as the body sees them: m x S, m that of what carries the joint."""
 
     S: Motion
     carried: tuple[Motion, ...]

@@ -37,7 +37,7 @@ CERTAIN = 1e8  # of the square of the rows' condition: a bound below it leaves n
 
 
 class ColumnHome(NamedTuple):
-    """Where the columns from `first` to `last` go: the first rows of X and of N, and how far they are apart."""
+    """Places of the columns from `first` to `last`: the first rows of X and of N, and how far apart rows are."""
 
     X: int
     N: int
@@ -88,7 +88,7 @@ class ColumnsTail(SolveTail):
         return range(self.rows)
 
     def places(self) -> tuple[list[int], list[int]]:
-        """Where the rows of X and N begin, in the order of elimination: of A and R, of B and S."""
+        """The indices at which the rows of X and N begin, in the order of elimination: of A and R, of B and S."""
 
         def from_column(c: int) -> list[int]:
             x, y, pitch, first, _ = next(t for t in reversed(self.targets) if t.first <= c)
@@ -175,7 +175,7 @@ class _Columns(TailSolve):
                 place.store(place.load(l.type, l.bytes) + lost, l.bytes)
 
     def certain(self) -> Value:
-        """Whether the condition of the rows, each in its own unit, leaves no doubt of their rank.
+        """Tells if the condition of the rows, each in its own unit, leaves no doubt of their rank.
 
         With K = Gamma Gamma^T and s_r the unit of row r, S^-1 K S^-1 has a trace of at most m, and its inverse
         that of S^2 K^-1: no less than the square of the condition is m sum s_r^2 (K^-1)_rr.

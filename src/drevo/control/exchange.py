@@ -27,7 +27,7 @@ def to_scipy(m: Matrices) -> Any:
 
 
 def matrices_of(system: Any) -> dict[str, Any]:
-    """What a system of python-control or SciPy says about itself, for a LinearModel."""
+    """The matrices, names and step of a system of python-control or SciPy, for a LinearModel."""
     dt = getattr(system, "dt", None)
     theirs = type(system).__module__.split(".")[0]
     if theirs == "control":

@@ -25,7 +25,7 @@ from ..model.dynamics import Dynamics
 
 @asked_methods
 class HasProgram:
-    """What has a program, and so can be written out and counted; its own `program` says of which arguments."""
+    """An object with a program, to be written out and counted; its own `program` says of which arguments."""
 
     def program(self, name: str = "law") -> Program:
         """The program that computes the results from the inputs; name: of the function."""

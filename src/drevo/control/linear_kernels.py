@@ -74,7 +74,7 @@ def held_program(
 def _beside_columns(
     tree: Tree, found: Sequence[Constraint], q: Vector, v: Vector, a: Vector, N: Vector
 ) -> HeldSlopes | None:
-    """What contacts of moving links add to the recursion of the derivatives."""
+    """The terms that contacts of moving links add to the recursion of the derivatives."""
     made = derived_tree(tree, [link for c in found for link in c.links])
     if made is None or not all(isinstance(c, Contact) and made.frames[c.link].body >= 0 for c in found):
         return None
@@ -112,8 +112,8 @@ def _of_rows(
 
 @dataclass(frozen=True, eq=False)
 class LinearKernels:
-    """How the linear models of a robot under constraints of one form are computed; raises NumericsError for states
-    that it is not certain of. given: any set of the form."""
+    """Computes the linear models of a robot under constraints of one form; raises NumericsError for states that it
+    is not certain of. given: any set of the form."""
 
     given: PreparedSet
     driven: tuple[int, ...]
@@ -145,14 +145,14 @@ class LinearKernels:
 
     @cached_property
     def possible(self) -> bool:
-        """Whether there is such a function: not where rows depend on each other wherever the robot is."""
+        """True if `held` can be made: not where rows depend on each other wherever the robot is."""
         try:
             return bool(self.held)
         except SingularError:
             return False
 
     def certain(self, given: PreparedSet, q: Array, v: Array, tau: Array, time: Array) -> bool:
-        """Whether the rows of a set are independent at these states."""
+        """True if the rows of a set are independent at these states."""
         if not given.size:
             return True
         _, held = self.motion(q, v, tau, time, *given.numbers)
@@ -160,7 +160,7 @@ class LinearKernels:
 
     @property
     def tried(self) -> bool:
-        """Whether there are such functions, as is known after their first use."""
+        """True if the functions are known to exist, as they are after their first use."""
         return not self.given.size or bool(self.__dict__.get("possible"))
 
     def found(self, given: PreparedSet, q: Any, v: Any, tau: Any, time: Array) -> Array:

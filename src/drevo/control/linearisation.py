@@ -19,7 +19,7 @@ new, assign = object.__new__, object.__setattr__
 
 
 class Source(Protocol):
-    """Where the fields of a linear model come from."""
+    """The source of the fields of a linear model."""
 
     def fields_with(self, name: str, numbers: Array, time: Array) -> dict[str, Any]:
         """One of them, and others that come with it."""

@@ -130,7 +130,7 @@ def _problem(
     f_ext: Any = None,
     gains: tuple[Array, Array] | None = None,
 ) -> Problem:
-    """What is linearised, checked."""
+    """The Problem of a linearisation, out of its arguments, which are checked."""
     model = given.robot.model
     pushed, wrenches = external_wrenches(model, "linearise", f_ext)
     require_masses(model, "linearise")
@@ -147,8 +147,8 @@ def _state(robot: Dynamics, q: ArrayLike, v: ArrayLike, tau: ArrayLike, t: Array
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What is linearised beside the state. pushed, wrenches: where f_ext acts, as contacts whose reactions it is;
-    feedback: the gains (damping, stiffness) of the constraints as matrices."""
+    """The arguments of a linearisation beside the state. pushed, wrenches: where f_ext acts, as contacts whose
+    reactions it is; feedback: the gains (damping, stiffness) of the constraints as matrices."""
 
     given: PreparedSet
     pushed: tuple[Constraint, ...]
@@ -182,7 +182,7 @@ class Problem:
 
     @cached_property
     def kernels(self) -> LinearKernels | None:
-        """What computes the models of all states, if anything does."""
+        """The kernels that compute the models of all states, or None where there are none."""
         if self.pushed or self.feedback is not None or not self.given.form.plain:
             return None
         key = ("linear kernels", self.given.form, self.driven.tobytes(), self.passive)
@@ -190,8 +190,8 @@ class Problem:
 
     @cached_property
     def layout(self) -> dict[str, tuple[int, int, tuple[int, ...], slice]]:
-        """Where arrays stand in what kernels give: from where to where, as arrays of which shape, in which columns
-        of these."""
+        """The places of arrays in the results of the kernels: from where to where, as arrays of which shape, in
+        which columns of these."""
         n, m, k = self.robot.nv, self.given.size, int(self.driven.sum())
         shapes = [(2 * n, 2 * n + k), (m, 2 * n + k), (n,), (m,), (self.robot.nq,), (n,), (n,)]
         state, drives, every = slice(2 * n), slice(2 * n, None), slice(None)
@@ -278,7 +278,7 @@ class Problem:
         return replace(found[0], **{n: x.reshape(*lead, *x.shape[1:]) for n, x in whole.items()}, off=off)
 
     def motion(self, x: Array, u: Array, force: Array, time: Array) -> ConstrainedMotion:
-        """What moves and holds at the state."""
+        """The constrained motion at the state: accelerations and reactions."""
         return constrained_dynamics(
             self.robot, x, u, force, constraints=self.found[: self.own], t=time, f_ext=self.wrenches or None,
             stabilise=self.feedback,
@@ -286,12 +286,12 @@ class Problem:
 
     @property
     def own(self) -> int:
-        """How many constraints were given: those of the model come after them, and by themselves."""
+        """The number of constraints given: those of the model come after them, and by themselves."""
         return len(self.found) - self.robot.model.closures
 
 
 class StateNumbers(NamedTuple):
-    """What `LinearKernels` found of some states, as the fields of their models."""
+    """The numbers that `LinearKernels` found of some states, as the fields of their models."""
 
     problem: Problem
     numbers: Array

@@ -221,7 +221,7 @@ class LinearModel(Pictured, HasProgram):
         return linear_program(self._matrices("write_out"), name, about, self.states, self.units)
 
     def decays(self, poles: Array) -> bool:
-        """Whether motions with these poles (n,) die out, by more than rounding."""
+        """True if motions with these poles (n,) die out, by more than rounding."""
         edge = STILL * np.abs(self.A).max(initial=1.0)
         if self.dt is None:
             return bool(np.max(poles.real, initial=-math.inf) < -edge)

@@ -85,7 +85,7 @@ class Planner:
     def tried(
         self, q0: Array, v0: Array, guesses: Sequence[Guess], iterations: int, t0: float
     ) -> list[StartOutcome]:
-        """What the guesses lead to, one after the other."""
+        """The outcomes of the guesses, one after the other: a solution or an error each."""
         out = list[StartOutcome]()
         self.shooting.x.set_time(t0)
         for guess in guesses:

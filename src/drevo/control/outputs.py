@@ -1,4 +1,4 @@
-"""What a linear model gives out: parts of the state, accelerations, reactions, poses and velocities of links."""
+"""The outputs of a linear model: parts of the state, accelerations, reactions, poses and velocities of links."""
 
 from __future__ import annotations
 

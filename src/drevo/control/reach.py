@@ -1,4 +1,4 @@
-"""What inputs can move and outputs can see of a linear model, and what is lost, by joint.
+"""Controllability and observability of a linear model, and the motions that are lost, by joint.
 
 The reachable space is built up by orthogonal steps: B, then what A makes of the last step that is not in it yet
 (the staircase of Van Dooren 1981, IEEE Transactions on Automatic Control 26, 111-129).
@@ -39,12 +39,12 @@ class Reach:
 
     @property
     def whole(self) -> bool:
-        """Whether nothing is lost."""
+        """True if nothing is lost."""
         return self.rank == self.size
 
 
 def controllability(model: LinearModel) -> Reach:
-    """What the inputs can move; steadies: whether all that they cannot move decays (stabilisable).
+    """The states that the inputs can move; steadies: whether all that they cannot move decays (stabilisable).
 
     Under constraints of the motions that these leave. A lost motion is a combination of states that goes its own
     way: its joints are those of the combination. Raises InputError.
@@ -54,7 +54,7 @@ def controllability(model: LinearModel) -> Reach:
 
 
 def observability(model: LinearModel) -> Reach:
-    """What the outputs can tell; steadies: whether all that they cannot tell decays (detectable).
+    """The states that the outputs can tell; steadies: whether all that they cannot tell decays (detectable).
 
     A lost motion is one that leaves the outputs at rest: its joints are those that move in it. Raises InputError.
     """

@@ -38,7 +38,7 @@ class LinearStep(Protocol):
 
 
 class Obstacles(NamedTuple):
-    """What to say where a Riccati equation has no steadying answer; {}: the motion."""
+    """Messages for a Riccati equation that has no stabilising solution; {}: the motion."""
 
     unreached: str
     unweighted: str
@@ -200,7 +200,7 @@ def obstacle(model: LinearModel, Q: Array, basis: Array, names: Sequence[str], w
 
 
 def _thin(pencil: Array) -> bool:
-    """Whether a pencil has lost rank, or all but."""
+    """True if a pencil has lost rank, or almost."""
     s = np.linalg.svd(pencil, compute_uv=False)
     return bool(s[-1] <= UNSEEN * s[0])
 

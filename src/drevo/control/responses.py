@@ -177,7 +177,7 @@ def _bounded(who: str, numbers: int) -> None:
 
 
 def transmission_zeros(m: Matrices, output: str | None, source: str | None) -> Array:
-    """Where [[A - s, B], [C, D]] loses rank, of as many outputs as inputs; of one channel by its names."""
+    """Zeros s, where [[A - s, B], [C, D]] loses rank, of as many outputs as inputs; of a channel by its names."""
     rows, columns = _channel("output", output, m.outputs), _channel("input", source, m.inputs)
     B, C, D = m.B[:, columns], m.C[rows], m.D[np.ix_(rows, columns)]
     n, p, u = len(m.A), *D.shape

@@ -166,13 +166,13 @@ class Stabiliser(Law):
         )
 
     def out_of_reach(self, t: float, q: Array) -> str:
-        """What of the target no configuration meets, as far as is found from q; a part of a sentence, or ""."""
+        """The part of the target that no configuration meets, as found from q; part of a sentence, or ""."""
         terms = terms_at(self.robot, self.constraints, t)
         return out_of_reach(self.robot, labels(self.constraints), terms, q)
 
     @cached_property
     def _usual(self) -> Array:
-        """How long the rows of Gamma are at the most, about."""
+        """The approximate largest norm of each row of Gamma, over random configurations."""
         q = random(self.robot.model, np.random.default_rng(0), (STATES,))
         rows = constraint_terms(self.robot, self.constraints, q, np.zeros((STATES, self.robot.nv)), 0.0).jacobian
         return np.asarray(np.linalg.norm(rows, axis=-1).max(axis=0))
@@ -215,7 +215,7 @@ class Stabiliser(Law):
 
 
 class LawForm(NamedTuple):
-    """What laws of one code share: constraints but for their numbers, gains as matrices, a regularisation."""
+    """The form shared by laws of one code: constraints but for numbers, gains as matrices, a regularisation."""
 
     signature: tuple[Any, ...]
     matrices: bool

@@ -123,8 +123,8 @@ class Tracker(HasProgram):
 
     @cached_property
     def rows(self) -> Array:
-        """What the law takes of each step, (steps, numbers): q, its displacement to the next sample, v and tau
-        with their changes, K row by row."""
+        """The numbers that the control law takes at each step, (steps, numbers): q, its displacement to the next
+        sample, v and tau with their changes, K row by row."""
         parts = [
             self.q[:-1], self.robot.difference(self.q[:-1], self.q[1:]), self.v[:-1], np.diff(self.v, axis=0),
             self.tau[:-1], np.diff(self.tau, axis=0), self.K.reshape(len(self.K), -1),

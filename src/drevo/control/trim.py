@@ -182,7 +182,7 @@ class _Search:
         return project_state(self.robot, q, np.zeros(self.robot.nv), terms, labels(self.found))[0]
 
     def reason(self, now: _Held, why: str) -> str:
-        """What is left, where."""
+        """The error message: the largest force left without balance, and its joint."""
         force = self.robot.mass_matrix(now.q) @ now.a
         k = int(np.abs(force).argmax())
         model = self.robot.model

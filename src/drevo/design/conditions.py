@@ -188,7 +188,7 @@ class Conditions:
     # -- given equations ------------------------------------------------------------------------------------
 
     def compare(self, equations: Sequence[str]) -> Comparison:
-        """Which of the given equations ("d_x4 = d_y4 = 0", "I_3^y - I_3^x = m_4*L_4^2") the conditions contain."""
+        """Finds given equations ("d_x4 = d_y4 = 0", "I_3^y - I_3^x = m_4*L_4^2") that the conditions contain."""
         given = Space()
         implied, superfluous = [], []
         for text in texts("compare", equations):
@@ -310,7 +310,7 @@ def _wanted(
 
 
 def _elements(name: str, given: object) -> list[object]:
-    """What was asked for, as a list: one label, or several."""
+    """The labels that were asked for, as a list: none, one or several."""
     if given is None or isinstance(given, str):
         return [] if given is None else [given]
     if not np.iterable(given):

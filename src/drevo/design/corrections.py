@@ -1,4 +1,4 @@
-"""What a wrong formula should have been: one index, symbol, number or sign exchanged, else the statement."""
+"""The correction of a wrong formula: one index, symbol, number or sign exchanged, else the statement."""
 
 from __future__ import annotations
 
@@ -260,7 +260,7 @@ def _symbols(values: Values) -> Iterator[str]:
 
 
 def statement(values: Values, name: str) -> str:
-    """What (1), (4), (7), (8) or (10) - (12) say of an element, its zero terms left out; empty if they do not."""
+    """The formula of an element by (1), (4), (7), (8) or (10) - (12), without zero terms; empty if none has it."""
     base, sub, sup = split_name(name)
     b = values.bodies(sub.lstrip("xyz"))
     if base == "d" and len(b) == 1:

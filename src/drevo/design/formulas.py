@@ -58,7 +58,7 @@ class Judgement:
 
 @asked
 def check_formulas(robot: Robot | Model, text: str) -> Judgement:
-    """Which of the printed formulas of a hinged tree are wrong, by how much, and what they should have been.
+    """Finds the wrong ones of the printed formulas of a hinged tree, their errors, and what they should have been.
 
     One formula a line (or between semicolons), "H_22 = I_2^d + H_33 + 2*L_3*m_33^e", "H_42 = H_43 = 0", in the
     paper's notation; LaTeX braces may stand and the sign of multiplication be left out. A line may define a name

@@ -42,7 +42,7 @@ def lengths_of(model: Model, names: Sequence[str]) -> frozenset[int]:
 @brief
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What given equations are worth against the conditions. Texts, as given or as found.
+    """The result of comparing given equations with the conditions. Texts, as given or as found.
 
     rank: independent given equations. implied: given ones that the conditions contain. missing: conditions that
     do not follow from the given equations. superfluous: given ones that the conditions do not ask for, or that
@@ -131,7 +131,7 @@ class PolynomialConditions:
         return f"L_{self.parameters.tree.bodies[k - self.parameters.tree.nq].number}"
 
     def compare(self, equations: Sequence[str]) -> Comparison:
-        """Which of the given equations follow from the conditions, and which conditions they leave out."""
+        """Compares given equations with the conditions: those that follow, and conditions that they leave out."""
         own = [self.polynomial(row) for row in self.rows]
         given: list[Any] = []
         implied, superfluous, rank = [], [], 0
@@ -200,8 +200,8 @@ def _exact(x: Fraction) -> Any:
 
 
 def in_ideal(p: Any, ideal: Sequence[Any]) -> bool:
-    """Whether p is in the ideal. Generators that share no inertial parameter with p, nor with one that does, say
-    nothing about it: they vanish where their own parameters do."""
+    """True if the polynomial p is in the ideal. Generators that share no inertial parameter with p, nor with one
+    that does, say nothing about it: they vanish where their own parameters do."""
     if p == 0:
         return True
     near = set(_bodily(p)[0])

@@ -92,7 +92,7 @@ def _matrix(known: Parameters, space: Space) -> Array:
 
 
 def _effect(known: Parameters, i: int, r: Vec) -> Array:
-    """What a unit mass at r on body i does to the parameters."""
+    """The change of the parameters by a unit mass at r on body i."""
     out = np.zeros(len(known.all))
     body = RigidInertia(1.0, r, Sym(r.x * r.x, r.x * r.y, r.x * r.z, r.y * r.y, r.y * r.z, r.z * r.z))
     for kind in ("x", "y", "z"):

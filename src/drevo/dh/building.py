@@ -208,7 +208,7 @@ def _add(
 
 
 def _weld(b: Builder, given: Table, done: Mapping[str, Frame], k: int) -> None:
-    """What is welded to a row, 0 for the ground, where the table says so."""
+    """Adds the links that the table welds to row k (0: the ground), each at its place in the table."""
     carrier = list(done)[k]
     moving = {row["name"] for row in given.rows if given.frames}
     taken = {row.get("joint_name") for row in given.rows if given.frames}

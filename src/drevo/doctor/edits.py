@@ -41,7 +41,7 @@ class MendedText:
 def writers(
     *own: Callable[[Any, Change], Iterator[Told]],
 ) -> Mapping[str, Callable[[Any, Change], Iterator[Told]]]:
-    """What writes each kind of change (`Change.what`); own: those in which the formats differ."""
+    """The functions that write each kind of change (`Change.what`); own: those in which the formats differ."""
     kinds = ("limits", "continuous", "mimic-cycle", "joint name", "link name", "mesh")
     return {"inertial": one_inertial, "twins": mirrored_pair, **dict(zip(kinds, own))}
 
@@ -89,7 +89,7 @@ class FileText(MendedText):
         return self._element("joint", self.s.draft.joints, k)
 
     def axis(self, joint: Element) -> Element:
-        """What holds the limits of a joint and whom it follows."""
+        """The element that holds the limits of a joint and the joint that it follows (mimic)."""
         return (joint.first("axis") or joint) if self.root.tag == "sdf" else joint
 
     def inertial(self, k: int, new: Inertial) -> Iterator[Told]:

@@ -64,7 +64,7 @@ class PlainText(MendedText):
                 yield from self.set(self.s.draft.at(link), getattr(new, name), "links", k, "inertial", name)
 
     def joint(self, k: int) -> str:
-        """What a sentence calls a joint."""
+        """The name of a joint in a sentence."""
         return self.s.draft.at(self.s.draft.joints[k])
 
     def _line(self, at: int) -> int:

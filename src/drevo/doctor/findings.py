@@ -1,4 +1,4 @@
-"""What the doctor says: of which element, what is wrong, what to do, and the change that would mend it."""
+"""Findings of the doctor: the element, what is wrong, what to do, and the change that would mend it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a link's geometry says about its mass: the box around it, and between which volumes it lies."""
+"""Bounds on a link's mass from its geometry: the box around it, and the least and greatest volume."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class Geometry:
 
 
 def _lies(path: str) -> bool:
-    """Whether it is a Collada file whose z does not point up: some programs turn it, and some do not."""
+    """True if it is a Collada file whose z does not point up: some programs turn it, and some do not."""
     if not path.lower().endswith(".dae"):
         return False
     return b"Z_UP" not in read_head(path, HEAD)

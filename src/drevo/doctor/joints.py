@@ -110,7 +110,7 @@ def check_meshes(s: Subject) -> Iterator[Finding]:
 
 
 def _named(s: Subject) -> Iterator[tuple[str, int, str, str]]:
-    """What names a mesh file, on which line, the attribute, child or key that does, and the name."""
+    """Yields every name of a mesh file: its element, the line, the attribute, child or key, and the name."""
     if s.root is None:
         for link in s.draft.links:
             yield from ((s.draft.at(link), 0, "uri", shape.uri) for shape in link.shapes if shape.uri)
@@ -123,7 +123,7 @@ def _named(s: Subject) -> Iterator[tuple[str, int, str, str]]:
 
 
 def _mesh_folder(root: Element | None, folder: str) -> str:
-    """Where names of meshes count from: of MJCF its meshdir, or assetdir."""
+    """The folder from which names of meshes count: of MJCF its meshdir, or assetdir."""
     compilers = root.all("compiler") if root and root.tag == "mujoco" else []
     found = [c.get("meshdir") or c.get("assetdir") for c in compilers]
     return os.path.join(folder, next(filter(None, found), ""))

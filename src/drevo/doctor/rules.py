@@ -21,7 +21,7 @@ def findings_about(s: Subject) -> Findings:
 
 
 def _loading(s: Subject) -> list[Finding]:
-    """What loading the description says."""
+    """Findings from loading the description: its errors and warnings."""
     draft = s.drafted()
     try:
         with warnings.catch_warnings(record=True) as caught:

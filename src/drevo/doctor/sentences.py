@@ -1,4 +1,4 @@
-"""What loading a description complains about, as findings."""
+"""Turns errors and warnings from loading a description into findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is examined: a description as it was read, and what its file holds besides."""
+"""The subject of an examination: a description as it was read, and what its file holds besides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a written-out text says about itself: robot, quantity, counts and how they were made, checks, sources."""
+"""Facts printed in a written-out text: robot, quantity, counts and how they were made, checks, sources."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ ASSUMPTIONS = (
 
 
 class Coordinate(NamedTuple):
-    """What one scalar of an input is: the joint (or link) it belongs to, its number, its kind and its unit."""
+    """One scalar of an input: the joint (or link) it belongs to, its number, its kind and its unit."""
 
     joint: str
     number: str
@@ -92,7 +92,7 @@ class Coordinate(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """What a robot is given by, in the notation of a book; values: of the names that the sections define.
+    """The parameters of a robot, in the notation of a book; values: of the names that the sections define.
 
     lengths: components of offsets, "R_3x", as L_3 x_23^e: whether minus stands before it, and the factors' names.
     reserved: letters of bodies that no parameter may take.
@@ -183,7 +183,7 @@ def _lines(value: object) -> tuple[str, ...]:
 
 
 def meaning(facts: About, source: str) -> str:
-    """What an argument or result is."""
+    """The meaning of an argument or result, in words."""
     if source.startswith("f_ext:"):
         return f"wrench on {plain(source[6:])}: force, then moment about its origin, world axes"
     return _QUANTITY_SYMBOLS.get((facts.quantity, source)) or SYMBOLS.get(source, "")

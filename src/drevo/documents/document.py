@@ -1,4 +1,4 @@
-"""What the documents for people share: numbers, results without repetitions, rows of the tables."""
+"""Shared parts of the documents for people: numbers, results without repetitions, rows of the tables."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def equal_entries(result: Result) -> list[Same]:
 
 
 def note_of(facts: About, names: Iterable[str]) -> str:
-    """What is said beside the first of the names that something is said of.
+    """The note on the first of the names that has one, or "".
 
     Where every joint has one rate, an element H_ji of a mass matrix is the entry M_ji.
     """
@@ -87,7 +87,7 @@ def note_of(facts: About, names: Iterable[str]) -> str:
 
 
 def given(facts: About, section: Section) -> tuple[tuple[Statement, ...], ConstantsTable | None]:
-    """What a section of inputs defines, and its values as a table; all as equations where it is no table."""
+    """The definitions in a section of inputs, and its values as a table; all as equations where it is no table."""
     values = facts.inputs.values if facts.inputs else {}
     defined = tuple(s for s in section.statements if s.name in values)
     table = constants_table(values_of(section, values) if defined else section)

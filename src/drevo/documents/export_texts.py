@@ -1,4 +1,4 @@
-"""What goes with an object file for another processor: a header of C, and an example that calls it."""
+"""Texts that go with an object file for another processor: a header of C, and an example that calls it."""
 
 from __future__ import annotations
 

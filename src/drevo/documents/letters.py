@@ -1,4 +1,4 @@
-"""What the letters of each paper mean: one table, from which the legend of a document takes those that it uses.
+"""Meanings of the letters of each paper: one table, from which the legend of a document takes those that it uses.
 
 A row is a pattern of names and its meaning; the first pattern that fits a name holds. Order is the paper's: what
 it computes first, then what that stands on.

@@ -45,7 +45,7 @@ class ConstantsTable(NamedTuple):
 
 
 class Renaming(NamedTuple):
-    """What stands for a name of the program: the paper's, or of an offset's component a product."""
+    """New names for those of the program: the paper's, or for a component of an offset a product."""
 
     printed: Mapping[str, str]
     lengths: Mapping[str, tuple[bool, tuple[str, ...]]]
@@ -202,7 +202,7 @@ def _plain(section: Section) -> Section:
 
 
 def _is_printed(name: str) -> bool:
-    """Whether the paper's letter is among the further names of a result: an element, or a term of an equation."""
+    """True if a further name of a result is the paper's letter for it: an element, or a term of an equation."""
     return name.startswith(("H_", "Q_"))
 
 
@@ -232,7 +232,7 @@ def _term(t: Term, names: Renaming) -> Term:
 
 
 def _factors(f: Factor, names: Renaming) -> tuple[bool, tuple[Factor, ...]]:
-    """Whether minus comes out of a factor, and what stands for it."""
+    """The factors that replace a factor, after a flag that is True if a minus comes out of it."""
     if isinstance(f, Name):
         if f.text in names.lengths:
             minus, product = names.lengths[f.text]

@@ -146,7 +146,7 @@ class EpisodeStages:
         s.write(q0=q, v0=v, stream1=[seed, more], seeking=seeking * (1.0 - taken))
 
     def _place(self, s: StageTracer) -> None:
-        """What a look at a beginning reads: no control yet, and no contact counted."""
+        """Writes the state that a look at a beginning reads: no control yet, and no contact counted."""
         q, v = drevo_state(self.body.model, s.read("q0"), s.read("v0"))
         none = {x: [0.0] * self.e.sizes[x] for x in ("forces", "tau", "r") if self.e.sizes[x]}
         fresh = s.number("fresh")

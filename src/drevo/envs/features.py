@@ -1,4 +1,4 @@
-"""What observations are made of beside q and v: places, inertias and rates of bodies, over any scalar.
+"""Features of observations beside q and v: places, inertias and rates of bodies, over any scalar.
 
 Inertias and rates are about the robot's centre of mass in the world's axes, as MuJoCo's cinert and cvel are.
 """
@@ -18,7 +18,7 @@ from ..model.description import Inertial, Model
 
 
 class Sight:
-    """What is seen of an evaluation, made where it is asked for: parts of `tasks.Look` by `part`.
+    """Features of an evaluation, computed where they are asked for: parts of `tasks.Look` by `part`.
 
     looks: the bodies of a file ("*"), or links, "LINK" or "LINK x y z" with one point for all. ask: Q, V and
     forces (3 places,), N, on the second geom of each of `contact_candidates`, in world axes.

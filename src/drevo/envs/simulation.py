@@ -77,8 +77,8 @@ def drevo_state(model: Model, q: Vector, v: Vector) -> tuple[list[Scalar], list[
 
 
 def actuator_efforts(model: Model, controls: Vector, q: Vector, v: Vector) -> list[Scalar]:
-    """What controls exert on the rates: controls and forces cut to their ranges, forces by gains and biases, along
-    the joints by gears."""
+    """The generalised forces of the actuators: controls and forces cut to their ranges, forces by gains and
+    biases, along the joints by gears."""
     slices = {joint.name: (joint, sq.start, sv.start) for joint, sq, sv in model.slices()}
     tau: list[Scalar] = [0.0] * model.nv
     most: dict[int, float] = {}

@@ -21,8 +21,8 @@ MOST = 100.0  # of a hopper's state, while it is healthy
 
 
 class Look:
-    """What MuJoCo leaves of its last evaluation, which is not of the state after the step; numbers in a row, which
-    are asked for when a task looks at them.
+    """Results of MuJoCo's last evaluation, which is not of the state after the step; numbers in a row, which are
+    asked for when a task looks at them.
 
     bodies (links, 3): places of links; centre (3,): of mass; inertias (links, 10) and rates (links, 6) about it;
     wrenches (links, 6): torque about it and force of contacts; efforts (nv,): of actuators; constraint (nv,): of
@@ -39,7 +39,7 @@ class Look:
 
 
 class Moment(NamedTuple):
-    """What a task sees after a step. before: q as the step began. seconds: of the step.
+    """The data that a task sees after a step. before: q as the step began. seconds: of the step.
 
     seen, seen_before: what was left of evaluations, of tasks that look at it.
     """
@@ -125,7 +125,7 @@ def _cut(x: Vector, low: float, high: float) -> list[Scalar]:
 
 
 def within(x: Scalar, bounds: tuple[float, float], closed: bool = False) -> Scalar:
-    """Whether x is between bounds, which it may have where they are closed; all is finite, as steps see to."""
+    """1.0 if x is between bounds, or on them where they are closed, else 0.0; all is finite, as steps see to."""
     out: Scalar = 1.0
     for bound, sign in zip(bounds, (1.0, -1.0)):
         if abs(bound) < inf:

@@ -19,7 +19,7 @@ SEEN, EARLIER, EVEN, LOG = "seen ", "seen_before ", "even ", "log "  # inputs th
 
 @dataclass(frozen=True)
 class TracedTask:
-    """What an episode needs of a task, each function as its trace. draws: even and normal random numbers."""
+    """Parts of a task that an episode needs, each function as its trace. draws: even and normal random numbers."""
 
     limit: int
     skip: int
@@ -39,7 +39,7 @@ class TracedTask:
         return (list(q), list(v)), taken
 
     def observe(self, m: Moment) -> Sequence[Scalar]:
-        """What is seen of a moment."""
+        """The observation of a moment."""
         return _at(self.observation, m)[0]
 
     def judge(self, m: Moment) -> Outcome:

@@ -175,7 +175,7 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
         return found
 
     def _called(self, state: list[Array], action: Array, after: list[Array]) -> Any:
-        """Where the state after a step is put: new memory costs as much as a small step."""
+        """Runs a step, with the state after it put into given memory: new memory costs as much as a small step."""
         count, kept = len(action), dict(zip(self.kept, after))
         out = tuple(kept[x] if x in kept else np.empty((count, *shape)) for x, shape in self.results)
         n = len(STATE)
@@ -210,7 +210,7 @@ def _of_kind(what: str, given: Any, usual: Any) -> Any:
 
 
 def _mask(options: Any, count: int) -> Array:
-    """Which environments a reset is for: all, or those of options["reset_mask"]."""
+    """The mask of the environments to reset: all, or those of options["reset_mask"]."""
     if options is None or (isinstance(options, Mapping) and not options):
         return np.ones(count, bool)
     if not isinstance(options, Mapping) or set(options) != {"reset_mask"}:

@@ -1,4 +1,4 @@
-"""What a caller gave by place and by name, judged for a whole function: missing, twice, unknown or too much."""
+"""Checks of arguments, given by place and by name, for a whole function: missing, twice, unknown or too many."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def asked_methods(owner: Class, but: Sequence[str] = ()) -> Class:
 
 
 def asked_all(module: str) -> None:
-    """What a public module names in `__all__` and has of its own is all so; where it is defined too, as pickle
-    finds it there."""
+    """Applies `asked` to all that a public module names in `__all__` and has of its own; where it is defined too,
+    as pickle finds it there."""
     here = sys.modules[module]
     for name in here.__all__:
         value = getattr(here, name)
@@ -62,7 +62,7 @@ def asked_all(module: str) -> None:
 
 
 def _misfit(name: str, function: Callable[..., Any], args: Sequence[Any], given: Mapping[str, Any]) -> str:
-    """What is wrong with the arguments."""
+    """The error message that tells what is wrong with the arguments."""
     every = inspect.signature(function).parameters.values()
     own = [p for p in every if p.name not in ("self", "cls")]
     args = args[len(every) - len(own) :]

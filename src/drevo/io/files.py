@@ -55,7 +55,7 @@ def read_regular_file(path: str, most: int) -> bytes:
 
 
 class Files:
-    """What a description may open beside itself.
+    """The files that a description may open beside itself.
 
     `folder` is that of its file, "" for a text without one. It may read the `roots` that are declared; without
     any, the package or project that its file is part of; without one, its folder and the folders beside it.
@@ -95,7 +95,7 @@ class Files:
         return path
 
     def may(self, path: str) -> bool:
-        """Whether a path without links lies where the description may read."""
+        """True if a path without links lies where the description may read."""
         folder = os.path.dirname(path)
         return any(_under(path, root) for root in self.roots) or (
             bool(self.beside) and folder != self.beside and _under(folder, self.beside)
@@ -115,7 +115,7 @@ class Files:
 
 
 def package_name(folder: str) -> str:
-    """What package.xml in a folder calls the package; "" where there is none."""
+    """The name of the package in a folder's package.xml; "" where there is none."""
     path = os.path.join(folder, "package.xml")
     if not os.path.isfile(path):
         return ""

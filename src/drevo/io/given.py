@@ -1,4 +1,4 @@
-"""What a caller gave, judged once for every room: numbers of a shape, whole numbers, flags, functions, names.
+"""Checks of a caller's arguments, once for every room: numbers of a shape, whole numbers, flags, functions, names.
 
 Each check gives the value as the code behind it wants it; an InputError says in one sentence what it is instead.
 """
@@ -61,7 +61,7 @@ def finite(what: str, x: Any, shape: ShapePattern | None = None, error: type[Dre
 
 
 def within_reach(who: str, found: Array, **given: Array) -> Array:
-    """What was found; NumericsError with the largest of what it was computed from where that is not finite."""
+    """Returns what was found; NumericsError with the largest of what it was computed from if it is not finite."""
     if not np.isfinite(found).all():
         sizes = {name: float(np.abs(x).max(initial=0.0)) for name, x in given.items()}
         name = max(sizes, key=sizes.__getitem__)
@@ -150,7 +150,7 @@ def short_text(what: str, x: Any, most: int = 100) -> str:
 
 
 def callable_given(what: str, x: Any, usage: str) -> Callable[..., Any]:
-    """What can be called as its usage says."""
+    """Returns x if it can be called; else an InputError says the usage that the function must have."""
     if not callable(x):
         raise InputError(f"{what} is {shown(x)}; it must be a function {usage}")
     return x  # type: ignore[no-any-return]

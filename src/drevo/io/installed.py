@@ -53,7 +53,7 @@ def _plain(name: str) -> str:
 
 
 def _folder(file: Path) -> str:
-    """What the folder of a robot's package is called, without its endings: panda_description is panda."""
+    """The name of the folder of a robot's package, without its endings: panda_description is panda."""
     name = _plain(file.parts[file.parts.index("robots") + 1])
     for ending in ENDINGS:
         name = name.removesuffix(ending)

@@ -1,4 +1,4 @@
-"""How much memory this machine lends: what would need more is refused beforehand, in a sentence."""
+"""The memory that this machine lends to results: what would need more is refused beforehand, in a sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the mesh files of a description stand: by path, file://, package://, $(find ...). Nothing is opened."""
+"""Finds the mesh files of a description: by path, file://, package://, $(find ...). Nothing is opened."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _VERTEX = re.compile(rb"vertex\s+(\S{1,40})\s+(\S{1,40})\s+(\S{1,40})(?!\S)")
 
 
 def weight(path: str) -> int:
-    """How often a byte of a mesh file counts among the bytes of all files: text more than numbers."""
+    """The factor by which a byte of a mesh file counts among the bytes of all files: text more than numbers."""
     return 4 if path.lower().endswith(".obj") or read_head(path, 5) == b"solid" else 1
 
 

@@ -1,4 +1,4 @@
-"""Where values stand in JSON and TOML, and changes of single ones in the text; every other byte stays."""
+"""Finds the places of values in JSON and TOML, and changes of single ones in the text; every other byte stays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _REST = re.compile(rb"[ \t]*(?:#[^\n]*)?\r?\n?")  # of a line
 
 @dataclass
 class Spot:
-    """Where a value stands, in bytes: `inside` are those of a table by their keys, or of a list.
+    """The place of a value, in bytes: `inside` are those of a table by their keys, or of a list.
 
     key: where its key begins, or its header; -1 of a table that dotted keys make, which stands nowhere itself.
     spread: a table of TOML whose entries stand on lines of their own; before: the dotted keys before theirs.
@@ -46,7 +46,7 @@ class Spot:
         return spot
 
     def like(self, value: object) -> bool:
-        """Whether it holds what a reader found: the same keys, lists as long."""
+        """True if it holds what a reader found: the same keys, lists as long."""
         if isinstance(value, dict) and isinstance(self.inside, dict):
             return self.inside.keys() == value.keys() and all(x.like(value[k]) for k, x in self.inside.items())
         if isinstance(value, list) and isinstance(self.inside, list):

@@ -1,4 +1,4 @@
-"""Which Drevo this process runs: its version, where its sources stand, and since when they are loaded."""
+"""The Drevo that this process runs: its version, where its sources stand, and since when they are loaded."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Line(int):
 
 
 class Budget:
-    """How many elements a description may still have, its included files and copies together."""
+    """Counts the elements of a description, its included files and copies together, against the limits."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -194,7 +194,7 @@ def parse(
 
 
 def too_many_bytes(count: int, most: int = MAX_BYTES) -> str:
-    """How a file that is too large is refused."""
+    """The message that refuses a file that is too large."""
     return f"the file has {count} bytes, more than {most} bytes, the most that a robot description may have"
 
 

@@ -1,4 +1,4 @@
-"""Whether the shapes of a description have the mass, centre and inertia that it gives its links."""
+"""Compares the mass, centre and inertia of a description's shapes with those that it gives its links."""
 
 from __future__ import annotations
 

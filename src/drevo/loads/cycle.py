@@ -131,7 +131,7 @@ def envelope(
 
 @result
 class Drives(Pictured):
-    """What each rate of the robot is driven with over a motion: effort (n, nv) N m or N, its static part, power W.
+    """Drive efforts of each rate of the robot over a motion: effort (n, nv) N m or N, its static part, power W.
 
     names: of the rates. limit: the largest effort that the description allows, inf where it says nothing.
     """

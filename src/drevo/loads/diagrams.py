@@ -23,7 +23,7 @@ FEW = 13  # sections of a link
 def diagrams(
     robot: Any, sections: int = FEW, distribution: GivenDistribution = "auto"
 ) -> tuple[LinkSections, ...]:
-    """What `robot.view(loads=...)` needs to draw the loads in the links at rest: N, Q, T and M along each.
+    """Section loads in the links at rest, N, Q, T and M along each, as `robot.view(loads=...)` draws them.
 
     Links without length, or with an inertia that no body has, are left out, and so is the base that stands. Raises
     InputError for a robot with closed loops, whose loads at rest depend on its drives.

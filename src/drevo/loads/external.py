@@ -50,7 +50,7 @@ GivenForces = Mapping[str, ArrayLike] | Sequence[AppliedForce] | None
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What acts on a robot from outside, and which joints drive it.
+    """External forces, contacts and constraints on a robot, and the joints that drive it.
 
     f_ext: {link: (..., 6)} force and moment on the link at its origin, world axes, or a list of `AppliedForce`.
     contacts, constraints, actuated: as `constrained_inverse_dynamics` takes them; the robot's own loops are always
@@ -151,7 +151,7 @@ def _wrench(robot: Robot, link: str, w: ArrayLike) -> Array:
 
 
 def _lifted(robot: Robot, link: Link, q: Array) -> AppliedWrench:
-    """What takes a part of a link's weight away, at its centre of mass."""
+    """The force at a link's centre of mass that takes a part of its weight away."""
     body = link.inertial or Inertial()
     force = -link.gravcomp * body.mass * np.array(robot.model.gravity)
     return _entry(robot, link.name, body.com, q, np.broadcast_to(force, (*q.shape[:-1], 3)), np.zeros(3))

@@ -1,4 +1,4 @@
-"""Where the mass of a link is: from its shapes, a uniform split, or as stated; always with the link's own inertia.
+"""Mass distribution of a link: from its shapes, a uniform split, or as stated; always with the link's own inertia.
 
 The solids of a description seldom have the mass, centre and inertia that the same description gives the link.
 They are given the link's mass in proportion to their volumes, then moved and stretched by the least affine map

@@ -41,7 +41,7 @@ def part_beyond(corners: Array, normal: Array, offsets: Array) -> Array:
 
 
 def open_edges(points: Array, faces: Array) -> tuple[int, int]:
-    """How many edges are not shared by two triangles that turn the same way, and how many there are."""
+    """Counts the edges that are not shared by two triangles that turn the same way, and all edges."""
     low, size = points.min(0), float(np.ptp(points, axis=0).max()) or 1.0
     x, y, z = np.rint((points - low) * (SAME / size)).astype(np.int64).T
     f = np.unique((x << 42) | (y << 21) | z, return_inverse=True)[1].ravel()[faces]
@@ -68,7 +68,7 @@ def _flux(X: Array) -> Array:
 
 
 def _cut(o: Array, do: Array, x: Array, dx: Array) -> Array:
-    """Where the line from o to x, on either side at the distances do and dx, meets the plane."""
+    """The intersection of a plane and the line from o to x, on either side of it at the distances do and dx."""
     return np.asarray(o + (do / (do - dx))[:, None] * (x - o))
 
 

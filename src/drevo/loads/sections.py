@@ -54,7 +54,7 @@ class SectionMotion:
 
 @result
 class SectionLoads(Pictured):
-    """What the inboard piece exerts on the outboard one at each section, (..., k, 6) N and N m, in section axes:
+    """The wrench of the inboard piece on the outboard one at each section, (..., k, 6) N and N m, in section axes:
     axial force along x (negative is tension), shear forces along y and z, torsion about x, bending about y and z.
 
     static: what the same configuration carries at rest (gravity, f_ext, reactions). dynamic: total less static.
@@ -73,7 +73,7 @@ class SectionLoads(Pictured):
         return np.asarray(self.total - self.static)
 
     def stresses(self, profile: Profile | str) -> Stresses:
-        """What they make in a link of this profile, such as `Profile.tube(0.08, 0.07)` or "tube:0.08,0.07"."""
+        """Stresses by the loads in a link of a profile, such as `Profile.tube(0.08, 0.07)` or "tube:0.08,0.07"."""
         return stresses_of(self.link, self.s, self.total, profile)
 
     def figure(self) -> Figure:
@@ -191,7 +191,7 @@ class Cut(NamedTuple):
     parts: Array
 
     def beyond(self, at: Array) -> Array:
-        """Whether what is at (...,) m along the span counts for each section, (..., k)."""
+        """The factor (..., k), 1, 0 or -1, by which what is at (...,) m along the span counts for each section."""
         edge = 1e-9 * (self.span.length + self.span.back)
         return np.asarray((at[..., None] >= self.s - edge).astype(float) - (self.s < self.span.held))
 
@@ -208,7 +208,7 @@ def cut_link(model: Model, link: str, s: ArrayLike, span: Spanned, given: GivenD
 
 @dataclass(frozen=True, eq=False)
 class _Body:
-    """How a link moves: pose R, p; angular velocity, angular and classical linear acceleration in link axes."""
+    """Motion of a link: pose R, p; angular velocity, angular and classical linear acceleration in link axes."""
 
     R: Array
     p: Array
@@ -247,7 +247,7 @@ def _motion(robot: Robot, link: str) -> Callable[..., Any]:
 
 
 class _AttachedLoad(NamedTuple):
-    """What a joint of the link carries: where it is, welded bodies' P in link axes, their links with origins in
+    """Load that a joint of the link carries: its place, welded bodies' P in link axes, their links with origins in
     link axes, and the links beyond that move."""
 
     place: Array
@@ -319,7 +319,7 @@ def _joint_wrenches(
 
 
 def attached(model: Model, link: str) -> list[_AttachedLoad]:
-    """What hangs on each of a link's joints."""
+    """The loads that hang on each of a link's joints."""
     out = []
     for joint in model.joints:
         if joint.parent != link:

@@ -147,8 +147,8 @@ def mesh(
     at: ArrayLike = (0.0, 0.0, 0.0),
     rotation: ArrayLike | None = None,
 ) -> Solid:
-    """What a closed mesh encloses, kg: points (n, 3) m, faces (m, 3) of their numbers, all turned outward or all
-    inward; at, rotation: where its own axes stand. InputError where it is open or encloses nothing."""
+    """The solid inside a closed mesh, kg: points (n, 3) m, faces (m, 3) of their numbers, all turned outward or
+    all inward; at, rotation: where its own axes stand. InputError where it is open or encloses nothing."""
     p, f = finite("points of a mesh", points, (..., 3)), np.asarray(faces)
     if p.ndim != 2 or f.ndim != 2 or f.shape[1:] != (3,) or f.dtype.kind not in "iu" or not len(f):
         raise InputError("a mesh has points (n, 3) and faces (m, 3) of whole numbers")

@@ -102,7 +102,7 @@ def span_of(model: Model, link: str, mass: Distribution) -> Span:
 
 
 def _own_joint(model: Model, link: str) -> tuple[Array, Array | None]:
-    """Where the parent holds a link, and the joint's axis where it moves; link axes."""
+    """The point at which the parent holds a link, and the joint's axis where it moves; link axes."""
     joint = next((j for j in model.joints if j.child == link), None)
     if joint is None or joint.kind == "fixed":
         return np.zeros(3), None

@@ -1,4 +1,4 @@
-"""How exactly a robot places its tool: worst case and covariance from the errors of joints, frames, drives, links.
+"""The accuracy of a robot's tool: worst case and covariance from the errors of joints, frames, drives, links.
 
     delta = sum over joints l^i dq_i + frames L^iT eps_i - drives l^i Q_i / k_i - sections L^sT C_s W_s
     worst case |sag| + sum |column| tolerance,        covariance J Sigma J^T
@@ -136,7 +136,7 @@ class MonteCarlo(Pictured):
     errors: Array
 
     def figure(self) -> Figure:
-        """How the errors of every component are distributed."""
+        """Histograms of the errors of every component."""
         panels = []
         for k, name in enumerate(("x", "y", "z", "rx", "ry", "rz")):
             counts, edges = np.histogram(self.errors[:, k], bins=min(60, max(5, len(self.errors) // 50)))
@@ -244,7 +244,7 @@ def beam(
 
 @dataclass(frozen=True, eq=False)
 class _Chain:
-    """What lies between the ground and the tool at q, and the loads on it."""
+    """The kinematic chain between the ground and the tool at q, and the loads on it."""
 
     robot: Robot
     q: Array
@@ -315,7 +315,7 @@ class _Chain:
         return out
 
     def _beyond(self, link: str, s: float, along: Any) -> bool:
-        """Whether the tool is outboard of a section."""
+        """True if the tool is outboard of a section."""
         path = [joint for joint, _ in self.frames]
         if link == self.link:
             return bool(along(self.point) >= s)
@@ -344,7 +344,7 @@ class _Chain:
         return self.frames[0][0].parent if self.frames else self.link
 
     def _bent(self, bends: Sequence[tuple[Spring, Array]], link: str) -> Array:
-        """What the springs of a link do to everything beyond them, the innermost first."""
+        """The displacement (4, 4) by a link's springs of everything beyond them, the innermost first."""
         T = np.eye(4)
         still = np.zeros(self.robot.nv)
         for x, twist in sorted((b for b in bends if b[0].link == link), key=lambda b: b[0].s):

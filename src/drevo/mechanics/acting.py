@@ -1,4 +1,4 @@
-"""What acts in the joints beside the drives: rotors, which are inertia, and passive forces.
+"""Efforts in the joints beside those of the drives: rotors, which are inertia, and passive forces.
 
 A rotor of inertia J behind a gear of ratio N turns at N v and is felt as the armature I = N^2 J: I v^2 / 2 more
 kinetic energy, so I on the diagonal of M and I a in tau; that it turns in space as well is left out, as in
@@ -110,7 +110,7 @@ def _equipped(model: Model) -> Iterator[tuple[Joint, JointDynamics]]:
 
 
 def passive_forces(forces: Sequence[Acting], nv: int, q: Vector, v: Vector, width: float = WIDTH) -> list[Scalar]:
-    """What dampers, friction and springs exert on the joints, (nv,) N m or N.
+    """Efforts of dampers, friction and springs on the joints, (nv,) N m or N.
 
     Dry friction is smooth: v / sqrt(v^2 + width^2) of its size.
     """
@@ -122,7 +122,7 @@ def passive_forces(forces: Sequence[Acting], nv: int, q: Vector, v: Vector, widt
 
 
 def force_in(f: Acting, x: Vector, u: Vector, width: float = WIDTH) -> list[Scalar]:
-    """What acts in one joint at its own coordinates and rates."""
+    """Passive efforts in one joint at its own coordinates and rates."""
     if f.kind not in QUATERNIONS:
         ratio, free = f.ratio, [f.shift - f.reference + f.ratio * y for y in x]
         return [ratio * (_against(f, ratio * w, width) - _spring(f, y, y) + f.offset) for w, y in zip(u, free)]

@@ -30,7 +30,7 @@ _NUMBER = {**{k: i for i, k in enumerate(KINDS)}, "continuous": KINDS.index("rev
 
 
 class LinkFrames(NamedTuple):
-    """Where links stand in the bodies that hold them, by arrays; body -1 is the ground."""
+    """Poses of links in the bodies that hold them, by arrays; body -1 is the ground."""
 
     body: Array
     R: Array  # (n, 3, 3)
@@ -42,7 +42,7 @@ class LinkFrames(NamedTuple):
         return LinkFrame(int(self.body[i]), Mat.of(self.R[i].tolist()), Vec(*self.p[i].tolist()))
 
     def composed(self, up: Array, R: Array, p: Array) -> tuple[Array, Array]:
-        """What stands at (R, p) in some of these, in the bodies that hold them."""
+        """Poses given as (R, p) in the links `up`, in the bodies that hold these links."""
         Q = self.R[up]
         return Q @ R, self.p[up] + (Q @ p[:, :, None])[:, :, 0]
 
@@ -87,7 +87,7 @@ class BodyTable:
         return sizes[self.kind, 0], sizes[self.kind, 1]
 
     def frame(self, link: str) -> LinkFrame:
-        """Where a link stands in the body that holds it; body -1 is the ground."""
+        """The pose of a link in the body that holds it; body -1 is the ground."""
         return self.frames.of(link)
 
 

@@ -56,7 +56,7 @@ def random(
 
 
 def ranges(model: Model) -> tuple[Array, Array]:
-    """Where `random` draws each coordinate from: least values and widths, (nq,) each; 0 and 1 of quaternions."""
+    """Ranges in which `random` draws coordinates: least values and widths, (nq,) each; 0 and 1 of quaternions."""
     low, high = bounds(model)
     width = high - low
     for _, turning in quaternion_parts(model):
@@ -70,7 +70,7 @@ def quaternion_parts(model: Model) -> list[tuple[str, slice]]:
 
 
 def bounds(model: Model) -> Array:
-    """Where `random` draws each coordinate from, (2, nq): least and greatest; quaternions -1, 1."""
+    """The bounds between which `random` draws each coordinate, (2, nq): least and greatest; quaternions -1, 1."""
     rows = [np.zeros((2, 0))]
     for j, _, _ in model.slices():
         low, high = (-np.ones(j.nq), np.ones(j.nq)) if j.turns else _bounds(j)
@@ -88,7 +88,7 @@ def _bounds(j: Joint) -> tuple[Array, Array]:
 
 
 def state(model: Model, who: str, **given: ArrayLike) -> list[Array]:
-    """What a caller gives, checked: (..., nq) where the name begins with q, times (...,) for t, else (..., nv).
+    """Checks what a caller gives: (..., nq) where the name begins with q, times (...,) for t, else (..., nv).
 
     Real, finite, quaternions of unit length, leading dimensions that broadcast; the arrays are not copied where
     that is not needed. Raises InputError, NumericsError with the argument's name.

@@ -106,7 +106,7 @@ def gamma(joint: JointData, x: Vector) -> list[Scalar]:
 
 
 class Placement(NamedTuple):
-    """How a body stands in its parent at one configuration: x_parent = R Q x_child + p."""
+    """The pose of a body in its parent at one configuration: x_parent = R Q x_child + p."""
 
     R: Mat  # constant part
     k: int  # axis of Q, or -1 when Q is a full matrix, -2 when Q = 1

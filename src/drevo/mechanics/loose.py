@@ -1,4 +1,4 @@
-"""What the pivots of M are tested against: what a body carries; and where digits that they lose can multiply.
+"""Sizes to test the pivots of M against: what a body carries; and where digits that they lose can multiply.
 
 A pivot of M is at least what the body itself resists with, whatever hangs on it. Behind a body that resists in
 all directions an error is, relative to what it is part of, no larger than it was. So losses multiply along runs

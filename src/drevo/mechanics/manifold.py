@@ -55,7 +55,7 @@ def _polynomial(x: Scalar, coefficients: Sequence[float]) -> Scalar:
 
 
 class RotationVector(NamedTuple):
-    """What a rotation vector w = t e makes of itself. x: t^2; near: whether it is below NEAR; over: 1 / t.
+    """A rotation vector w = t e and what is formed of it. x: t^2; near: whether it is below NEAR; over: 1 / t.
 
     s, c: sin(t/2) / t and cos(t/2), so that (s w, c) is its quaternion.
     """

@@ -39,7 +39,7 @@ def unit_quaternion(R: Mat) -> list[Scalar]:
 
 
 def angle_and_axis(x: Vector) -> tuple[Scalar, Vec]:
-    """How far a unit quaternion turns, 0 to pi, and about which axis; the angle grows by axis . w with the angular
+    """The angle of a unit quaternion, 0 to pi, and its axis; the angle grows by axis . w with the angular
     velocity w, in the axes before or after. No axis where it does not turn."""
     u, flipped = Vec(*x[:3]), x[3] < 0.0
     sine = sqrt(maximum(u.dot(u), NO_TURN))

@@ -80,7 +80,7 @@ class FormulaJoint(NamedTuple):
 
 
 class LinkFrame(NamedTuple):
-    """Where a link's own frame stands in the body that holds it."""
+    """The pose of a link's own frame in the body that holds it."""
 
     body: int
     R: Mat
@@ -95,7 +95,7 @@ class Loose(NamedTuple):
 
 
 class Context:
-    """What tracing adds to an algorithm: names, sections, guards, assumptions. On numbers they do nothing."""
+    """The hooks of tracing in an algorithm: names, sections, guards, assumptions. On numbers they do nothing."""
 
     in_metres = False  # lengths keep their unit, for people read their symbols
 
@@ -163,7 +163,7 @@ class Tree:
         return tour(self.parents)
 
     def placements(self, q: Vector) -> list[Placement]:
-        """How every body stands in its parent; all sines and cosines are formed first, once per angle."""
+        """The pose of every body in its parent; all sines and cosines are formed first, once per angle."""
         q = self.expanded_coordinates(q) if self.formulas else q
         own = [self._coordinates(b, q) for b in self.bodies]
         trig = [

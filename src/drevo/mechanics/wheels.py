@@ -29,7 +29,7 @@ def across(axis: int) -> tuple[int, int]:
 
 
 def asymmetry(b: TreeBody, outside: bool = False) -> float:
-    """How far a body is from symmetry about its axis: the worst of its moments; of symbols 0 or infinite.
+    """The asymmetry of a body about its axis: the worst of its moments; of symbols 0 or infinite.
 
     As a part of its second moments about its own pole; outside: about its parent's, of what that feels.
     """
@@ -121,7 +121,7 @@ def _turned_into_wheels(tree: Tree, chosen: Chosen) -> tuple[list[TreeBody], dic
 
 
 def _slider(b: TreeBody, P: RigidInertia) -> TreeBody:
-    """What shifts along a screw."""
+    """The prismatic body of a screw: the inertia that shifts along its axis."""
     along = along_axis(b.axis, P, 0.0)
     return b._replace(kind="prismatic", factor=b.factor * b.pitch, pitch=0.0, phase=0.0, inertia=along)
 

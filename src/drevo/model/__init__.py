@@ -1,1 +1,1 @@
-"""What a robot is: links, joints, inertias, limits as checked data; files are read and written here."""
+"""The description of a robot: links, joints, inertias, limits as checked data; files are read and written here."""

@@ -1,4 +1,4 @@
-"""What a robot stands on: nothing more than the ground, a free joint, or a trunk of six plain joints."""
+"""The base of a robot: nothing more than the ground, a free joint, or a trunk of six plain joints."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def _at(joint: Joint, origin: Vec3 = ORIGIN, rotation: tuple[Vec3, Vec3, Vec3] =
 
 
 def _slide(joint: Joint) -> Joint:
-    """What a screw moves along its axis while it turns."""
+    """The slide of a screw: a prismatic joint that moves along the screw's axis while it turns."""
     pitch, mimic = joint.lead / (2.0 * math.pi), joint.mimic
     follows = Mimic(joint.name, pitch)
     if mimic:

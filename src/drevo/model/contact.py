@@ -1,4 +1,4 @@
-"""What touches, what drives, what measures and how time goes on: data of a Model, in the words of MJCF.
+"""Contacts, actuators, sensors and time stepping: data of a Model, in the words of MJCF.
 
 Softness is MuJoCo's: solref is (time constant, damping ratio), or (-stiffness, -damping) where both are not
 positive; solimp is (d0, d1, width, midpoint, power). Lengths are in metres, angles in radians.
@@ -73,7 +73,7 @@ class ContactPair:
 @concise
 @dataclass(frozen=True, slots=True)
 class JointSoftness:
-    """How softly the limits of a joint and its dry friction hold under the soft law.
+    """The softness of a joint's limits and of its dry friction under the soft law.
 
     limit_angle: of a ball joint, how far it may turn from where its child stands as its parent does, rad.
     """
@@ -90,7 +90,7 @@ class JointSoftness:
 @concise
 @dataclass(frozen=True, slots=True)
 class Actuator:
-    """What a control u does: f = gain . (1, l, l') u + bias . (1, l, l'), l = gear q; the joint feels gear f.
+    """An actuator with control u: f = gain . (1, l, l') u + bias . (1, l, l'), l = gear q; the joint feels gear f.
 
     u is cut to control_range, the force to force_range.
     """
@@ -107,7 +107,7 @@ class Actuator:
 @concise
 @dataclass(frozen=True, slots=True)
 class Sensor:
-    """What is measured at a joint, or on a link in a frame of its own; of touch `size` is that of its zone."""
+    """A sensor at a joint, or on a link in a frame of its own; of touch `size` is that of its zone."""
 
     name: str
     kind: str  # of JOINT_SENSORS or LINK_SENSORS
@@ -128,7 +128,7 @@ LINK_SENSORS = (
 @concise
 @dataclass(frozen=True, slots=True)
 class Stepping:
-    """How a file's simulator steps: seconds, the integrator, the friction cone and how stiff friction is in it.
+    """The steps of a file's simulator: seconds, the integrator, the friction cone and how stiff friction is in it.
 
     density, viscosity: of what the links move in, kg/m^3 and Pa s. override: what all contacts have in place of
     their own margin, solref (2), solimp (5) and friction (5), if it is not empty.

@@ -1,4 +1,4 @@
-"""What a robot is: links, joints, inertias. Frozen data in SI units and radians, no mathematics."""
+"""The description of a robot: links, joints, inertias. Frozen data in SI units and radians, no mathematics."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Limit:
 @concise
 @dataclass(frozen=True, slots=True)
 class JointDynamics:
-    """What acts in a joint, alike on each of its rates v; x is its coordinate. In N m and rad, or N and m.
+    """The inertia and forces in a joint, alike on each rate v; x is its coordinate. In N m and rad, or N and m.
 
     armature: inertia of the rotor as the joint feels it, its own times the gear ratio squared, kg m^2 (kg).
     rotor: inertia of one, kg m^2, that turns `gear` times as fast about `rotor_axis` of the parent link, whose
@@ -379,7 +379,7 @@ class Model:
 
     @property
     def closures(self) -> int:
-        """How many loops and couplings hold besides the tree of joints."""
+        """The number of loops and couplings that hold besides the tree of joints."""
         return len(self.loops) + len(self.couplings) + len(self.tendon_couplings)
 
     @property

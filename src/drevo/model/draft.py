@@ -93,7 +93,7 @@ class Draft:
         return self.source or f"robot {self.name!r}"
 
     def at(self, thing: Link | Joint) -> str:
-        """What a sentence calls an element."""
+        """The label of an element in a sentence."""
         if isinstance(thing, Link):
             return at(thing, self.noun)
         body = f" of body {thing.child!r}" if self.noun == "body" else ""

@@ -1,4 +1,4 @@
-"""What a consumer needs of a robot: a Robot has it, and so may an oracle that stands in its place."""
+"""Protocols of what a consumer needs of a robot: a Robot has it, and so may an oracle that stands in its place."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Forces = Mapping[str, ArrayLike]
 
 
 class Described(Protocol):
-    """What has a description: enough wherever programs are made from it."""
+    """A thing that has a description: enough wherever programs are made from it."""
 
     @property
     def model(self) -> Model: ...
@@ -61,5 +61,5 @@ class Dynamics(Described, Protocol):
 
 
 def of_model(robot: Described) -> bool:
-    """Whether its numbers are those of its model, so that code which is compiled from that may give them."""
+    """True if a robot's numbers are those of its model, so that code which is compiled from that may give them."""
     return bool(getattr(robot, "_of_model", False))

@@ -46,12 +46,12 @@ _ORDERS = ([ast.Gt], [ast.Lt])
 
 
 def coordinate_names(count: int) -> list[str]:
-    """What formulas call the coordinates of a joint."""
+    """The names of the coordinates of a joint in formulas."""
     return ["q"] if count == 1 else [f"q{k + 1}" for k in range(count)]
 
 
 def steps_of(formula: PoseFormula) -> list[str]:
-    """Which of x, y, z, yaw, pitch, roll a pose has, in the order of the chain."""
+    """The steps x, y, z, yaw, pitch, roll that a pose has, in the order of the chain."""
     given = {name for name, _ in formula.pose}
     return [step for step in STEPS if step in given]
 
@@ -65,7 +65,7 @@ def step_values(formula: PoseFormula, q: Sequence[Any], functions: Functions) ->
 
 
 def faults(formula: PoseFormula) -> Iterator[str]:
-    """What is wrong with a formula, each the middle of a sentence."""
+    """The faults of a formula, each the middle of a sentence."""
     if not 1 <= formula.coordinates <= MOST:
         yield f"has a formula of {formula.coordinates} coordinates; it may have 1 to {MOST}"
         return

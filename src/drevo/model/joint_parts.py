@@ -1,4 +1,4 @@
-"""What stands in a joint beside its axis, judged: rotor, damper, friction, spring, formula."""
+"""Parts of a joint beside its axis, judged: rotor, damper, friction, spring, formula."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _range(draft: Draft, joint: Joint) -> tuple[float, float]:
 
 
 def random_range(limit: Limit | None, default: float = math.pi) -> tuple[float, float]:
-    """Where coordinates are drawn from: the limits, if there are two within UNBOUNDED, else +- the default."""
+    """The interval to draw coordinates from: the limits, if there are two within UNBOUNDED, else +- default."""
     low, high = (limit.lower, limit.upper) if limit else (None, None)
     if low is None or high is None or not -UNBOUNDED <= low < high <= UNBOUNDED:
         return -default, default
@@ -65,7 +65,7 @@ def _checked_rotor(draft: Draft, joint: Joint, d: JointDynamics, kind: str) -> J
 
 
 def checked_dynamics(draft: Draft, joint: Joint, d: JointDynamics, kind: str) -> JointDynamics | None:
-    """What acts in a joint; None for nothing. A spring is of joints whose coordinates are numbers."""
+    """The checked dynamics of a joint; None for nothing. A spring is of joints whose coordinates are numbers."""
     if d.armature < 0.0:
         draft.problems.append(
             f"{draft.at(joint)} has the negative armature {d.armature:g}; it is zero or positive: correct it"

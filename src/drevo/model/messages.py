@@ -1,4 +1,4 @@
-"""How a model's faults are said: which element, and all of them in one error."""
+"""Messages about a model's faults: the element of each, and all of them in one error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_PROBLEMS = 10  # that a message spells out; `problems` of the error holds a
 
 
 def at(thing: Link | Joint, noun: str = "") -> str:
-    """What a sentence calls an element: its kind, name and line."""
+    """The label of an element in a sentence: its kind, name and line."""
     noun = noun or ("link" if isinstance(thing, Link) else "joint")
     return f"{noun} {thing.name!r}" + (f" (line {thing.line})" if thing.line else "")
 

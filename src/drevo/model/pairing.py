@@ -1,4 +1,4 @@
-"""Which geoms of a robot may touch each other, by MuJoCo's rules."""
+"""The pairs of a robot's geoms that may touch each other, by MuJoCo's rules."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def as_ruled(a: Geom, b: Geom) -> tuple[Geom, Geom]:
 
 
 def without_rule(model: Model) -> str:
-    """What may touch and has no rule, as kinds of pairs with their names; nothing where there is none."""
+    """The pairs that may touch and have no rule, as kinds with their names; empty where there is none."""
     if len(model.geoms) > MOST_GEOMS:
         return ""
     names: dict[str, list[str]] = {}

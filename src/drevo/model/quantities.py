@@ -12,7 +12,7 @@ FRAMES = ("local_world_aligned", "local", "world")
 
 
 class Quantity(NamedTuple):
-    """What can be asked of a robot.
+    """A quantity that can be computed for a robot.
 
     state: arguments in call order. outputs: names and shapes, a size a number, "nv" or "links" (those that move).
     invariant: unchanged under the inertia gauge, so a formalism may regroup parameters.
@@ -99,7 +99,7 @@ OPTION_VALUES: dict[str, tuple[str, ...]] = {"frame": FRAMES, "kind": ("classica
 
 
 def explained(x: Quantity) -> str:
-    """What a method says about itself: shapes and units of its arguments and results."""
+    """The docstring of a quantity's method: shapes and units of its arguments and results."""
     shapes = [
         f"{name} (..., {', '.join(map(str, shape))})" if shape else f"{name} (...)" for name, shape in x.outputs
     ]

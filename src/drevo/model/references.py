@@ -1,4 +1,4 @@
-"""What refers to the links and joints of a description: loops, couplings, contacts, configurations."""
+"""Checks of references to the links and joints of a description: loops, couplings, contacts, configurations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the mass matrix can be regular at all: a test of structure, made when a model is built.
+"""Tests if the mass matrix can be regular at all: a test of structure, made when a model is built.
 
 M is singular for every q when a joint moves nothing that resists it, or when the joints on the two sides of a
 massless link move what lies beyond in fewer ways than they have coordinates. Both are found here in linear
@@ -206,7 +206,7 @@ def _redundant_sentence(run: list[Joint], group: _Group) -> str:
 
 
 def _independent(run: list[Joint], group: _Group, into: dict[str, Joint]) -> bool:
-    """Whether every motion of the run's coordinates costs energy, at a configuration that is not special."""
+    """True if every motion of the run's coordinates costs energy, at a configuration that is not special."""
     if sum(joint.nv for joint in run) > 6:
         return False
     mass, com, tensor = _composite(group, into)

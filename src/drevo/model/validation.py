@@ -93,7 +93,7 @@ def _labels(labels: list[str], most: int) -> str:
 
 
 def _together(unread: dict[str, list[str]]) -> list[tuple[str, list[str]]]:
-    """What the same elements have is said once."""
+    """Groups things not read by the elements that have them, so that the same elements are listed once."""
     same: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
     for what, labels in unread.items():
         same[tuple(labels)].append(what)
@@ -177,7 +177,7 @@ def _check_inertias(draft: Draft) -> None:
 
 
 def _say_inertia(draft: Draft, who: str, body: Inertial, moments: list[float], slack: float) -> None:
-    """What is wrong or doubtful about a mass and its principal moments."""
+    """Reports all that is wrong or doubtful about a mass and its principal moments."""
     shown = ", ".join(f"{moment if abs(moment) > slack else 0.0:.6g}" for moment in moments) + " kg m^2"
     if body.mass < 0.0:
         draft.problems.append(

@@ -263,7 +263,7 @@ class Builder:
         return places
 
     def shaped(self, link: str, shapes: Sequence[Shape]) -> Builder:
-        """What a body looks like; nothing is computed from it."""
+        """Sets the shapes of a body, its looks; nothing is computed from them."""
         name = self._known(link)
         if not isinstance(shapes, (tuple, list)):
             raise ModelError(f"body {name!r}: shapes is a list of Shape, not {shown(shapes)}")
@@ -306,7 +306,7 @@ class Builder:
         return name
 
     def _new_names(self, name: str, parent: str | None, joint: str | None) -> tuple[str, str, str]:
-        """What sentences call the body, its parent, and the name of its joint, once all are known to be right."""
+        """The label of the body in messages, its parent, and the name of its joint, once all are checked."""
         who = f"body {name!r}"
         parent = next(iter(self._links)) if parent is None else parent
         _checked(who, "name", values.name, name)

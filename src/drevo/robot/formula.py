@@ -47,7 +47,7 @@ def _text(who: str, name: Any, x: Any) -> str:
 
 
 def _traced(who: str, pose: Callable[[list[Any]], Any], coordinates: int) -> PoseFormula:
-    """What a function of a list of scalars does to them, as text."""
+    """Traces a function from a list of scalars to a pose, and gives its formulas as text."""
     t = Tracer("pose")
     q = t.input("q", coordinates)
     try:

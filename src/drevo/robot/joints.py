@@ -1,4 +1,4 @@
-"""What a model says of its joints, as arrays over the rates or the coordinates."""
+"""Joint properties of a model, as arrays over the rates or the coordinates."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class JointArrays:
 
     @property
     def reference(self) -> Array:
-        """Where the springs are at rest, (nv,) rad or m."""
+        """The rest positions of the springs, (nv,) rad or m."""
         return self._of_dynamics("reference")
 
     @property

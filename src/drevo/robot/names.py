@@ -17,7 +17,7 @@ from ..model.description import Model
 
 @asked_methods
 class ByName:
-    """What a robot with names of joints gives for numbers in an order, and the other way."""
+    """Conversion of values by names of joints to a robot's vectors q, v, a and tau, and back."""
 
     model: Model
 

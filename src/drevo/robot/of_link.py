@@ -125,7 +125,7 @@ class OfLink:
         frame: str = FRAME,
         out: Array | None = None,
     ) -> Array:
-        """What the parent exerts on each moving link, (..., moving links, 6), N and N m: force, then moment about
+        """Wrench of the parent on each moving link, (..., moving links, 6), N and N m: force, then moment about
         the origin of the link's own (moved) frame; gravity is in. Rows as in `moving_links`: in the order of q,
         mimic joints last.
 

@@ -1,4 +1,4 @@
-"""What a builder is told of a body and its joint: each part checked, as the model holds it."""
+"""The parts of a body and its joint, as given to a builder: each checked, as the model holds it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ZERO: Mat3 = (ORIGIN, ORIGIN, ORIGIN)
 
 
 def given_shares(who: str, joints: Mapping[str, float] | None) -> tuple[TendonJoint, ...]:
-    """What each joint adds to the length of a tendon."""
+    """The coefficient of each joint in the length of a tendon, checked."""
     if joints is not None and not isinstance(joints, Mapping):
         raise ModelError(f"{who}: joints is a mapping of names to metres a radian or metre, not {shown(joints)}")
     given = (joints or {}).items()
@@ -129,7 +129,7 @@ def _bound(who: str, value: object) -> float | None:
 
 
 def given_dynamics(who: str, whole: JointDynamics | None, rotor: Any, *given: float) -> JointDynamics | None:
-    """What acts in the joint; None for nothing."""
+    """The passive dynamics of the joint and its rotor, checked; None for nothing."""
     names = ("armature", "damping", "friction", "stiffness", "reference")
     parts: dict[str, Any] = {n: _checked(who, n, lambda x: values.scalar(x, ANY), x) for n, x in zip(names, given)}
     if rotor is not None:

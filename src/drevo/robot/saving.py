@@ -30,7 +30,7 @@ CLOSE = 1e-12  # of the largest force: how far a file's dynamics may be from the
 
 
 class Certificate(NamedTuple):
-    """What a file says of its dynamics: their digest, and how far from those of the saved robot they were."""
+    """The record of the dynamics in a file: their digest, and how far from those of the saved robot they were."""
 
     digest: str
     worst: float
@@ -91,7 +91,7 @@ def refuse_losses(model: Model, written: Written, how: str, lossy: bool) -> None
 
 
 def _loaded(text: str, suffix: str) -> Model:
-    """What a reader makes of the text."""
+    """The model that a reader makes of the text."""
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", DrevoWarning)
         path = Path(folder, f"robot{suffix}")
@@ -105,7 +105,7 @@ def _loaded(text: str, suffix: str) -> Model:
 
 
 def _difference(model: Model, told: Model, again: Model, exact: bool) -> float:
-    """How far the dynamics of a robot and of what is read again are apart, of the largest force."""
+    """The largest difference of the forces of a robot and of its copy read again, over the largest force."""
     if (a := sorted(j.name for j in told.moving_joints)) != (b := sorted(j.name for j in again.moving_joints)):
         raise ModelError(f"what was written has other joints when it is read again: {b}, not {a}; save it as JSON")
     if exact and told.closures != again.closures:

@@ -89,7 +89,7 @@ class IndexTable(Sequence[T]):
 
 
 class Topology:
-    """Who hangs on whom. Every attribute is indexed by the link's number; the paper's name is in brackets.
+    """The tree of the links. Every attribute is indexed by the link's number; the paper's name is in brackets.
 
     names              link names, the base first
     parent             (f) number of the parent; -1 for the base

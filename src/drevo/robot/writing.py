@@ -135,7 +135,7 @@ def export(
 
 
 def has_own_program(name: Any, wrt: Any) -> bool:
-    """Whether it is none of the catalogue's quantities by itself."""
+    """True if the quantity with its `wrt` needs a program of its own: it is none of the catalogue's by itself."""
     constrained = isinstance(name, str) and name == CONSTRAINED
     return constrained or not isinstance(wrt, (tuple, list)) or bool(wrt)
 

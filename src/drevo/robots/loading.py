@@ -78,7 +78,7 @@ def file_or_model(source: Any, base: str = "fixed", gravity: Sequence[float] | N
 
 
 def _elsewhere(name: str) -> str:
-    """Where a robot may be had whose file does not exist."""
+    """A hint, for a file that does not exist, from where its robot may be had; or ""."""
     from ..io import installed
     from . import EMBEDDED
 

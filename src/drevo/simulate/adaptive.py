@@ -71,7 +71,7 @@ class Adaptive:
             h *= factor
 
     def _try(self, t: float, h: float) -> tuple[bool, float]:
-        """Whether a step of h was good, and what to multiply h by."""
+        """Tries a step of h: True if it was good, and the factor to multiply h by."""
         state = self.state
         before = [x.copy() for x in (state.q, state.v, state.e_q, state.e_v)]
         state.t0, state.k, state.h = t, 0, h

@@ -1,4 +1,4 @@
-"""What `simulate` is asked: states and efforts checked, and the right-hand side that they need."""
+"""The arguments of `simulate`: states and efforts checked, and the right-hand side that they need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `simulate` refuses before it begins: work without bound."""
+"""Checks of `simulate` before it begins: it refuses work without bound."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FINEST = 1e-14  # rtol: doubles hold little more than 15 digits
 
 
 def is_tame(x: np.ndarray[Any, Any]) -> bool:
-    """Whether coordinates or rates are those of a motion that has not left all bounds."""
+    """True if coordinates or rates are those of a motion that has not left all bounds."""
     return bool(np.abs(x).max(initial=0.0) < WILD)  # false of NaN
 
 

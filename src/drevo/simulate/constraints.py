@@ -183,7 +183,7 @@ class HeldConstraints:
         )
 
     def out_of_reach(self, t: float, q: Array, row: int) -> str:
-        """What feedback is to close and no configuration does, as far as is found from q (nq,), or ""."""
+        """The gap that feedback is to close and no configuration does, as far as is found from q (nq,), or ""."""
         if self.feedback is None:
             return ""
         held = replace(self, places=self.places[row])

@@ -77,7 +77,7 @@ class Control:
 
 
 def beyond_law(tau: object, t: float, q: Any) -> str:
-    """What a law of constraints, or a Control of one, cannot reach, as far as is found from q (nq,); or ""."""
+    """The target that a law, or Control, of constraints cannot reach, as far as is found from q (nq,); or ""."""
     law = getattr(tau, "law", tau)
     told = getattr(getattr(law, "__self__", law), "out_of_reach", None)
     return told(t, q) if told else ""

@@ -36,7 +36,7 @@ def add_engine(m: Module, low: Lowered, target: Target, *_: object) -> None:
 
 
 def _rates_of(state: Fields, s: Value) -> tuple[Value, Value]:
-    """Where the rates of stage s stand."""
+    """The addresses of the rates of stage s: of q and of v."""
     return state.K_q.at(s * state.pad_q), state.K_v.at(s * state.pad_v)
 
 
@@ -185,7 +185,7 @@ def _integrate_adaptive(m: Module, target: Target) -> None:
 
 
 def _factor(f: IRFunction, error: Value) -> Value:
-    """What a step is multiplied by: SAFETY / error^(1/8), between SHRINK and GROW; of a NaN SHRINK."""
+    """The factor of the next step size: SAFETY / error^(1/8), between SHRINK and GROW; of a NaN SHRINK."""
     root = error
     for _ in range(3):
         root = f.call(F64, "llvm.sqrt.f64", root)

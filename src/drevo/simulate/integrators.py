@@ -49,7 +49,7 @@ class Integrator:
 
     @property
     def stages(self) -> int:
-        """How many slopes a step takes."""
+        """The number of stages: the slopes that a step takes."""
         return len(self.weights)
 
     @property
@@ -64,7 +64,7 @@ class Integrator:
 
     @property
     def adaptive(self) -> bool:
-        """Whether it estimates its error and chooses its step."""
+        """True if the method estimates its error and chooses its step."""
         return bool(self.errors)
 
 

@@ -1,4 +1,4 @@
-"""What the state of the engine holds, eight bytes each, and why a motion may stop."""
+"""The fields of the engine's state, eight bytes each, and the codes of a motion that stopped."""
 
 from __future__ import annotations
 

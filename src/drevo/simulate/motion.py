@@ -79,17 +79,17 @@ class Rule:
 
     @property
     def gaps(self) -> int:
-        """How many gaps are closed."""
+        """The number of gaps that are closed."""
         return 0 if self.fed else len(self.kept)
 
     @property
     def watched(self) -> int:
-        """How many numbers tell whether the rows are still independent, and the others still follow."""
+        """The number of values that tell if the rows are still independent, and the others still follow."""
         return len(self.kept) if self.fed else self.size
 
     @property
     def given(self) -> tuple[int, ...]:
-        """How many inputs there are of each kind: numbers of the constraints, damping, stiffness, the diagonal of
+        """The number of inputs of each kind: numbers of the constraints, damping, stiffness, the diagonal of
         D at the start."""
         first, rows = len(self.found) - self.own, len(self.kept)
         numbers = len(Numbered.of(self.found[:first]).numbers) + anchors(self.found[first:])
@@ -175,7 +175,7 @@ def with_unit_quaternions(model: Model, q: Vector) -> list[Scalar]:
 
 
 def quaternions(model: Model) -> tuple[int, ...]:
-    """Where in q the quaternions begin."""
+    """The indices in q at which the quaternions begin."""
     return tuple(s.stop - 4 for j, s, _ in model.slices() if j.turns)
 
 

@@ -38,7 +38,7 @@ ALIKE = 1e-9  # of a step: durations within it of a whole number of steps are wh
 
 @dataclass(frozen=True)
 class Event:
-    """Where function(t, q, v) passes through 0; direction: +1 rising only, -1 falling only, 0 both."""
+    """An event: function(t, q, v) passes through 0; direction: +1 rising only, -1 falling only, 0 both."""
 
     function: Callable[[float, Array, Array], float]
     terminal: bool = False
@@ -332,13 +332,13 @@ class _Run:
         )
 
     def out_of_reach(self, t: float, row: int) -> str:
-        """What feedback or a law is to reach at that time and cannot, as far as is found from the start."""
+        """The target that feedback or a law cannot reach at that time, as far as is found from the start."""
         off = self.under.out_of_reach(t, self.q[row], row) if self.under else ""
         off = off or beyond_law(self.tau, t, self.q[row])
         return f"simulate: at t = {t:.6g} s {off}" if off else ""
 
     def lost(self, nodes: Sequence[TimedState]) -> str:
-        """What the law of control says of states near the end; those of a motion run wild say nothing."""
+        """The fault that the control law finds in states near the end; those of a motion run wild say nothing."""
         control = self.rhs.control
         for t, q, v in nodes if control else ():
             for row in range(len(q)):

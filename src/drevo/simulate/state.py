@@ -84,7 +84,7 @@ class EngineState:
         self._set_integer("sweeps", SWEEPS if m.implicit else 0)
 
     def _fixed(self) -> None:
-        """What no integration changes."""
+        """Sets the fields that no integration changes."""
         nq, nv = self.model.nq, self.model.nv
         starts = np.array([*quaternions(self.model), 0], np.int64)
         self._set_array("quaternions", starts)

@@ -1,4 +1,4 @@
-"""What every integration is made of, in machine code over the fields of its state: rates, stages, a step's end,
+"""The parts of every integration, in machine code over the fields of its state: rates, stages, a step's end,
 records, and the return of a state to its constraints.
 """
 

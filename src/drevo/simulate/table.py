@@ -104,7 +104,7 @@ class Table(Pictured):
 
     @property
     def constraint_drift(self) -> float:
-        """How far the records are from the contacts and constraints, m or rad."""
+        """The largest |f| of the records, their distance from the contacts and constraints, m or rad."""
         return float(np.abs(self.gaps[0]).max(initial=0.0))
 
     @property

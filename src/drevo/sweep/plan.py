@@ -1,4 +1,4 @@
-"""What a sweep computes: read from a file or a dictionary, every value checked."""
+"""The plan of a sweep: read from a file or a dictionary, every value checked."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Plan:
 
     @property
     def shards(self) -> int:
-        """How many parts the samples are computed in."""
+        """The number of shards: parts that the samples are computed in."""
         return -(-self.samples // self.shard)
 
     @property

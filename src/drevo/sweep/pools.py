@@ -1,4 +1,4 @@
-"""Where shards are computed: in this process, in processes of joblib, on a cluster of Ray, or by any executor."""
+"""Pools that compute shards: in this process, in processes of joblib, on a cluster of Ray, or by any executor."""
 
 from __future__ import annotations
 

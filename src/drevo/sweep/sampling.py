@@ -1,4 +1,4 @@
-"""Where samples come from: each is a function of its number alone, so that any worker makes the same.
+"""The samples of a sweep: each is a function of its number alone, so that any worker makes the same.
 
 Arguments lie side by side, scalars by samples. Random numbers are those of `drevo.stream`.
 """
@@ -26,7 +26,7 @@ ROUNDS = (
 
 
 def sampler_of(plan: Plan, function: Function, source: RandomSource) -> tuple[int, Sampler]:
-    """How many samples there are, and what makes them."""
+    """The number of samples, and the function that makes them."""
     if plan.method == "random":
         return plan.samples, source.inputs
     if plan.method == "latin_hypercube":
@@ -67,7 +67,7 @@ def _permuted(index: Array, size: int, seed: int, stream: int) -> Array:
 
 
 def _grid_counts(plan: Plan, function: Function, source: RandomSource) -> list[int]:
-    """How many values of each scalar."""
+    """The number of grid values of each scalar."""
     if source.columns:
         raise InputError("sweep: a grid has no place for quaternions; take method 'random' or 'table'")
     counts: list[int] = []

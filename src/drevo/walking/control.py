@@ -47,8 +47,8 @@ class WalkState(NamedTuple):
 
 
 class PlannedState(NamedTuple):
-    """What a plan asks for: the motion; accelerations of joints a, and of base (..., 6) and soles (..., legs, 6)
-    in world axes; the force of the ground; the zero-moment point (..., 2), 0 in the air."""
+    """The state that a plan asks for: the motion; accelerations of joints a, and of base (..., 6) and soles
+    (..., legs, 6) in world axes; the force of the ground; the zero-moment point (..., 2), 0 in the air."""
 
     motion: WalkState
     a: Array
@@ -85,7 +85,7 @@ class Follower:
                 self.most[sv] = joint.limit.effort
 
     def motion(self, q: Array, v: Array) -> WalkState:
-        """What the law looks at; leading dimensions are a batch."""
+        """The state that the control law reads, at q and v; leading dimensions are a batch."""
         r = self.robot
         R = r.pose(q, self.base)[..., :3, :3]
         soles = soles_at(r, self.legs, q, v)
@@ -172,7 +172,7 @@ class Follower:
         return np.swapaxes(m.soles.R[..., i, :, :] @ (leg.corners - leg.middle).T, -1, -2)
 
     def _near(self, wish: PlannedState, m: WalkState, i: int) -> bool:
-        """Whether a foot that shall stand touches the ground."""
+        """True if a foot that shall stand touches the ground."""
         lowest = m.soles.places[..., i, 2] + self._corners(m, i)[..., 2].min(axis=-1)
         return bool(np.all(lowest < wish.motion.soles.places[i, 2] + LIFTED))
 

@@ -143,7 +143,7 @@ def _leg(robot: Robot, link: str, corners: Array) -> Leg:
 
 
 def _at(robot: Robot, q: Array, joint: Joint) -> Array:
-    """Where a joint is in the world."""
+    """The position of a joint in the world, (3,), m."""
     T = robot.pose(q, joint.parent)
     return np.asarray(T[:3, :3] @ joint.origin + T[:3, 3])
 
@@ -175,7 +175,7 @@ class Soles(NamedTuple):
 
 
 def soles_at(robot: Robot, two: Sequence[Leg], q: Array, v: Array | None = None) -> Soles:
-    """How the soles of legs are at q (..., nq) and move at v (..., nv); at rest without."""
+    """The soles of legs at q (..., nq), and their motion at v (..., nv); at rest without."""
     found = []
     for leg in two:
         pose, J = robot.pose(q, leg.link), np.array(robot.jacobian(q, leg.link))

@@ -1,4 +1,4 @@
-"""What the ground does to the soles: the wrench that a motion needs, its zero-moment point, each foot's share."""
+"""Ground reactions on the soles: the wrench that a motion needs, its zero-moment point, each foot's share."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def needed(robot: Robot, q: Array, tau: Array) -> Array:
 
 
 def zero_moment_point(wrench: Array, height: Array | float = 0.0) -> Array:
-    """Where at a height a wrench about the world's origin has no moment about x and y, (..., 2)."""
+    """The point at a height where a wrench about the world's origin has no moment about x and y, (..., 2)."""
     level = np.stack([-wrench[..., 4], wrench[..., 3]], -1) + np.asarray(height)[..., None] * wrench[..., :2]
     return np.asarray(level / wrench[..., 2, None])
 

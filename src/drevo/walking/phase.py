@@ -81,12 +81,12 @@ class GaitPlan:
         return Support.of(self.robot, [self.legs[i] for i in phase.stands], phase.q[0])
 
     def reactions(self, phase: Phase) -> Array:
-        """What the planned motion asks of the ground, (n + 1, feet, 6) about the middles of the soles."""
+        """Ground reactions that the planned motion needs, (n + 1, feet, 6) about the middles of the soles."""
         tau = self.robot.inverse_dynamics(phase.q, phase.v, phase.a)
         return share(needed(self.robot, phase.q, tau), self.support(phase).middles)
 
     def drives(self, phase: Phase) -> Array:
-        """What the planned motion asks of the drives, (n + 1, nv), besides what acts in the joints by itself."""
+        """Drive efforts that the planned motion needs, (n + 1, nv), besides what acts in the joints by itself."""
         tau = self.robot.inverse_dynamics(phase.q, phase.v, phase.a) - self.robot.passive(phase.q, phase.v)
         if phase.stands:
             J = soles_at(self.robot, self.support(phase).legs, phase.q).J

@@ -1,4 +1,4 @@
-"""What a walk looks like: reactions, zero-moment point, drives, and the ground from above."""
+"""Plots of a walk: reactions, zero-moment point, drives, and the ground from above."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .phase import GaitPlan
 
 
 class Walked(Protocol):
-    """What is drawn of a walk."""
+    """The part of a walk that is drawn."""
 
     @property
     def plan(self) -> GaitPlan:
-        """What was to be walked."""
+        """The plan of the walk."""
 
     def series(self, name: str) -> Array:
         """A field over time."""

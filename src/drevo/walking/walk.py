@@ -64,7 +64,7 @@ class Walk(Pictured):
 
     @property
     def robot(self) -> Robot:
-        """Who walked; on a slope with gravity along it."""
+        """The robot that walked; on a slope its gravity has a part along the ground."""
         return self.plan.robot
 
     @property

@@ -1,4 +1,4 @@
-"""What a caller may give, brought into the form that compiled code takes: (B, n) or, batch-last, (n, B) arrays."""
+"""A caller's arguments brought into the form that compiled code takes: (B, n) or, batch-last, (n, B) arrays."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def _near(ratio: Array, joints: Sequence[str], but: str, dtype: Any) -> tuple[st
 
 
 def _pivot(found: Pivot | None, finite: bool, many: bool) -> str | None:
-    """What the kernel's test found; where results are not finite only if that is why."""
+    """Sentence on the pivot that the kernel's test found; where results are not finite only if that is why."""
     if found is None or np.isnan(found.ratio) or not (found.lost or finite):
         return None
     return (

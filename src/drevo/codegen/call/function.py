@@ -115,7 +115,7 @@ class Function(FunctionFace):
 
     @property
     def backend(self) -> str:
-        """How calls run: "native" (builtin), "ctypes" or "reference"."""
+        """The way calls run: "native" (builtin), "ctypes" or "reference"."""
         return "native" if self.fast else "ctypes" if self.code else "reference"
 
     @property
@@ -240,7 +240,7 @@ class Function(FunctionFace):
         return list(given)
 
     def _room(self, target: Any, shape: tuple[int, int], inputs: Sequence[Array]) -> Array:
-        """Where a result is computed: in the caller's own array if that is safe, so large ones are not copied."""
+        """The array that receives a result: the caller's own if that is safe, so large ones are not copied."""
         if target is None or target.dtype != self.dtype or not target.dtype.isnative:
             return native.line_array(shape, self.dtype)
         plain = target.flags.c_contiguous and target.flags.aligned
@@ -303,7 +303,7 @@ class Function(FunctionFace):
         return any([bad, *(j.result() for j in jobs)])
 
     def _side_by_side(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
-        """Whether the numbers of one sample lie so: in batch-last layout each is a row."""
+        """True if the numbers of one sample lie side by side in memory: in batch-last layout each is a row."""
         return self.layout == "rows" or all(x.strides[0] == x.itemsize for x in (*inputs, *outputs))
 
     def _alone(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:

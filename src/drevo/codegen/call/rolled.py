@@ -50,7 +50,7 @@ class Data(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """What the entry must know of a model.
+    """Sizes of a model that the compiled entry must know.
 
     blocked: scalars of state of a tile, in place of those of one sample, where its sweeps go by blocks.
     slots: scalars of state of all bodies and the ground. loads: links that take a wrench. more: scalars beside.
@@ -85,7 +85,7 @@ class Sizes(NamedTuple):
 
     @property
     def alone(self) -> bool:
-        """Whether a batch runs sample by sample: a tile would leave the cache."""
+        """True if a batch runs sample by sample: a tile would leave the cache."""
         from ..llvm.bodies.rolled import BROAD, LONG
 
         long = self.bodies >= LONG and not self.blocked

@@ -28,7 +28,7 @@ class Scattered(Function):
 
     @property
     def backend(self) -> str:
-        """That of the packed function."""
+        """The backend of the packed function."""
         return self.inner.backend
 
     def _run(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int, threads: int) -> bool:

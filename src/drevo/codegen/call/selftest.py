@@ -1,4 +1,4 @@
-"""Whether the C-level entry answers as the plain way does: asked once in a process, before it is relied on."""
+"""Tests that the C-level entry answers as the plain way does: once in a process, before it is relied on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ passed: dict[str, bool] = {}  # the answers, of calls with one sample ("single")
 
 
 class Tested(Protocol):
-    """What of a Function the test asks."""
+    """The attributes of a Function that the test uses."""
 
     manifest: Manifest
     inputs: tuple[NamedShape, ...]

@@ -26,7 +26,7 @@ _MASK = 2**64 - 1
 
 
 class RandomSource(NamedTuple):
-    """Where inputs come from. ranges: (scalars of all inputs, 2), least value and width; columns: where the
+    """Random source of the inputs. ranges: (scalars of all inputs, 2), least value and width; columns: where the
     quaternions begin, among the scalars of all inputs in the order of the call."""
 
     seed: int

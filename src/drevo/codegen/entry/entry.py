@@ -23,7 +23,7 @@ LARGE = 4096  # bytes of a batch's result that begins with a line of the cache: 
 
 
 class EntryShape(NamedTuple):
-    """What an entry depends on: the shapes of arguments and results, and what it calls.
+    """All that an entry depends on: the shapes of arguments and results, and what it calls.
 
     single: there is a call for one sample. apart: this wants memory of its own.
     """
@@ -101,7 +101,7 @@ class _Entry(Builtin):
         return flags
 
     def batch(self, arrays: Sequence[ArrayView]) -> tuple[Value, Value]:
-        """Whether any input is a batch, and the common size. Batch-last: all or none."""
+        """A flag, true if any input is a batch, and the common batch size. Batch-last: all or none."""
         f = self.f
         if not arrays:
             return f.const(I1, "false"), f.const(I64, 1)
@@ -127,7 +127,7 @@ class _Entry(Builtin):
         return [self.call("PyTuple_GetItem", PTR, user, i) for i in items]
 
     def is_ours(self, x: Value) -> Value:
-        """Whether an object is what an earlier call has returned."""
+        """True if an object is a result that an earlier call has returned."""
         return self.type_of(x).equals(self.table("results"))
 
     def user_rows(
@@ -234,7 +234,7 @@ class _Entry(Builtin):
         )
 
     def made(self, name: str, otherwise: str) -> Value:
-        """What is called: there is no address of it before Python has made it, at the first call that needs it."""
+        """Address of a callee: there is none before Python has made it, at the first call that needs it."""
         x = self.table(name)
         self.need(x.differs("null"), otherwise=otherwise)
         return x

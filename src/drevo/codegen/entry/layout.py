@@ -1,4 +1,4 @@
-"""What compiled code and the process that loads it agree on; small, since every warm start reads it."""
+"""Layouts on which compiled code and the process that loads it agree; small, since every warm start reads it."""
 
 from __future__ import annotations
 

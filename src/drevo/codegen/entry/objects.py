@@ -70,7 +70,7 @@ class Builtin:
             self.f.jump(SLOW)
 
     def entered(self, builtin: Value, args: Value, count: Value) -> Value:
-        """What another entry gives for arguments by place."""
+        """Calls another entry with arguments by place and gives its result."""
         f = self.f
         method = self.field(self.field(builtin, self.layout.base), 8)
         return f.call(PTR, method, builtin, args, count, f.zero(PTR))
@@ -110,7 +110,7 @@ class Builtin:
     # -- arguments ------------------------------------------------------------------------------------------
 
     def arguments(self) -> tuple[Value, Value]:
-        """Where the addresses of the inputs stand, and `out`, last or by name, or null."""
+        """Pointer to the addresses of the inputs, and `out`, last or by name, or null."""
         f, n = self.f, len(self.inputs)
         plain = f.names.equals("null")
 
@@ -167,7 +167,7 @@ class Builtin:
         f.ret(result)
 
     def passed_on(self, builtin: Value, line: Value, count: Value) -> Value:
-        """What another entry gives; `line` has so many arguments behind the inputs already."""
+        """Calls another entry and gives its result; `line` has `count` arguments behind the inputs already."""
         f, n = self.f, len(self.inputs)
         for k in range(n):
             line.at(k, PTR).store(self.slots.at(k, PTR).load(PTR))

@@ -49,7 +49,7 @@ _address = ctypes.PYFUNCTYPE(_P, _P, _S)(("PyCapsule_GetPointer", ctypes.pythona
 
 
 class View(NamedTuple):
-    """What lies where on which device, in C order."""
+    """An array on a device: address, shape, dtype and device, in C order."""
 
     address: int
     shape: tuple[int, ...]

@@ -87,7 +87,7 @@ class Driver:
         return ", ".join(found) or f"error {failed}"
 
     def number(self, name: str, *args: Any) -> int:
-        """What a call puts where its first argument points to, an int."""
+        """Calls a driver function and gives the int that it stores through its first argument."""
         found = ctypes.c_int()
         self.call(name, ctypes.byref(found), *args)
         return found.value
@@ -121,13 +121,13 @@ class Driver:
         return 10 * major + minor
 
     def title(self, device: int) -> str:
-        """What the device is called."""
+        """The name of a device."""
         text = ctypes.create_string_buffer(256)
         self.call("cuDeviceGetName", text, len(text), self.number("cuDeviceGet", device))
         return text.value.decode(errors="replace")
 
     def device_of(self, address: int) -> int:
-        """Which device has an address."""
+        """The number of the device that owns an address."""
         return self.number("cuPointerGetAttribute", _ORDINAL, address)
 
     def cubin(self, ptx: bytes, device: int, level: int) -> bytes:
@@ -173,7 +173,7 @@ class Driver:
         self.call("cuLaunchKernel", kernel.handle, blocks, 1, 1, threads, 1, 1, 0, stream, places, None)
 
     def follow(self, stream: int, other: int) -> None:
-        """What comes next on a stream waits, on the device, for what another has so far."""
+        """Makes later work on a stream wait, on the device, for the work that another stream has so far."""
         event = self.handle("cuEventCreate", _NO_TIMING)
         self.call("cuEventRecord", event, other)
         self.call("cuStreamWaitEvent", stream, event, 0)

@@ -191,7 +191,7 @@ def _size(shape: tuple[int, ...]) -> int:
 
 
 def _describe(extension: Value) -> None:
-    """What XLA asks when a handler is registered: the version it was written for, and that it has no traits."""
+    """Answers XLA when a handler is registered: the version it was written for, and that it has no traits."""
     f = extension.f
     metadata = extension.at(METADATA, I8).load(PTR)
     version = metadata.at(API_VERSION, I8)

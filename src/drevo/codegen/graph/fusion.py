@@ -1,4 +1,4 @@
-"""Which products go into a sum as one multiply-add: one fixed rule, before anything depends on an order."""
+"""Fusion of products into a sum as one multiply-add: one fixed rule, before anything depends on an order."""
 
 from __future__ import annotations
 

@@ -375,7 +375,7 @@ class Expr:
 
 
 class Condition:
-    """Whether a traced value is above 0, or is not; `drevo.where` chooses by it, & and | join two, ~ turns one."""
+    """Test of a traced value: above 0, or not; `drevo.where` chooses by it, & and | join two, ~ turns one."""
 
     __array_ufunc__ = None
     __slots__ = ("turned", "value")

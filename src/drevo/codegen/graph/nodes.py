@@ -95,7 +95,7 @@ class Nodes:
         return (self.a[node], self.b[node]) if op in BINARY else (self.a[node],)
 
     def uses(self, nodes: Iterable[int], edges: Iterable[int] = ()) -> list[int]:
-        """How often each node is an operand of some nodes, or one of the edges."""
+        """Counts how often each node is an operand of some nodes, or one of the edges."""
         found, op, a, b = [0] * len(self.op), self.op, self.a, self.b
         for n in nodes:
             if op[n] > INPUT:

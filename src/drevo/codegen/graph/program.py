@@ -58,7 +58,7 @@ class Output(NamedTuple):
     places: tuple[int, ...] | None = None
 
     def place(self, k: int) -> int:
-        """Where the k-th entry stands, row-major."""
+        """Row-major position of the k-th entry."""
         return k if self.places is None else self.places[k]
 
 
@@ -76,8 +76,9 @@ class Guard(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """What every emitter and evaluator reads. `labels`: node -> names, each with the sign it was given with.
+    """Traced program that emitters and evaluators read.
 
+    `labels`: node -> names, each with the sign it was given with.
     `sections`: (node count when opened, title), in order: nodes made after it belong to it.
     `units`: quadruples of INPUT nodes that must be unit quaternions (x, y, z, w). `guards`: what machine code
     tests beside its outputs; they are no operations of the quantity.

@@ -75,7 +75,7 @@ class _Copy:
         self.starts.update(dict.fromkeys(opens, len(self.graph)))
 
     def needed(self) -> Iterator[int]:
-        """What the outputs reach by the new way."""
+        """Yields the nodes that the outputs reach by the new sums and products."""
         seen: set[int] = set()
         stack = [e >> 1 for e in self.program.output_edges]
         self.guards = list(self.program.guards)

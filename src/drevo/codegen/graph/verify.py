@@ -1,4 +1,4 @@
-"""What must hold of a program, checked as far as DREVO_VERIFY says: 0 nothing, 1 structure, 2 numbers too."""
+"""Invariants of a program, checked as far as DREVO_VERIFY says: 0 nothing, 1 structure, 2 numbers too."""
 
 from __future__ import annotations
 

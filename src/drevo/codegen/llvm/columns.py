@@ -22,7 +22,7 @@ FOLD = 2048  # bytes between rows: 64 lines of 64 bytes in the first cache of mo
 
 
 class ColumnPointers(NamedTuple):
-    """Where a batch stands: the caller's arrays with the bytes between their rows, and what lies in the arena."""
+    """Pointers to a batch: the caller's arrays with the bytes between their rows, and what lies in the arena."""
 
     arrays: Sequence[Value]
     strides: Sequence[Value]
@@ -60,7 +60,7 @@ class ColumnLoop:
         self.f.call(VOID, "many", *given, self.ports.scratch, self.ports.status)
 
     def at(self, sample: Value, ports: slice = slice(None)) -> list[Value]:
-        """Where a sample stands in each port."""
+        """Address of a sample in each port."""
         offset = sample * self.l.size
         return [p.at(offset, I8) for p in self.ports.arrays[ports]]
 
@@ -94,7 +94,7 @@ class ColumnLoop:
             f.call(VOID, f"fill{i}", places[self.n + i], self.ports.strides[self.n + i])
 
     def first_tile(self) -> Value:
-        """Where the second tile begins: from there the largest result is written in whole cache lines.
+        """Sample at which the second tile begins: from there the largest result is written in whole cache lines.
 
         NumPy's arrays begin 16 bytes into a line. One more tile pays where it costs less than all the others lose.
         """
@@ -148,7 +148,7 @@ def constants(low: Lowered, i: int) -> list[tuple[int, float]]:
 
 
 def add_columns(m: Module, low: Lowered, l: Lanes, arena: Arena) -> None:
-    """What the loop calls: @load_narrow, @store_narrow, @fill<i>, @spill."""
+    """Adds the functions that the loop calls: @load_narrow, @store_narrow, @fill<i>, @spill."""
     for op in ("load", "store"):
         _add_narrow(m, l, op)
     for i in range(len(low.outputs)):

@@ -22,7 +22,7 @@ def floating(kind: str) -> bool:
 
 
 def lanes_of(kind: str) -> tuple[int, str]:
-    """How many elements a type has side by side, and of which type they are."""
+    """Number of elements that a type has side by side, and their type."""
     if not kind.startswith("<"):
         return 1, kind
     count, _, element = kind.strip("<>").split()
@@ -94,7 +94,7 @@ class Value:
         return self.f.let(PTR, f"getelementptr {kind}, ptr {self.text}, i64 {self.f.text_of(index, I64)}")
 
     def load(self, kind: str = F64, align: int = 0) -> Value:
-        """What this pointer points to."""
+        """Loads the value that this pointer points to."""
         return self.f.let(kind, f"load {kind}, ptr {self.text}{_aligned(align)}")
 
     def store(self, x: Value, align: int = 0, hint: str = "") -> None:
@@ -302,7 +302,7 @@ class IRFunction:
         self.label(after)
 
     def fence_if(self, where: Value) -> None:
-        """What went past the caches is seen before anything that follows; once, for it waits for all of that."""
+        """Puts a fence: stores past the caches are seen before what follows; once, for it waits for all."""
         with self.when(where):
             self.put("fence seq_cst")
 

@@ -40,7 +40,7 @@ class Kernel:
 
     @property
     def name(self) -> str:
-        """What a driver calls."""
+        """Name of the function that a driver calls."""
         return "one" if self.l.lanes == 1 else "many"
 
     def add(self, m: Module, name: str = "") -> None:
@@ -60,7 +60,7 @@ class Kernel:
             f.ret()
 
     def passed(self, f: IRFunction, run: StepRun) -> dict[str, Value]:
-        """What a run is called with: of an outlined one its own frame, and the outputs moved on."""
+        """Arguments with which a run is called: of an outlined one its own frame, and the outputs moved on."""
         given = dict(f.arguments)
         if run.shift:
             given |= self.ports.shifted(f, run.shift)
@@ -94,7 +94,7 @@ class FunctionBody:
             f.module.declare(VOID, "llvm.prefetch.p0", PTR, I32, I32, I32)
 
     def declare(self) -> None:
-        """What steps call on values of this type."""
+        """Declares the intrinsics that steps call on values of this type."""
         t, size = self.l.type, self.l.suffix
         for name, n in (("fma", 3), ("fabs", 1), *((name, 1) for name in FUNCTIONS.values())):
             self.f.module.declare(t, f"llvm.{name}.{size}", *[t] * n)
@@ -116,7 +116,7 @@ class FunctionBody:
             self.out.append(f"  store {self.l.type} {self.status}, ptr %status, align {self.l.align}")
 
     def first(self) -> None:
-        """What has no step of its own: quaternion checks, outputs that are inputs or (one sample) constants."""
+        """Writes what has no step: quaternion checks, outputs that are inputs or (one sample) constants."""
         k = self.k
         for v in k.early:
             self.operand(2 * v)
@@ -214,7 +214,7 @@ class FunctionBody:
         return self.fresh(f"fneg {self.l.type} {name}") if edge & 1 else name
 
     def crossing(self, v: int) -> Address:
-        """Where a value lies that another run makes, or reads."""
+        """Address of a value that another run makes, or reads."""
         if v in self.frame:
             return Address("%frame", self.frame[v] * self.l.bytes)
         return Address("%scratch", self.k.split.slot[v] * self.l.bytes)
@@ -246,7 +246,7 @@ class FunctionBody:
             self.sink(step[1])
 
     def rest(self, x: str, factor: str, product: str) -> str:
-        """What rounding took from a product."""
+        """Rounding error of a product: the exact product minus the rounded one; 0 without multiply-adds."""
         if not self.k.target.fma:
             return self.l.const(0.0)
         return self.multiply_add(x, factor, self.fresh(f"fneg {self.l.type} {product}"))
@@ -409,7 +409,7 @@ class FunctionBody:
             self.fail_unless(self.fresh(f"fcmp ogt {self.l.type} {self.least_pivot}, {self.l.const(0.0)}"))
 
     def fail_unless(self, good: str) -> None:
-        """Where a flag does not hold the status becomes NaN."""
+        """Sets the status to NaN where a flag does not hold."""
         t, l = self.l.type, self.l
         zero, nan = l.const(0.0), l.const(math.nan)
         self.add_to_status(self.fresh(f"select {l.many('i1')} {good}, {t} {zero}, {t} {nan}"))

@@ -46,7 +46,7 @@ def limit(scalar: str, fma: bool) -> float:
 
 
 class Lanes(NamedTuple):
-    """How values look in the text: `lanes` scalars of type "double" or "float" side by side."""
+    """Type of the values in the text: `lanes` scalars of type "double" or "float" side by side."""
 
     scalar: str
     lanes: int

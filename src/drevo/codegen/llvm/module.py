@@ -34,7 +34,7 @@ class Text(NamedTuple):
 
 
 class KernelTexts(NamedTuple):
-    """What writes the IR of a module for @single and for @drive, as far as there is one, and what their callers
+    """Writers of the IR of a module for @single and for @drive, as far as there is one, and what their callers
     know."""
 
     texts: dict[str, Callable[[], str]]
@@ -122,7 +122,7 @@ def emit(low: Lowered, target: Target, layout: str, entry: Entry | None = None, 
 
 
 def emit_parts(low: Lowered, target: Target, layout: str, tail: Tail | None = None) -> KernelTexts:
-    """What computes one sample and what computes a batch, in modules of their own: many a user needs but one."""
+    """Emits the code for one sample and for a batch in modules of their own: many a user needs but one."""
     if low.stages is not None:
         text, arena = emit_stages(low, target, layout, lambda *_: None, add_driver)
         return KernelTexts({"drive": lambda: text}, arena, 0)

@@ -1,4 +1,4 @@
-"""How a kernel reaches its inputs and outputs: of one sample, in a tile, in the caller's own columns."""
+"""Access of a kernel to its inputs and outputs: of one sample, in a tile, in the caller's own columns."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def passed_columns(low: Lowered, port: int) -> list[Passed]:
 
 
 def computed_columns(low: Lowered, port: int) -> int:
-    """How many columns of a result come before."""
+    """Number of columns of a result before those that are only passed on."""
     return min((x.to for x in passed_columns(low, port)), default=low.outputs[port].size)
 
 

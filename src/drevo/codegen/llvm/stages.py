@@ -109,13 +109,13 @@ class StageCalls:
         return self.f.arguments[f"rows_{result}"], self.f.arguments[f"stride_{result}"]
 
     def any(self, where: Value) -> Value:
-        """Whether a condition holds in some lane."""
+        """True if a condition holds in some lane."""
         if self.l.lanes == 1:
             return where
         return where.cast("bitcast", f"i{self.l.lanes}").differs(0)
 
     def some_below(self, block: str, k: int = 0) -> Value:
-        """Whether a value is negative in some lane."""
+        """True if a value is negative in some lane."""
         return self.any(self.load(block, k) < 0.0)
 
     def some_above(self, block: str, k: int = 0) -> Value:
@@ -190,7 +190,7 @@ def _early(low: Lowered) -> list[int]:
 
 
 def _makes(low: Lowered, at: Mapping[str, tuple[str, int]]) -> bool:
-    """Whether a stage writes results, or tests quaternions."""
+    """True if a stage writes results, or tests quaternions."""
     return bool(low.units) or any(at[_place(p.name, 0)[0]][0] == "out" for p in low.outputs)
 
 

@@ -1,4 +1,4 @@
-"""What goes on where the steps of a program end: a solve whose rank is decided while it runs.
+"""Tail of a program, which goes on where its steps end: a solve whose rank is decided while it runs.
 
 The last outputs of the program are hidden: they are the tail's alone. It reads them where the steps left them, in
 registers or in memory, and writes over the others, of one sample or of a tile of samples side by side.
@@ -23,8 +23,8 @@ Array = np.ndarray[Any, Any]
 
 
 class Room(NamedTuple):
-    """Where each hidden output begins, in values; how many values they are, and how many scalars the tail needs
-    beside. stays: those that it wants in memory."""
+    """Room of the hidden outputs: where each begins, in values; how many values they are, and how many scalars
+    the tail needs beside. stays: those that it wants in memory."""
 
     starts: tuple[int, ...]
     size: int
@@ -66,8 +66,8 @@ class Column(NamedTuple):
 
 
 class TailPlace(NamedTuple):
-    """What a tail works on: the ports by their order in the program, the room of the hidden ones and of its own
-    work, the status. fma: the machine has multiply-adds of one rounding."""
+    """Memory on which a tail works: the ports by their order in the program, the room of the hidden ones and of
+    its own work, the status. fma: the machine has multiply-adds of one rounding."""
 
     l: Lanes
     outputs: tuple[Column, ...]
@@ -90,7 +90,7 @@ class Tail(ABC):
 
     @abstractmethod
     def room(self, low: Lowered, l: Lanes) -> Room:
-        """What it needs for samples of so many lanes."""
+        """The room that the tail needs for samples of so many lanes."""
 
     @abstractmethod
     def begin(self, f: IRFunction, place: TailPlace) -> None:
@@ -112,7 +112,7 @@ class Tail(ABC):
 
 
 class Alone(NamedTuple):
-    """How one sample is computed: by steps of its own, and what goes on where they end."""
+    """Program for one sample alone: steps of its own, and the tail that goes on where they end."""
 
     low: Lowered
     tail: Tail

@@ -19,7 +19,7 @@ NARROW = 512  # rows: beyond it a run is half as long, for the stage to stay in 
 
 
 class Target(NamedTuple):
-    """What the text depends on besides the program."""
+    """Properties of the target on which the text depends, besides the program."""
 
     scalar: str = "double"  # or "float"
     lanes: int = 8

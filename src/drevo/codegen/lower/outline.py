@@ -32,7 +32,7 @@ class Outlined(NamedTuple):
 
 
 def sinks_of(low: Lowered) -> Sinks:
-    """Where each value is stored."""
+    """Maps each stored value to its places: port, column and sign."""
     out: Sinks = {}
     for port, edges in enumerate(low.stores):
         for column, e in enumerate(edges):
@@ -93,7 +93,7 @@ FIXED = -1  # stands for every value that both runs read, sign and all
 
 
 class Signs:
-    """Which values of one run stand for minus those of the other: equations between two signs at a time."""
+    """Relative signs of the values of two runs, equal or opposite: equations between two signs at a time."""
 
     def __init__(self) -> None:
         self.up: dict[int, tuple[int, int]] = {}
@@ -120,7 +120,7 @@ class Signs:
 
 
 def _image(low: Lowered, sinks: Sinks, first: range, other: range) -> ValueMap | None:
-    """What the values of the first run are in the other, or None if it does something else."""
+    """Maps the values of the first run to those of the other, or None if it does something else."""
     signs = Signs()
     value = _paired(low, signs, first, other)
     if value is None:

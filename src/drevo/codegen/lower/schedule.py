@@ -121,7 +121,7 @@ def _by_branch(steps: list[Step], home: Mapping[int, BranchPath]) -> list[Step]:
 
 
 def _meet(a: BranchPath, b: BranchPath) -> BranchPath:
-    """Where what is of two branches belongs: to the longer, or after all that the place where they part has."""
+    """Branch of a value of two branches: the longer, or after all that the place where they part has."""
     same = sum(1 for _ in takewhile(lambda x: x[0] == x[1], zip(a, b)))
     return max(a, b, key=len) if same == min(len(a), len(b)) else (*a[:same], AFTER)
 

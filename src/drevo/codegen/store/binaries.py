@@ -1,4 +1,4 @@
-"""What LLVM leaves out of an object file: exports of WebAssembly, an attribute that ARM's linkers want, sizes."""
+"""Parts of object files that LLVM omits: exports of WebAssembly, an attribute that ARM's linkers want, sizes."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _LENGTH = struct.Struct("<Q")
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """How a function is made. check: results are tested for finiteness and quaternions for unit length.
+    """Options of a compiled function. check: results are tested for finiteness and quaternions for unit length.
 
     single: with a kernel for one sample, which takes as long to make as that for many.
     """
@@ -56,7 +56,7 @@ class Spec:
 
 
 class Manifest(NamedTuple):
-    """What a function says about itself; stored with its code as JSON. units: (input, four positions)."""
+    """Description of a function; stored with its code as JSON. units: (input, four positions)."""
 
     name: str
     inputs: tuple[tuple[str, tuple[int, ...]], ...]
@@ -87,7 +87,7 @@ def parse_manifest(text: str) -> Manifest:
 
 
 class FunctionFace:
-    """What a compiled function says about itself, on any processor, and how it is pickled."""
+    """Description of a compiled function, on any processor, and how it is pickled."""
 
     def __init__(self, manifest: Manifest, spec: Spec) -> None:
         m = self.manifest = manifest
@@ -118,8 +118,8 @@ class FunctionFace:
 
 
 class Objects(NamedTuple):
-    """What is made of a program: the object of the entry, or of a whole module, and what writes the LLVM text of
-    `single` and of `drive` on the day that they are needed."""
+    """The code made of a program: the object of the entry, or of a whole module, and functions that write the
+    LLVM text of `single` and of `drive` on the day that they are needed."""
 
     entry: bytes
     texts: Mapping[str, Callable[[], str]]
@@ -268,7 +268,7 @@ _ENTRIES: dict[str, bytes] = {}  # some ten kilobytes each
 
 
 def _across(found: Any, spec: Spec, target: Target) -> Any:
-    """How one sample is computed; a program of its own is lowered."""
+    """Prepares the plan that computes one sample; a program of its own is lowered."""
     from ..graph.program import Program
     from ..llvm.tail import Alone
 

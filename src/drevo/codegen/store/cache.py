@@ -38,7 +38,7 @@ _PASSED: int = getattr(os, "O_PATH", os.O_RDONLY) | _NO_LINK  # a directory on t
 
 
 def base_directory() -> Path:
-    """Where caches live on this platform; DREVO_CACHE_DIR overrides."""
+    """The directory of caches on this platform; DREVO_CACHE_DIR overrides it."""
     given = os.environ.get("DREVO_CACHE_DIR")
     if given:
         return Path(given)
@@ -155,7 +155,7 @@ def digest(key: str) -> bytes:
 
 
 def _secret(folder: Folder, make: bool = False) -> bytes:
-    """What the digests of this directory are keyed with."""
+    """The secret key of the digests of this directory."""
     with suppress(FileNotFoundError):
         found = folder.load(_SECRET)
         if len(found) == _CHECK:

@@ -37,7 +37,7 @@ _JUMP, _STUB = b"\xff\x25\0\0\0\0", 16  # through the address that follows it; b
 
 @lru_cache(maxsize=1)
 def supported() -> bool:
-    """Whether objects are loaded here by this module, and so made for it; with DREVO_LOADER=llvm by LLVM."""
+    """True if this module loads objects here, and so they are made for it; with DREVO_LOADER=llvm LLVM does."""
     if os.environ.get("DREVO_LOADER") == "llvm":
         return False
     return sys.platform == "linux" and os.uname().machine == "x86_64" and sys.byteorder == "little"
@@ -88,7 +88,7 @@ class Image:
         del self.obj, self.sections, self.symbols, self.bytes, self.at
 
     def address(self, name: str) -> int:
-        """Where a function or a variable is; 0 if there is none."""
+        """The address of a function or a variable; 0 if there is none."""
         at = self.names.get(name)
         return 0 if at is None else self.base + at
 

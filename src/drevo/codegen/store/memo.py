@@ -1,4 +1,4 @@
-"""What is made once: in memory as long as its owner lives, on disk for every process."""
+"""Memoisation of what is made once: in memory as long as its owner lives, on disk for every process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_KEPT = 256  # things made for one owner, of some 0.1 MB each
 
 
 def memoised(owner: object, key: Hashable, make: Callable[[], T]) -> T:
-    """What `make` gives, made once for an owner, if that has attributes. It may refer to it: both go together.
+    """The result of `make`, made once for an owner, if that has attributes. It may refer to it: both go together.
 
     Of more than MOST_KEPT the first one made is let go: a process that asks for ever new things stays bounded.
     """

@@ -91,7 +91,7 @@ def host() -> Host:
 
 @lru_cache(maxsize=1)
 def machine() -> str:
-    """What code depends on in this machine; where the system tells it, LLVM is not asked, nor loaded."""
+    """A text of what code depends on in this machine; where the system tells it, LLVM is not asked, nor loaded."""
     import llvmlite
 
     if not image.supported():
@@ -120,7 +120,7 @@ def _machine() -> Any:
 
 
 def _windows_symbols() -> dict[str, int]:
-    """What objects for Windows want from outside: the probe of large stack frames, a mark of floating point."""
+    """Symbols that objects for Windows want: the probe of large stack frames, a mark of floating point."""
     system: Any = ctypes.WinDLL("ntdll")  # type: ignore[attr-defined,unused-ignore]
     probe = ctypes.cast(system["__chkstk"], c_void_p).value
     return {"__chkstk": int(probe or 0), "_fltused": ctypes.addressof(_FLOATS)}
@@ -176,7 +176,7 @@ class Loaded:
             self._engine = _engine(obj)
 
     def address(self, name: str, data: bool = False) -> int:
-        """Where a function, or with `data` a variable, begins; 0 if there is none."""
+        """The address of a function, or with `data` of a variable; 0 if there is none."""
         if self._image is not None:
             return self._image.address(name)
         with LOCK:
@@ -346,7 +346,7 @@ class Holder(NamedTuple):
 
 
 def _opened(name: str, owner: Any) -> SimpleNamespace:
-    """What a pickled builtin is the attribute of."""
+    """An object with a builtin as its attribute, by which this is unpickled."""
     return SimpleNamespace(**{name: owner.fast or owner})
 
 

@@ -80,7 +80,7 @@ class Derivation:
 
     @cached_property
     def about(self) -> About:
-        """What the texts say about themselves."""
+        """The facts that the texts state about themselves."""
         return about_program(self.program, self.checks, self.digits)
 
     def with_checks(self, checks: Iterable[Check]) -> Derivation:
@@ -186,7 +186,7 @@ class Derivation:
 
     @cached_property
     def _manifest(self) -> Manifest:
-        """What is said of the arguments and results when they are checked, as of compiled code."""
+        """The description of the arguments and results by which they are checked, as of compiled code."""
         from ...codegen.store.build import Manifest
 
         places = {n: (k, j) for k, port in enumerate(self.program.inputs) for j, n in enumerate(port.nodes)}

@@ -1,4 +1,4 @@
-"""What a drawing of a robot shows: poles, axes and centres at a slightly bent pose, and from where one looks."""
+"""Drawings of a robot: poles, axes and centres at a slightly bent pose, and the direction of view."""
 
 from __future__ import annotations
 

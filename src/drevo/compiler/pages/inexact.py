@@ -66,7 +66,7 @@ def _over(compute: Any, tree: Any, q: Array, v: Array) -> Array:
 
 
 def _said(mode: str, q: Array, v: Array, by_mode: Array, exact: Array) -> tuple[str, ...]:
-    """What the mode is, and a line for each sample state."""
+    """A sentence on the mode, and a line for each sample state."""
     lines = [
         f"Not exact: mode {mode} of the paper, {alyushin.MODES[mode]}. Polar moments are constant only for one "
         "rotation about its own axis, or equal moments; the exact energy takes current ones."

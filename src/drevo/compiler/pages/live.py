@@ -1,4 +1,4 @@
-"""What live pages compute with: WebAssembly of programs, and the value of every statement of a sequence."""
+"""The computation behind live pages: WebAssembly of programs, and the value of every statement of a sequence."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ WRENCH = tuple((f"{what} {x}", unit) for what, unit in (("force", "N"), ("moment
 
 
 def coordinates(program: Program, model: Model) -> dict[str, tuple[Coordinate, ...]]:
-    """What every scalar of the inputs is: its joint (or link), kind and unit, in their order."""
+    """Describes every scalar of the inputs: its joint (or link), kind and unit, in their order."""
     tree = build_tree(model, snap=SNAP)
     return {p.name: tuple(_coordinates(p.name, model, tree)) for p in program.inputs}
 
@@ -222,7 +222,7 @@ class _Inputs:
                 yield Statement(f"q_{b.number}", _vector(own, b.number))
 
     def moving(self, i: int) -> bool:
-        """Whether the offset of a body changes with its joint: no L e of its own, but components R at q = 0."""
+        """True if the offset of a body changes with its joint: no L e of its own, but components R at q = 0."""
         b = self.tree.bodies[i]
         return b.parent >= 0 and b.kind not in ("revolute", "spherical")
 

@@ -119,7 +119,7 @@ def _model(robot: Any) -> Model:
 
 
 def _patterns(symbols: Any) -> tuple[str, ...]:
-    """Which parameters stay symbols, as patterns of their names."""
+    """The parameters that stay symbols, as patterns of their names."""
     if symbols is None:
         return ()
     many = [symbols] if isinstance(symbols, str) else symbols

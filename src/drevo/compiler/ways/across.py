@@ -41,7 +41,7 @@ _SOLID = 10  # numbers
 
 
 def plan_across(model: Model, quantity: str) -> Across | None:
-    """How one state is computed; None where the bodies or their order are not such."""
+    """The plan that computes one state by rows; None where the bodies or their order are not such."""
     if quantity not in QUANTITIES or any(j.mimic for j in model.joints):
         return None
     tables = Tables.of(model)
@@ -94,7 +94,7 @@ def _ancestors(parents: Sequence[int], v: Sequence[int], last: Sequence[int]) ->
 
 
 def _contiguous(ancestors: Sequence[Sequence[int]]) -> bool:
-    """What stands on a row follows it at once."""
+    """True if the rows are in depth-first order: those of every subtree are contiguous."""
     return all(not x or x[0] in (row - 1, *ancestors[row - 1]) for row, x in enumerate(ancestors))
 
 

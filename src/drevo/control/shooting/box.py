@@ -71,7 +71,7 @@ class Box:
     # -- a step ---------------------------------------------------------------------------------------------
 
     def hold(self, x: LaneVector, slope: LaneVector) -> None:
-        """Which entries are free: at no bound that the slope pushes against."""
+        """Marks the free entries: those at no bound that the slope pushes against."""
         self.put("slope", slope)
         for c in self.cells:
             down, up = (x[c] <= self.low[c]) & (slope[c] > 0.0), (x[c] >= self.high[c]) & (slope[c] < 0.0)

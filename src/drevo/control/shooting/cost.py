@@ -155,7 +155,7 @@ def expansion(
 
 
 class CostShape(NamedTuple):
-    """What its expansions look like: driven rates, numbers in whole vectors."""
+    """The shape of a cost's expansions: driven rates, numbers in whole vectors."""
 
     driven: tuple[int, ...]
     lanes: int

@@ -32,7 +32,7 @@ class MatrixProduct(NamedTuple):
 
 
 class DenseCode:
-    """What a module does with matrices; each function is made at its first use."""
+    """Matrix operations of a module of machine code; each function is made at its first use."""
 
     def __init__(self, m: Module, l: Lanes, fma: bool) -> None:
         self.m, self.l, self.fma = m, l, fma
@@ -42,7 +42,7 @@ class DenseCode:
         return -(-n // self.l.lanes) * self.l.lanes
 
     def vectors(self, n: int) -> range:
-        """Where the vectors of a row begin."""
+        """The indices at which the vectors of a row begin."""
         return range(0, n, self.l.lanes)
 
     def load(self, p: Value, k: int | Value = 0) -> Value:

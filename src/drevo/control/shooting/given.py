@@ -1,4 +1,4 @@
-"""What a caller of `optimise` gives, checked: limits, phases of contact, a first guess."""
+"""Arguments of `optimise`, checked: limits, phases of contact, a first guess."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class MotionLimits(NamedTuple):
 
     @property
     def of_states(self) -> bool:
-        """Whether anything but efforts has a limit."""
+        """True if anything but efforts has a limit."""
         return bool(np.isfinite(np.concatenate([*self.q, *self.v])).any())
 
 

@@ -1,4 +1,4 @@
-"""What new contacts do at the first knot of a phase: the velocity is projected by M, all at once.
+"""The impact of new contacts at the first knot of a phase: the velocity is projected by M, all at once.
 
     M (v+ - v) = Gamma^T N,   Gamma v+ = 0                                     Zaremba (2.17), without restitution
 

@@ -1,4 +1,4 @@
-"""What the machine code of a trajectory works on: the record of a knot, the fields of the whole, 8 bytes each."""
+"""The data of a trajectory's machine code: the record of a knot, the fields of the whole, 8 bytes each."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ INTEGERS = (
 
 
 class KnotRecord(NamedTuple):
-    """Where the numbers of a knot stand: the gains K (m, 2 n), the step k of the inputs, the gap to the next knot,
-    the point of the reference, bounds of the inputs, time and step."""
+    """The layout of the numbers of a knot: the gains K (m, 2 n), the step k of the inputs, the gap to the next
+    knot, the point of the reference, bounds of the inputs, time and step."""
 
     nq: int
     n: int

@@ -156,12 +156,12 @@ class StateLimits:
     # -- how hard it pushes -----------------------------------------------------------------------------------
 
     def off(self) -> float:
-        """How far s z is from mu, at the most."""
+        """The largest distance of s z from mu."""
         return float(np.abs(self.s * self.z - self.mu).max())
 
     @property
     def settled(self) -> bool:
-        """Whether nothing is to be lowered."""
+        """True if the barrier parameter mu has reached its least value."""
         return self.mu <= self.least
 
     def harden(self) -> None:
@@ -177,5 +177,5 @@ class StateLimits:
 
 
 def _longest(x: Array, step: Array) -> float:
-    """How far positive numbers may go along a step, at most 1."""
+    """The share of a step, at most 1, that positive numbers may go along it."""
     return min(1.0, KEPT / max(float((-step / x).max()), KEPT))

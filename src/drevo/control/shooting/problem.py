@@ -32,7 +32,7 @@ LANES = 8  # lengths of a step that are tried at once
 
 
 class ShootingTask(NamedTuple):
-    """What is asked: phases as (knots, constraints), driven rates, whether inputs are bounded."""
+    """The task of a shooting problem: phases as (knots, constraints), driven rates, whether inputs are bounded."""
 
     robot: Dynamics
     phases: tuple[tuple[int, PreparedSet], ...]
@@ -155,7 +155,7 @@ class PhaseCode:
         self._bind()
 
     def _models(self) -> None:
-        """How accelerations change at the knots, [A (n, 2 n), B (n, m), ..]."""
+        """Linearises the accelerations at the knots, [A (n, 2 n), B (n, m), ..]."""
         if not self.given.found:
             self.kernels.free(*self.state, self.model)
             return

@@ -28,7 +28,7 @@ SHARE = 0.5  # of the merit's descent that comes from closing gaps, at least
 
 @dataclass
 class Progress:
-    """What a solver has done: cost and gaps after every step; why it ended."""
+    """The progress of a solver: cost and gaps after every step; why it ended."""
 
     cost: list[float] = field(default_factory=list)
     gaps: list[float] = field(default_factory=list)

@@ -29,8 +29,8 @@ from .sweep import KnotSizes, Sweep, add_rollout
 
 
 class HeldBy(NamedTuple):
-    """What holds in a run of knots: constraints; acts: passive forces of the joints are in; struck: they begin to
-    hold there."""
+    """The constraints that hold in a run of knots; acts: passive forces of the joints are in; struck: constraints
+    begin to hold there."""
 
     found: tuple[Constraint, ...]
     acts: bool

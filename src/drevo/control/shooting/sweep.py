@@ -35,7 +35,7 @@ class KnotSizes(NamedTuple):
 
     @property
     def turns(self) -> int:
-        """How many numbers the Jacobians of all turning joints have."""
+        """The total number of entries in the Jacobians of all turning joints."""
         return sum(b * b for _, b in self.turning)
 
     @property
@@ -46,7 +46,7 @@ class KnotSizes(NamedTuple):
 
 
 class Areas:
-    """Where the parts of the working memory begin, in numbers, and how wide their rows are."""
+    """The layout of the working memory: offsets of its parts, in numbers, and the widths of their rows."""
 
     def __init__(self, s: KnotSizes, lanes: int) -> None:
         n, m = s.n, s.m

@@ -36,7 +36,7 @@ def outputs_of(sequence: Sequence) -> list[str]:
 
 
 def helpers(sequence: Sequence, qualifiers: str) -> list[str]:
-    """What the statements call: choices, and double NAME_turned(double x) for each period."""
+    """The C functions that the statements call: choices, and double NAME_turned(double x) for each period."""
     lines = [
         f"{qualifiers}double {name}(double c, double x) {{ return c {CHOICES[name]} 0.0 ? x : 0.0; }}"
         for name in sequence.choices

@@ -1,4 +1,4 @@
-"""What the emitters of code share: wrapping, the styles of names and numbers, entries of results."""
+"""Shared parts of the emitters of code: wrapping, the styles of names and numbers, entries of results."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def assignments(sections: tuple[Section, ...], style: Style, form: str, note: st
 
 
 def unpacked(sequence: Sequence, port: SequenceInput, form: str, first: int) -> list[tuple[str, str]]:
-    """What the scalars of an argument are called, and how they are read; angles that are summed lose whole turns.
+    """The names of the scalars of an argument, each with the text that reads it; summed angles lose whole turns.
 
     form: how an entry is written, of the array and its place; first: the number of an array's first place.
     """

@@ -23,7 +23,7 @@ PagePart = tuple[str, str, str]  # anchor, title, body
 
 
 class Live(NamedTuple):
-    """What makes a page live: where the value of a name stands, and the inputs that have sliders on the page."""
+    """The live parts of a page: the slot of the value of each name, and the inputs that have sliders on it."""
 
     slots: Mapping[str, int]
     sliders: Mapping[str, LiveInput]
@@ -91,14 +91,14 @@ def html(sequence: Sequence, facts: About) -> str:
 
 
 def fragment(sequence: Sequence, facts: About) -> str:
-    """What a notebook shows: the same without navigation, code and script."""
+    """The part of the HTML page that a notebook shows: the page without navigation, code and script."""
     return (
         f'<style>{CSS}</style><div class="drevo">{page_head(facts)}{page_body(page_parts(sequence, facts))}</div>'
     )
 
 
 def contents(parts: list[PagePart]) -> str:
-    """What links the parts."""
+    """The navigation of a page: a link to each of its parts."""
     return "<nav>" + "".join(f'<a href="#{anchor}">{title}</a>' for anchor, title, _ in parts) + "</nav>"
 
 
@@ -113,7 +113,7 @@ def page_body(parts: list[PagePart]) -> str:
 
 
 def page_head(facts: About) -> str:
-    """What the page is about, and its counts."""
+    """The head of a page: quantity, robot, formalism, and the operation counts."""
     shown = facts.shown
     cards = "".join(f"<div><b>{shown[k]}</b><span>{word}</span></div>" for k, word in _WORDS.items() if k in shown)
     by = f"<p>Formalism: {escape(facts.book)}</p>" if facts.formalism else ""
@@ -199,7 +199,7 @@ def _equations(section: Section, style: Style, facts: About, live: Live) -> str:
 
 
 def _given(facts: About, style: Style) -> list[PagePart]:
-    """What the robot is given by: definitions, and values in tables of bodies."""
+    """The parameters of the robot: definitions, and values in tables of bodies."""
     parts: list[PagePart] = []
     for k, section in enumerate(facts.inputs.sections if facts.inputs else ()):
         defined, table = document.given(facts, section)

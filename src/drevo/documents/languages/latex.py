@@ -153,7 +153,7 @@ def _aligned(lines: list[str]) -> list[str]:
 
 
 class Marks(NamedTuple):
-    """How a document marks its parts. text: escapes; heading: of level 0 or 1; table: titles and rows.
+    """The markup of a document, by kind of part. text: escapes; heading: of level 0 or 1; table: titles and rows.
 
     room: the width of equations, points; beside: what is said beside one, if anything.
     """
@@ -205,7 +205,7 @@ def _parameters(sequence: Sequence, m: Marks) -> list[str]:
 
 
 def _inputs(facts: About, style: Style, m: Marks) -> list[str]:
-    """What the robot is given by: definitions, and values in tables of bodies."""
+    """The parameters of the robot: definitions, and values in tables of bodies."""
     lines: list[str] = []
     for section in facts.inputs.sections if facts.inputs else ():
         lines += m.heading(1, m.text(section.title))

@@ -41,7 +41,7 @@ def _functions(sequence: Sequence, about: list[str]) -> str:
 
 
 def _choices(sequence: Sequence) -> list[str]:
-    """What chooses, of numbers."""
+    """The lines of the functions that choose between a number and 0 by a comparison."""
     lines: list[str] = []
     for name in sequence.choices:
         rule = f"c {CHOICES[name]} 0"
@@ -56,7 +56,7 @@ def _choices(sequence: Sequence) -> list[str]:
 
 
 def _turns(sequence: Sequence) -> list[str]:
-    """What takes whole turns off numbers and arrays, and the decorator that does so before the equations."""
+    """Functions that take whole turns off numbers and arrays, and the decorator that does so before equations."""
     lines: list[str] = []
     for factor, name in sequence.periods.items():
         rate, products = period_texts(factor)

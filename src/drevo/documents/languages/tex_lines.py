@@ -1,4 +1,4 @@
-"""How wide mathematics of LaTeX is, and lines of a sum that fit a width: no document runs over its column."""
+"""Widths of LaTeX mathematics, and lines of a sum that fit a width: no document runs over its column."""
 
 from __future__ import annotations
 

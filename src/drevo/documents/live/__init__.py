@@ -69,7 +69,7 @@ def data_of(
     units: Sequence[tuple[str, Sequence[int]]],
     **more: Any,
 ) -> dict[str, Any]:
-    """What a page's script reads. units: inputs with the places of quaternions, which are kept unit."""
+    """The data that a page's script reads. units: inputs with the places of quaternions, which are kept unit."""
     return {
         "functions": {
             name: {

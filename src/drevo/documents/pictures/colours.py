@@ -17,7 +17,7 @@ def look(looks: Looks, kind: str) -> str:
 
 
 def dark(looks: Looks) -> str:
-    """What changes where the reader's page is dark."""
+    """The style rules that change colours where the reader's page is dark."""
     rules = [
         f".{kind}{{{name}:{_DARK[value]}}}"
         for kind, attributes in looks.items()

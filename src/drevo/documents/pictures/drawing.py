@@ -275,7 +275,7 @@ def _line(style: str, a: Flat, b: Flat) -> str:
 
 
 def _legend(y: float) -> str:
-    """What the signs mean."""
+    """The legend of a drawing: its signs with their meanings, at height y."""
     pole = "".join(
         f'<circle {_look(kind)} cx="30" cy="{y:.1f}" r="{r}"/>' for kind, r in (("m-pole", 6), ("m-dot", 2))
     )

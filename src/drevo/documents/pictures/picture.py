@@ -31,7 +31,7 @@ class Pictured:
     """A result that has a picture: gives `figure`, and has it as SVG, in notebooks, and from matplotlib."""
 
     def figure(self) -> Figure:
-        """What the picture shows."""
+        """The figure that the picture shows: its title and panels."""
         raise NotImplementedError
 
     def svg(self) -> str:

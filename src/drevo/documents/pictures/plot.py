@@ -82,7 +82,7 @@ class Panel:
     unit: str = ""
 
     def limits(self) -> tuple[Limits, Limits]:
-        """What it shows of x and of y."""
+        """The ranges of x and of y that it shows."""
         drawn = [c.edges(self.log) for c in self.curves]
         areas = [np.asarray(a, float) for a in self.areas]
         x = [*(d[0] for d in drawn), *(a[:, 0] for a in areas)]

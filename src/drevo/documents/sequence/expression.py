@@ -1,4 +1,4 @@
-"""What stands on the right of a written-out statement, and the one loop that prints it in any notation."""
+"""Expressions on the right of a written-out statement, and the one loop that prints them in any notation."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def _expanded(terms: Terms, put: dict[str, Terms]) -> Terms:
 
 
 def _substitute(f: Factor, put: dict[str, Terms]) -> Term:
-    """What stands for a factor."""
+    """The term that replaces a factor, after substitution of the given names."""
     if isinstance(f, Name) and f.text in put:
         terms = put[f.text]
         return terms[0] if len(terms) == 1 else Term(False, (Group(terms),))
@@ -157,7 +157,7 @@ def _inner(t: Term) -> Terms:
 
 
 def _like(t: Term) -> _Key:
-    """What terms have in common that differ by a number."""
+    """The key of a term without its numbers: equal for terms that differ by a numerical factor only."""
     factors = [f for f in t.factors if not isinstance(f, Number)]
     return tuple(tuple(sorted(map(repr, x))) for x in (factors, t.over))
 

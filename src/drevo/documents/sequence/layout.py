@@ -1,4 +1,4 @@
-"""Which nodes of a program get a statement of their own, and which are written inside their only user."""
+"""Layout of statements: nodes of a program with a statement of their own, and those inside their only user."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MANY = 9  # angles beyond which a sum of them is not spelled out in its name
 
 
 class StatementLayout:
-    """What is written where. Nothing here changes what is computed; one pass over the nodes each.
+    """The place where each node is written. Nothing here changes what is computed; one pass over the nodes each.
 
     wanted: output nodes with the name and sign of their output. angle: sums used in sines and cosines only.
     inner: nodes written inside their user. turns: (user, input) -> the factor that the user, an angle, takes the
@@ -73,7 +73,7 @@ class StatementLayout:
         return found
 
     def _usage(self) -> tuple[dict[int, int], dict[int, int]]:
-        """How often each node is written, and its last user."""
+        """Counts the uses of each node as written, and finds its last user."""
         uses, user = dict.fromkeys(self.order, 0), {}
         for n, edges in self.written.items():
             for e in edges:
@@ -96,7 +96,7 @@ class StatementLayout:
         return found
 
     def _straight(self) -> set[int]:
-        """What anything but an angle, a sine and a cosine reads, and what is handed out."""
+        """The nodes that anything but an angle, a sine and a cosine reads, and the output nodes."""
         op = self.graph.op
         read = {
             e >> 1
@@ -111,7 +111,7 @@ class StatementLayout:
         return self.straight | {leaf for n, leaf in pairs if not self.apart(leaf, self.turns.get((n, leaf), 0.0))}
 
     def apart(self, leaf: int, factor: float) -> bool:
-        """Whether an input less whole periods gets a name of its own."""
+        """True if an input less whole periods gets a name of its own."""
         return factor not in (0.0, 1.0) or (factor == 1.0 and leaf in self.straight)
 
     def _wanted(self) -> dict[int, tuple[str, bool]]:

@@ -85,7 +85,7 @@ def articulated_of_body(body: RigidInertia) -> Articulated:
 
 
 class ArticulatedJoint(NamedTuple):
-    """What the way back leaves for the accelerations: S, U = I S, D's factors, u, and c = v x S rate.
+    """A joint's terms from the inward pass for the accelerations: S, U = I S, D's factors, u, and c = v x S rate.
 
     lost: what the test of the pivots further in takes from this joint.
     """
@@ -182,7 +182,7 @@ def pivots_of(
 def bias_to_parent(
     inertia: Articulated, p: Force, j: ArticulatedJoint, rotor: bool = False
 ) -> tuple[Articulated, Force]:
-    """What the parent feels through the joint: I - U D^-1 U^T and p + Ia c + U D^-1 u. A rotor resists in D."""
+    """Inertia and bias force felt by the parent: I - U D^-1 U^T and p + Ia c + U D^-1 u. A rotor resists in D."""
     n = len(j.S)
     x = j.D.solve(j.u)
     for k in range(n):

@@ -1,4 +1,4 @@
-"""How near spheres and capsules are to boxes, and where: the rules of `colliders` that boxes have.
+"""Distances of spheres and capsules from boxes, and the places: the rules of `colliders` that boxes have.
 
 A capsule touches where its axis is nearest to the box, at an end of it over a face or at an edge, and, where it
 lies along the box, at a second place as far from there as it is over the box. Positions t along the axis count in
@@ -54,9 +54,9 @@ def capsule_box(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
 
 
 class _Nearest(NamedTuple):
-    """What a segment is nearest to. square: of the distance. kind: FACE, at an end, CORNER or EDGE. on: where on
-    an edge, -1 to 1. faces: 1 for the axis of the face, if the end is outside of it. corner: 1 by axis where the
-    edge or corner is on its positive side. edge: 1 for its axis."""
+    """The part of a box nearest to a segment. square: of the distance. kind: FACE, at an end, CORNER or EDGE. on:
+    where on an edge, -1 to 1. faces: 1 for the axis of the face, if the end is outside of it. corner: 1 by axis
+    where the edge or corner is on its positive side. edge: 1 for its axis."""
 
     square: Scalar
     t: Scalar
@@ -142,7 +142,7 @@ class _Line(NamedTuple):
     # -- the second place -------------------------------------------------------------------------------------
 
     def second(self, near: _Nearest) -> tuple[Scalar, Scalar]:
-        """How far along from the first one, and whether there is one, 1.0 or 0.0."""
+        """The step along the axis from the first place to the second, and 1.0 if there is a second, else 0.0."""
         h = self.h
         ahead = [where(x > 0.0, 1.0, 0.0) for x in h]
         apart = [(x - y) * (x - y) for x, y in zip(ahead, near.corner)]

@@ -1,4 +1,4 @@
-"""How near solids are: distance, point and frame of each place where two may touch, over any scalar.
+"""The proximity of solids: distance, point and frame of each place where two may touch, over any scalar.
 
 Every pair of kinds has a fixed number of places; one that is none at the moment is at the distance FAR. The rules
 are those of MuJoCo; which of a pair stands first, `model.pairing.ORDER` says.
@@ -131,8 +131,8 @@ def _sphere_cylinder(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
 
 
 def _capsule_cylinder(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
-    """Where the capsule's axis is nearest to the cylinder or, inside it, by the shortest way out; and where it
-    lies on an end within 5 degrees of flat, at the other end of what is over it."""
+    """Contacts at the capsule axis's nearest point to the cylinder or, inside it, by the shortest way out; and,
+    where it lies on an end within 5 degrees of flat, at the other end of what is over it."""
     radius, half = a.size
     at, way = b.R.T @ (a.p - b.p), b.R.T @ a.axis
     t, low, high = _nearest(at, way, half, b.size), *_over_end(at, way, half, b.size[0])
@@ -166,8 +166,8 @@ def _over_end(at: Vec, way: Vec, half: Scalar, radius: Scalar) -> tuple[Scalar, 
 
 
 def _nearest(at: Vec, way: Vec, half: Scalar, size: Sequence[Scalar]) -> Scalar:
-    """Where at + way t, |t| <= half, is nearest to a cylinder: the root of the slope of half the square distance,
-    which rises, by Newton's method between bounds; inside, as near to the cylinder's axis as may be."""
+    """The t, |t| <= half, at which at + way t is nearest to a cylinder: the root of the slope of half the square
+    distance, which rises, by Newton's method between bounds; inside, as near to the cylinder's axis as may be."""
     flat = way.x * way.x + way.y * way.y
     low, high = -half, half
     t = clip(-(at.x * way.x + at.y * way.y) / maximum(flat, TINY), low, high)
@@ -181,7 +181,7 @@ def _nearest(at: Vec, way: Vec, half: Scalar, size: Sequence[Scalar]) -> Scalar:
 
 
 class WayOut(NamedTuple):
-    """How far, which way and from which point of it a segment leaves a cylinder, in the cylinder's axes."""
+    """A segment's way out of a cylinder: depth, direction and the segment's point, in the cylinder's axes."""
 
     depth: Scalar
     way: Vec
@@ -296,7 +296,7 @@ TWICE = tuple(("capsule", kind) for kind in ("capsule", "cylinder", "box"))  # p
 
 
 def places(kinds: Sequence[str], points: int = 0) -> int:
-    """How many places a pair of kinds has; 0 where it has no rule. points: of a hull."""
+    """The number of places of contact that a pair of kinds has; 0 where it has no rule. points: of a hull."""
     if tuple(kinds) not in PAIRS:
         return 0
     if kinds[0] != "plane":

@@ -203,7 +203,7 @@ def joint_closure(
     ends: tuple[tuple[str, Vector, Vector], tuple[str, Vector, Vector]],
     rotation: Mat | None,
 ) -> ConstraintRows:
-    """What a joint between two ends (link, point, axis) holds.
+    """Constraint rows of a joint between two ends (link, point, axis): the quantities that it holds.
 
     universal: r_a - r_b, and the angle between the axes, which `rotation` says or is a right one; revolute:
     r_a - r_b, and the axis of b across that of a; prismatic: r_b - r_a across the axis of a, and no turning;

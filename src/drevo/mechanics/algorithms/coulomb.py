@@ -94,7 +94,7 @@ class ImpulseProblem(NamedTuple):
 
 
 class ContactBlock(NamedTuple):
-    """What of G_ii is prepared once: S = G_tt - g_tn g_tn' / G_nn by its axes, Q = [[c, -s], [s, c]].
+    """A contact's block G_ii, prepared once: S = G_tt - g_tn g_tn' / G_nn by its axes, Q = [[c, -s], [s, c]].
 
     over: 1 / G_nn; stiff, soft: the eigenvalues of S, and one over each; across: Q' g_tn.
     """
@@ -169,7 +169,7 @@ class ContactBlock(NamedTuple):
         return -(r[0] * a * d), -(r[1] * a * e), d, e
 
     def _newton(self, w: Scalar, r: Sequence[Scalar], mu: Scalar, y: Scalar) -> tuple[Any, Scalar]:
-        """Whether |lam_t| is above mu lam_n at y, and where its tangent has no more of it."""
+        """A Newton step: True if |lam_t| is above mu lam_n at y, and the y where its tangent has no more of it."""
         x, z, d, e = self._tangents(r, y)
         square, k = x * x + z * z, self.across
         size, room = sqrt(square), mu * self._normal(w, (x, z))
@@ -201,7 +201,7 @@ Block = ContactBlock | JointBlock
 
 
 def blocks(p: ImpulseProblem) -> list[Block]:
-    """What is prepared of every block."""
+    """The prepared block G_ii of every law."""
     return [(ContactBlock if isinstance(x, ContactLaw) else JointBlock).of(p.G, x.at) for x in p.laws]
 
 

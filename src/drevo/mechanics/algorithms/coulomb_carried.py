@@ -34,7 +34,7 @@ class CarrierFactors(NamedTuple):
 
 
 def few_carriers(p: ImpulseProblem) -> bool:
-    """Whether steps are made so."""
+    """True if the carriers are few enough for steps in their unknowns."""
     return p.carriers is not None and len(p.carriers.S) <= MOST_CARRIED
 
 

@@ -24,7 +24,7 @@ FIRM = 1e-13  # of the mean diagonal of a block: D is no less
 
 
 class Way(NamedTuple):
-    """How the numbers of a block change in a step, 1 / the share of it that leads to the edge, what is curved."""
+    """A step of a block: the change of its numbers, 1 / the share of it that leads to the edge, what is curved."""
 
     change: list[Scalar]
     over: Scalar
@@ -48,7 +48,7 @@ class ConeBarrier(NamedTuple):
 
     @property
     def off(self) -> Scalar:
-        """How much u + mu |y_t| n is not y."""
+        """The largest difference between u + mu |y_t| n, its normal component over mu, and y."""
         return maximum(
             abs(self.there[0] / self.mu - self.y[0]),
             maximum(abs(self.there[1] - self.y[1]), abs(self.there[2] - self.y[2])),
@@ -168,7 +168,7 @@ class RowBarrier(NamedTuple):
 
     @staticmethod
     def parts(law: RowLaw) -> tuple[bool, list[tuple[float, Scalar]]]:
-        """Whether it has friction; the sign and the value of every bound of u."""
+        """True if the law has friction; the sign and the value of every bound of u."""
         assert isinstance(law, JointLaw)
         bounds = [(s, x) for s, x in ((1.0, law.lower), (-1.0, law.upper))
                   if not (isinstance(x, float) and abs(x) == inf)]  # fmt: skip
@@ -261,7 +261,7 @@ TOLD = {ConeBarrier: 11, RowBarrier: 1}  # how many numbers a block leaves to th
 
 
 def kind(law: RowLaw) -> type[ConeBarrier] | type[RowBarrier]:
-    """What a law has."""
+    """The class of barrier that a law has."""
     return ConeBarrier if isinstance(law, ContactLaw) else RowBarrier
 
 

@@ -1,4 +1,4 @@
-"""What sweeps leave: Newton's method on the natural map of the laws, damped as Levenberg and Marquardt do.
+"""Newton's method for what sweeps leave, on the natural map of the laws, damped as Levenberg and Marquardt do.
 
 Where rows depend on each other (two points of one rigid foot) the impulses are not unique and sweeps may go on for
 ever; the least squares of the natural map have neither trouble. Facchinei and Pang 2003, "Finite-dimensional
@@ -91,7 +91,7 @@ def newton_step(
 
 
 def stabiliser(p: ImpulseProblem, damping: Scalar, square: Scalar) -> list[Scalar]:
-    """What is added to the diagonal of J' J, by |F|^2: of every row by its own scale."""
+    """The terms added to the diagonal of J' J for damping, by |F|^2: of every row by its own scale."""
     part = DAMPING * damping * sqrt(square) / largest_speed(p) + FLOOR
     out: list[Scalar] = []
     for law in p.laws:

@@ -1,4 +1,4 @@
-"""What impulses at places that touch, and in joints, do to the velocities there: u = G lam + b.
+"""Delassus matrix G: velocities at contacts and in joints by the impulses lam there, u = G lam + b.
 
     v+ = vf + M^-1 J' lam,   vf = v + h M^-1 (tau + p - bias),   G = J M^-1 J',   b = J vf + closing speeds
 
@@ -58,7 +58,7 @@ class JointBounds(NamedTuple):
     ball: bool = False
 
     def coordinate(self, q: Vector) -> tuple[Scalar, dict[int, Scalar]]:
-        """What is bounded, and by rates how it changes."""
+        """The bounded coordinate, and its time derivative by rates: {rate: factor}."""
         if not self.ball:
             return q[self.q], {self.rate: 1.0}
         angle, axis = angle_and_axis(q[self.q : self.q + 4])
@@ -137,7 +137,7 @@ def free_motion(
 def impact_problem(
     tree: Tree, q: Vector, v: Vector, slots: Sequence[ContactSlot], restitution: Scalar
 ) -> FreeMotion:
-    """What impulses at slots that close change of v at once."""
+    """The impulse problem of an impact: impulses at slots that close change v at once."""
     poses = dict(enumerate(body_poses(tree, q))) | {-1: WORLD}
     f, touches = _damped_factors(tree, q, 0.0), [x.touch(poses) for x in slots]
     J, P = carried_rows(tree, poses, slots, touches)
@@ -174,7 +174,7 @@ def _along(row: Mapping[int, Scalar], x: Vector) -> Scalar:
 
 
 def damped_mass_matrix(tree: Tree, q: Vector, h: Scalar) -> SparseRows:
-    """That of the robot and h times its linear damping."""
+    """The mass matrix of the robot plus h times its linear damping."""
     M = mass_matrix_rows(tree, q)
     for a in tree.acting:
         for k in range(a.v, a.v + a.n):
@@ -189,7 +189,7 @@ def _damped_factors(tree: Tree, q: Vector, h: Scalar) -> Factors:
 
 
 def fixed_axes_bias(tree: Tree, q: Vector, v: Vector) -> list[Scalar]:
-    """What M a lacks of the efforts, where the rates of a free joint's origin are along axes that stand still.
+    """The bias, efforts less M a, where the rates of a free joint's origin are along axes that stand still.
 
     So a step changes the velocity of the body, and its turning alone the axes: see `moved`. Rotors feel M a only.
     """
@@ -231,7 +231,7 @@ def turned(x: Vector, w: Vec) -> list[Scalar]:
 
 
 def without_friction(tree: Tree, q: Vector, v: Vector) -> list[Scalar]:
-    """What acts in the joints, less their dry friction, which is a law."""
+    """Passive efforts in the joints, less their dry friction, which is a law."""
     return passive(tree.replace(acting=tuple(a._replace(friction=0.0) for a in tree.acting)), q, v)
 
 
@@ -267,7 +267,7 @@ def contact_rows(tree: Tree, poses: Mapping[int, Pose], bodies: tuple[int, int],
 def _relative(
     tree: Tree, poses: Mapping[int, Pose], bodies: tuple[int, int], point: Vec, axes: Iterable[Vec]
 ) -> Matrix:
-    """How the second body moves at a point, and turns, as the first one sees it, along axes, by v."""
+    """Jacobian, along axes, of the second body's velocity at a point and angular velocity, seen from the first."""
     directions = tuple(axes)
     rows: Matrix = [[0.0] * tree.nv for _ in range(2 * len(directions))]
     for body, sign in zip(bodies, (-1.0, 1.0)):
@@ -283,7 +283,7 @@ def _relative(
 
 
 def closing_speed(gap: Scalar, before: Scalar, s: MoreauStep) -> Scalar:
-    """What is added to a normal velocity that is then not to be negative: the gap may close, a penetration goes.
+    """Speed added to a normal velocity that is then not to be negative: the gap may close, a penetration goes.
 
     With restitution a contact is open until its gap would close in this step.
     """

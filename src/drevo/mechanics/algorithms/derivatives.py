@@ -65,7 +65,7 @@ def inertia_rates(body: RigidInertia, v: Motion) -> InertiaRates:
 
 @dataclass(slots=True)
 class WorldSweep:
-    """What the way out leaves for the columns, in world axes about the world origin."""
+    """Results of the outward pass, from which columns are made, in world axes about the world origin."""
 
     columns: list[list[WorldColumn]]
     bodies: list[RigidInertia]

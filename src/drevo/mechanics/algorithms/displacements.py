@@ -1,4 +1,4 @@
-"""What higher derivatives are taken along: the configuration q (+) d, and a motion q(t).
+"""Displacements that higher derivatives are taken along: the configuration q (+) d, and a motion q(t).
 
 q (+) d is a polynomial in d, exact to a given order. Ball joints: the quaternion of exp(d). Free joints: exp of
 SE(3), Lynch and Park 2017, section 3.3.3. Coordinates that are plain numbers are left alone: there d is a change
@@ -54,7 +54,7 @@ def displaced(tree: Tree, q: Vector, d: Vector, order: int) -> list[Scalar]:
 
 
 def variables(tree: Tree, q: Vector, d: Vector) -> list[Scalar]:
-    """What to differentiate by, one for each rate: the coordinate itself, or d where q is a quaternion."""
+    """Variables to differentiate by, one for each rate: the coordinate itself, or d where q is a quaternion."""
     out = list(d)
     for b in tree.owners():
         if b.nq == b.nv:

@@ -257,7 +257,7 @@ def _operational(name: str, parts: Parts, tree: Tree, q: Vector, link: str, fram
 
 
 def _of_motion(name: str, parts: Parts, tree: Tree, q: Vector, *rates: Vector, **options: Any) -> Any:
-    """What depends on where and how the bodies move."""
+    """A quantity that depends on the poses and the motion of the bodies."""
     e = Explicit(tree, q)
     at = [e.rates(rates[0]), *([e.accelerations(*rates)] if len(rates) > 1 else [])] if rates else []
     return parts[name](e.tree, e.expanded_q, *at, **options)

@@ -196,7 +196,7 @@ class Factors:
 
 
 class Guarded(Protocol):
-    """What tests pivots: a tree."""
+    """A tree, as an object that tests pivots."""
 
     @property
     def loose(self) -> Mapping[int, Loose]: ...

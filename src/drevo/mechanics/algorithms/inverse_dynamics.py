@@ -53,7 +53,7 @@ def project(tree: Tree, wrenches: Sequence[Force]) -> list[Scalar]:
 def body_wrenches(
     tree: Tree, q: Vector, v: Vector, a: Vector, external: External | None = None, gravity: bool = True
 ) -> tuple[list[Force], list[Mat]]:
-    """What each parent exerts on each body, about the body's origin in body axes.
+    """The wrench of each parent on each body, about the body's origin in body axes.
 
     Also the world-from-body rotations, empty without external wrenches.
     """

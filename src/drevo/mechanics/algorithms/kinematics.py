@@ -1,4 +1,4 @@
-"""Where links are and how they move: pose, Jacobian, velocity, acceleration of any link."""
+"""Kinematics of links: pose, Jacobian, velocity, acceleration of any link."""
 
 from __future__ import annotations
 

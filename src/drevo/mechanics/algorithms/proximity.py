@@ -1,4 +1,4 @@
-"""What is told of two solids that may touch, and what every rule of `colliders` is made of."""
+"""The proximity of two solids that may touch, and the functions that every rule of `colliders` is made of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each parent exerts on its link: the wrench inside every joint."""
+"""The wrench inside every joint: what each parent exerts on its link."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def pull(tendon: Tendon, length: Scalar, rate: Scalar, width: float = WIDTH) -> 
 
 
 def tendon_forces(tree: Tree, q: Vector, v: Vector) -> list[Scalar]:
-    """What the tendons of a tree exert on the joints, (nv,) N m or N."""
+    """Efforts of the tendons of a tree on the joints, (nv,) N m or N."""
     out: list[Scalar] = [0.0] * tree.nv
     if tree.tendons is None:
         return out

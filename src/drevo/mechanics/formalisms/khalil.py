@@ -332,7 +332,7 @@ class Recursion:
 
 
 def _cofactors(R: Mat) -> Mat:
-    """How w_y w_z, ... follow a signed permutation: permuted, with the signs of both factors."""
+    """The matrix that turns w_y w_z, ... by a signed permutation: permuted, with the signs of both factors."""
     rows = []
     for a in range(3):
         b, c = (a + 1) % 3, (a + 2) % 3

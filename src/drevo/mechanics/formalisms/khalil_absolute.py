@@ -62,7 +62,7 @@ class ParallelRuns(NamedTuple):
         return M
 
     def efforts(self, tau: Vector) -> list[Scalar]:
-        """What acts along the directions."""
+        """The efforts along the directions D_j: tau_j less the sum of tau_c."""
         out = list(tau)
         for j, c, sign in self.pairs():
             out[j] = out[j] - sign * tau[c]

@@ -89,7 +89,7 @@ class BodySweep:
     pushes: dict[int, Flow]  # of forces that stay as they are in the world
 
     def force(self, i: int) -> Force:
-        """What the joint bears, about the body's pole; the recursion keeps a mass at a hinge's pole apart."""
+        """The joint's wrench, about the body's pole; the recursion keeps a mass at a hinge's pole apart."""
         f, b = self.r.f[i], self.tree.bodies[i]
         return Force(f.n, f.f + self.r.rates[i].a * b.inertia.m) if b.kind == "revolute" else f
 
@@ -319,7 +319,7 @@ def forward_dynamics_derivatives(tree: Tree, q: Vector, v: Vector, tau: Vector) 
 
 
 def carried_by_base(s: BodySweep) -> tuple[Matrix, Matrix]:
-    """What the accelerations of a free base answer at once, and takes it out of the base's columns.
+    """The derivatives that the accelerations of a free base answer at once; takes them out of the base's columns.
 
     Its joint resists no motion, so I psi2 and I (psi1 + dS/dt) of its columns are columns of M themselves.
     """

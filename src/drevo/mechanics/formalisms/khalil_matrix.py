@@ -46,7 +46,7 @@ def composite_to_parent(x: Placement, P: RigidInertia, t: Traces) -> tuple[Rigid
 
 
 def wrench(P: RigidInertia, t: Traces, s: Motion) -> Force:
-    """What gives a composite body at rest the acceleration s; its rotational inertia has the diagonal t."""
+    """Wrench that gives a composite body at rest the acceleration s; its rotational inertia has the diagonal t."""
     J = Sym(t.x, -P.S.xy, -P.S.xz, t.y, -P.S.yz, t.z)
     return Force(J @ s.w + P.h.cross(s.v), s.v * P.m + s.w.cross(P.h))
 
@@ -104,7 +104,7 @@ def in_metres(M: SparseRows, slides: Sequence[int], unit: Scalar) -> SparseRows:
 
 
 def meeting_bodies(tree: Tree, meeting: Meeting) -> list[int]:
-    """How far up the wrench of every body goes: to its ancestor at the meeting depth, at most to the root."""
+    """The ancestor up to which the wrench of every body goes: that at the meeting depth, at most the root."""
     if not isinstance(meeting, int):
         return list(meeting)
     depth: list[int] = []
@@ -182,7 +182,7 @@ class Screws:
         return self.made[i]
 
     def columns(self, i: int) -> Sequence[Motion]:
-        """What the joint of body i's parent does to body i, in the parent's axes."""
+        """The motion columns that the joint of body i's parent gives to body i, in the parent's axes."""
         if i in self.runs.slip:
             return [Motion(ZERO, self.runs.slip[i])]
         return self.tree.motion_subspace(self.tree.bodies[self.tree.bodies[i].parent])

@@ -51,7 +51,7 @@ class Load(NamedTuple):
 
 
 class LinkState(NamedTuple):
-    """What the forward recursion gives of a link. k-th entries belong to its frames (i, 1), (i, 2), ..."""
+    """The state of a link from the forward recursion. k-th entries belong to its frames (i, 1), (i, 2), ..."""
 
     A_R: Mat  # main frame in frame (f, ns)
     A_p: Vec

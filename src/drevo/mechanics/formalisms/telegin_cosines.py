@@ -71,7 +71,7 @@ class Cosines:
         return rotate(b.axis, -s, c, v)
 
     def turn(self, letter: str, i: int, j: int) -> PlaneTurn | None:
-        """How body j sees letter_i, if as a constant vector turned once or not at all."""
+        """The vector letter_i in body j as a constant vector turned once or not at all; None if it is neither."""
         v = self(letter, i, j)
         return PlaneTurn(v, 0, None) if all(is_constant(x) for x in v) else self._turn.get((letter, i, j))
 

@@ -1,4 +1,4 @@
-"""What Zaremba's theorems differentiate: columns, wrenches, composite bodies, poses.
+"""The terms that Zaremba's theorems differentiate: columns, wrenches, composite bodies, poses.
 
 Zaremba 1990, (1.14)-(1.16), (1.23), (2.10)-(2.13), corrected, for trees. Every product of frames is
 .. fixed_t exp(<f^t> q_t) fixed_u exp(<f^u> q_u) ..; a derivative by q_t puts one ad(f^t) beside exp(<f^t> q_t),
@@ -82,7 +82,7 @@ def lifted_motion(x: Placement, m: Motion) -> Motion:
 
 
 class Rules(NamedTuple):
-    """How a kind of thing goes from a body to its parent, and its rate when a column moves it."""
+    """The rules of a kind of thing: its passage from a body to its parent, and its rate when a column moves it."""
 
     lift: Callable[[Placement, Any], Any]
     ad: Callable[[Motion, Any], Any]
@@ -107,7 +107,7 @@ def leibniz_splits(ts: Indices, left: set[int], right: set[int]) -> Iterator[tup
 
 
 def _above_letters(*rates: int) -> str:
-    """What stands above a letter: joints by their numbers."""
+    """The superscript of a letter: joints by their numbers."""
     return "^" + "".join(str(r + 1) for r in rates) if rates else ""
 
 
@@ -300,7 +300,7 @@ class ZarembaTerms:
         return x
 
     def _half(self, a: int, b: int, ts: Indices, same: bool) -> Scalar:
-        """What a moves above what b moves, or (same) at the same body; column and wrench meet at a's body.
+        """The part of an entry where a is above b, or (same) at the same body; column and wrench meet at a's body.
 
         Bodies above the depth of meeting leave it to that depth, or to b's body if this is above it too.
         """

@@ -69,7 +69,7 @@ def load_model(
 
 
 def is_path(source: object) -> bool:
-    """Whether something is the path of a file or the name of a robot, and not XML itself."""
+    """True if something is the path of a file or the name of a robot, and not XML itself."""
     return isinstance(source, (str, os.PathLike)) and not _is_xml(source)
 
 
@@ -79,7 +79,7 @@ def _is_xml(source: object) -> bool:
 
 
 def source_name(source: object) -> str:
-    """What a sentence calls a source."""
+    """The name of a source in a sentence."""
     if is_path(source):
         return (
             values.path(source).encode("utf-8", "backslashreplace").decode()
@@ -119,7 +119,7 @@ def _held(source: Any) -> bytes:
 
 
 def _expanded(path: str, roots: list[str]) -> bytes:
-    """What a xacro file writes. It is a program: its expressions are evaluated, and it reads what it names.
+    """The XML from a xacro file. The file is a program: its expressions are evaluated, and it reads what it names.
 
     Packages are looked for in the roots and above the file.
     """

@@ -1,4 +1,4 @@
-"""What a robot file has no words for, from one beside it: TOML or JSON, with the lists of Drevo's own format."""
+"""Additions that a robot file has no words for, from one beside it: TOML or JSON, lists of Drevo's own format."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def _spread(corners: Array) -> list[int]:
 
 
 def _standing_out(chosen: Array, corners: Array) -> Array:
-    """How far corners stand out of the hull of some of them."""
+    """The distance by which corners stand out of the hull of some of them; negative inside."""
     spatial = package("scipy.spatial", "a mesh that touches", "scipy")
     planes = spatial.ConvexHull(chosen, qhull_options="Qt QJ").equations
     found: Array = (corners @ planes[:, :3].T + planes[:, 3]).max(1)
@@ -67,7 +67,7 @@ def hull_of(draft: Draft, files: Files, label: str, points: Array) -> tuple[Vec3
 
 
 def check_hulls(count: object) -> int:
-    """How many support points a mesh may have; 0 where meshes do not touch."""
+    """Checks the number of support points that a mesh may have; 0 where meshes do not touch."""
     if (
         isinstance(count, bool)
         or not isinstance(count, int)

@@ -1,4 +1,4 @@
-"""What touches, drives and measures as MJCF, and how the file steps; what is as usual is not written."""
+"""Contacts, actuators, sensors and time stepping as MJCF; what is as usual is not written."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def actuator_of(actuator: Actuator) -> list[str]:
 
 
 def sensor_site(k: int, sensor: Sensor) -> list[str]:
-    """Where a sensor of a link is."""
+    """The <site> of a sensor of a link."""
     size = sensor.size if any(sensor.size) else None
     return element("site", name=f"{SITE}{k}", size=size, **place_of((sensor.origin, sensor.rotation)))
 

@@ -182,7 +182,7 @@ def _holder(model: Model, joint: Joint) -> str:
 
 
 def _lost(model: Model, bodies: set[str]) -> Iterator[str]:
-    """What MuJoCo would refuse or take for another robot."""
+    """The parts of a robot that MuJoCo would refuse or take for another robot's."""
     free = [j for j in model.joints if j.kind == "free"]
     if placed := [j.name for j in free if (j.origin, j.rotation) != HERE or _holder(model, j) != WORLD]:
         yield f"the places of {listed(placed)} (a free joint counts from the world's origin)"
@@ -241,7 +241,7 @@ def _placed(
 
 
 def _moved(joint: Joint, q: float) -> FramePose:
-    """What a hinge or a slide does to its frame."""
+    """The displacement that a hinge or a slide gives to its frame."""
     if joint.kind == "prismatic":
         x, y, z = joint.axis
         return (q * x, q * y, q * z), IDENTITY
@@ -290,7 +290,7 @@ def _weighs(body: Inertial | None) -> bool:
 
 
 def _gap(body: Inertial) -> float:
-    """How far the principal moments are from a negative one, and from breaking the triangle inequality."""
+    """The margin of the principal moments, to a negative one and to breaking the triangle inequality."""
     low, middle, high = np.linalg.eigvalsh(np.array(body.tensor)).tolist()
     return float(min(low, low + middle - high))
 

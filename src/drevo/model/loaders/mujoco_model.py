@@ -24,7 +24,7 @@ BIASED = ("none", "affine", "muscle", "user")
 
 
 def draft_of(source: Any) -> Draft:
-    """What the model says, as its MJCF file would."""
+    """The draft of a robot from a MuJoCo model, as from its MJCF file."""
     return mjcf.draft_of(_element(source))
 
 
@@ -120,7 +120,7 @@ def _geoms(model: Any, i: int) -> list[Element]:
 
 
 def _sections(model: Any) -> Iterable[Element]:
-    """What acts beside the bodies, as far as it is told apart from what does not."""
+    """The sections of what acts beside the bodies, as far as it is told apart from what does not."""
     equality, tendon, actuator = (Element(tag, {}, 0) for tag in ("equality", "tendon", "actuator"))
     equality.children += [_equality(model, i) for i in range(model.neq)]
     tendon.children += [_tendon(model, i) for i in range(model.ntendon)]
@@ -144,7 +144,7 @@ def _sections(model: Any) -> Iterable[Element]:
 
 
 def _drive(model: Any, i: int) -> dict[str, str]:
-    """What an actuator of a joint is driven by; nothing of others, which are not read."""
+    """The joint and the gain of an actuator of a joint; nothing of others, which are not read."""
     if model.actuator_trntype[i] > 1 or model.actuator_dyntype[i]:
         return {"dyntype": "user"}
     kind = ("fixed", "affine", "muscle")[min(model.actuator_gaintype[i], 2)]
@@ -153,7 +153,7 @@ def _drive(model: Any, i: int) -> dict[str, str]:
 
 
 def _tendon(model: Any, i: int) -> Element:
-    """What it joins, and its numbers; of joints and sites by their names."""
+    """The element of a tendon: what it joins, and its numbers; of joints and sites by their names."""
     first = model.tendon_adr[i]
     steps = []
     for k in range(first, first + model.tendon_num[i]):
@@ -189,7 +189,7 @@ def _newer(model: Any, fields: dict[str, str], i: int) -> dict[str, str]:
 
 
 def _equality(model: Any, i: int) -> Element:
-    """What it holds, by the names of bodies, joints or sites, with its numbers."""
+    """The element of an equality: what it holds, by the names of bodies, joints or sites, with its numbers."""
     tag, data = EQUALITIES[model.eq_type[i]], model.eq_data[i]
     given = {"name": _name(model, model.name_eqadr[i]), "active": "true" if model.eq_active0[i] else "false"}
     given |= {"solref": _text(model.eq_solref[i]), "solimp": _text(model.eq_solimp[i])}

@@ -167,12 +167,12 @@ def _read_toml(text: str) -> object:
 
 
 def count_tokens(text: str) -> int:
-    """How much a TOML reader has to do, from above."""
+    """An upper bound on the number of tokens that a TOML reader has to read."""
     return sum(map(text.count, ",={[.\\\n"))
 
 
 def draft_of(plain: dict[str, object], source: str = "") -> Draft:
-    """What the dictionary says, each value checked."""
+    """The draft of a robot from a dictionary, each value checked."""
     problems: list[str] = []
     top = {key: value for key, value in plain.items() if key not in ("drevo", "certificate", *_LISTS)}
     head = _decode(Model, {**top, "links": [], "joints": []}, "the robot", problems)
@@ -314,7 +314,7 @@ def _readers(kind: type) -> FieldReaders:
 
 
 def _reader(kind: type, hint: Any, needed: bool) -> Callable[[object], Any]:
-    """What reads a type; text that is needed is a name."""
+    """The function that reads a type; text that is needed is a name."""
     parts = [x for x in get_args(hint) if x is not type(None)]
     if isinstance(hint, UnionType):
         return _reader(kind, parts[0], needed)

@@ -41,7 +41,7 @@ def own_elements(model: Model, gravity: bool) -> list[str]:
 
 
 def read_own(draft: Draft, root: Element) -> None:
-    """What stands in a robot's element."""
+    """Reads the elements of Drevo in a robot's element."""
     reader = Reader(draft.problems.append, draft.name)
     for found in root.all(GRAVITY):
         x, y, z = reader.vector(found, "xyz", draft.gravity)

@@ -46,7 +46,7 @@ def draft_of(model: Any) -> Draft:
 
 
 def _bodies(model: Any) -> list[str]:
-    """What the body of every joint is called: the first that stands where the joint does, or as the joint."""
+    """The name of the body of every joint: the first that stands where the joint does, or as the joint."""
     names = ["universe", *list(model.names)[1:]]
     for frame in reversed(list(model.frames)):
         if _is_body(frame) and np.abs(np.array(frame.placement.homogeneous) - np.eye(4)).max() < 1e-12:

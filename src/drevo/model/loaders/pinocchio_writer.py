@@ -22,7 +22,7 @@ KINDS = ("fixed", "revolute", "continuous", "prismatic", "helical", "spherical",
 
 
 def to_model(robot: Model) -> tuple[Written, Any]:
-    """What Pinocchio cannot hold, and its model; joints of two or three coordinates are chains of plain ones."""
+    """Returns what Pinocchio cannot hold, and its model; joints of 2 or 3 coordinates are chains of plain ones."""
     pin = package("pinocchio", "robot.to_pinocchio", "pin")
     model = with_chains(robot, KINDS)
     written = begin(robot, model, KINDS)
@@ -110,7 +110,7 @@ def _joint(pin: Any, joint: Joint, first: dict[str, tuple[int, int, int]]) -> An
 
 
 def _equip(out: Any, at: int, joint: Joint) -> None:
-    """What acts in the joint and its limits; of a joint that follows another what acts is felt by that one."""
+    """Sets what acts in a joint and its limits; in a joint that follows another what acts is felt by that one."""
     model, d, limit = out.joints[at], joint.dynamics or JointDynamics(), joint.limit or Limit()
     q, v = slice(model.idx_q, model.idx_q + joint.nq), slice(model.idx_v, model.idx_v + JOINT_SIZES[joint.kind][1])
     if joint.mimic:

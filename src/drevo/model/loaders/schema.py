@@ -19,7 +19,7 @@ NAMED = "named"  # the verdict of what is told; "read" and the reasons are silen
 
 
 def nonzero(text: str) -> bool:
-    """Whether some number in the text is not 0; text that is no number counts as one."""
+    """True if some number in the text is not 0; text that is no number counts as one."""
     try:
         return any(xml.parse_number(part) for part in text.split())
     except ValueError:
@@ -27,7 +27,7 @@ def nonzero(text: str) -> bool:
 
 
 def true(text: str) -> bool:
-    """Whether a switch is on."""
+    """True if a switch is on."""
     return text.strip().lower() in ("true", "1")
 
 
@@ -49,7 +49,7 @@ class Node:
         ]
 
     def acts(self, name: str, text: str) -> bool:
-        """Whether a value differs from the neutral ones."""
+        """True if a value differs from the neutral ones."""
         neutral = self.neutral[name]
         return nonzero(text) if neutral == "0" else text.strip().lower() not in neutral.lower().split("|")
 
@@ -95,7 +95,7 @@ def format_table(file: str) -> Node:
 
 
 def label_of(element: Element) -> str:
-    """What a sentence calls an element that need not have a name."""
+    """The label in a sentence of an element that need not have a name."""
     name = element.get("name") or element.get("reference")
     return f"{element.tag} {name!r}" if name else f"{element.tag} on line {element.line}"
 
@@ -149,7 +149,7 @@ def _tell(draft: Draft, node: Node, name: str, text: str, owner: str) -> None:
 
 
 def _misspelt(element: Element, node: Node, child: Element) -> bool:
-    """Whether an unknown element is no extension and carries numbers."""
+    """True if an unknown element is no extension and carries numbers."""
     if ":" in child.tag or "*" in node.verdicts:
         return False
     if element.tag in HOLDERS and not did_you_mean(child.tag, node.inside):

@@ -127,10 +127,10 @@ def diagonal(values: Vec3) -> Mat3:
 
 
 def of_triangles(corners: Array, rule: str = "exact") -> MassProperties:
-    """What triangles (m, 3, 3) enclose, tetrahedra on each; `shell`: their area; `legacy`: no volume is negative.
+    """Mass properties at density 1 of the solid in triangles (m, 3, 3), tetrahedra on each.
 
-    Apex of the tetrahedra is the centre of the area, then the centre of mass: where the surface is closed
-    and turned outward, it has no say.
+    `shell`: of their area; `legacy`: no volume is negative. Apex of the tetrahedra is the centre of the area,
+    then the centre of mass: where the surface is closed and turned outward, it has no say.
     """
     b, c = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
     middle, normal = corners.mean(1), b[:, [1, 2, 0]] * c[:, [2, 0, 1]] - b[:, [2, 0, 1]] * c[:, [1, 2, 0]]

@@ -55,7 +55,7 @@ KNOWN = {
 
 
 def draft_of(root: Element, source: str = "", files: Files | None = None) -> Draft:
-    """What the elements say, not yet judged as a whole."""
+    """The draft of a model as the elements of a URDF file describe it, not yet judged as a whole."""
     if root.tag != "robot":
         raise ModelError(
             f"the root element is <{root.tag[:40]}> on line {root.line}; a URDF file begins with <robot>"
@@ -100,7 +100,7 @@ def _positive(text: str) -> float | None:
 
 
 def _doubt_stray(draft: Draft, root: Element) -> None:
-    """What acts in a joint and stands in none."""
+    """Adds a doubt for each <dynamics> that stands in no joint."""
     for element in (root, *root.all("link")):
         for found in element.all("dynamics"):
             draft.doubts.append(
@@ -218,7 +218,7 @@ def _tensor(draft: Draft, reader: Reader, element: Element) -> Mat3:
 
 
 def _shapes(draft: Draft, element: Element, owner: str) -> tuple[Shape, ...]:
-    """What the link shows and collides with; a shape that cannot be read is left out and doubted."""
+    """The visual and collision shapes of a link; a shape that cannot be read is left out and doubted."""
     shapes = []
     for child in element.children:
         geometry = child.first("geometry") if child.tag in ("visual", "collision") else None

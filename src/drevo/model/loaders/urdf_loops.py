@@ -1,4 +1,4 @@
-"""What URDF says in words of Drake and Gazebo: loops, gearboxes and rotors behind gears.
+"""Loops, gearboxes and rotors behind gears in URDF, in words of Drake and Gazebo.
 
 <loop_joint> between <link1> and <link2>; <drake:ball_constraint>; <drake:linear_bushing_rpy>, which holds exactly
 here what it holds stiffly there; and SDFormat's <joint> in a <gazebo> without reference.

@@ -1,4 +1,4 @@
-"""What the writers of XML formats share: elements as lines of text, and what a format cannot hold."""
+"""Parts that the writers of XML formats share: elements as lines of text, and what a format cannot hold."""
 
 from __future__ import annotations
 

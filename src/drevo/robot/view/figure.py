@@ -1,4 +1,4 @@
-"""What is drawn of a robot: links with their shapes, centres of mass, inertia ellipsoids, joints, bones."""
+"""The drawn figure of a robot: links with their shapes, centres of mass, inertia ellipsoids, joints, bones."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _joint(j: Joint) -> dict[str, Any]:
 
 
 def _own_place(j: Joint) -> list[float]:
-    """Where the moved joint stands in axes of its child."""
+    """The position of the moved joint in axes of its child, (3,)."""
     place: list[float] = (-np.array(j.child_rotation).T @ j.child_origin + 0.0).tolist()
     return place
 

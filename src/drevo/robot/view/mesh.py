@@ -26,7 +26,7 @@ STEPS = 32767  # of an int16
 
 @dataclass
 class MeshFiles:
-    """Where the meshes of a model are, and which of them cannot be drawn, and why."""
+    """The mesh files of a model, and the faults of those that cannot be drawn."""
 
     model: Model
     files: Files = field(init=False)

@@ -99,7 +99,7 @@ def live_robot(
 
 
 def _functions(model: Model) -> tuple[dict[str, LiveFunction], list[str]]:
-    """What the panels compute, and why some of them are not there."""
+    """The functions that the panels compute, and notes why some of them are not there."""
     notes = []
     try:
         found = {"state": live_function(_program(model, STATE))}

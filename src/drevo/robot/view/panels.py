@@ -1,4 +1,4 @@
-"""What stands beside the robot in a window: matrices as colours, bars, a pose, counts; arrays and HTML."""
+"""Panels beside the robot in a window: matrices as colours, bars, a pose, counts; arrays and HTML."""
 
 from __future__ import annotations
 

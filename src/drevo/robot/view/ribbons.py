@@ -17,7 +17,7 @@ NOTHING = "nothing"
 
 
 class Ribbons:
-    """What a window shows of the loads at rest."""
+    """The diagrams of the loads at rest along the links, in a window."""
 
     def __init__(
         self, server: Any, scene: SceneRobot, tables: Sequence[LinkSections], changed: Callable[[], None]

@@ -61,7 +61,7 @@ class SceneRobot:
         return self.places[names[bone["from"]]][:3, 3], T[:3, :3] @ bone["at"] + T[:3, 3]
 
     def _size(self) -> float:
-        """How far the robot reaches."""
+        """The diagonal of the box around the robot; 1 where it is 0."""
         points = [
             self.places[link["name"]] @ [*p, 1.0]
             for link in self.figure["links"]

@@ -38,7 +38,7 @@ def ball(r: float = 1.0, half: float = 0.0) -> tuple[Array, Array]:
 
 
 def revolved(profile: Sequence[tuple[float, float]]) -> tuple[Array, Array]:
-    """What a line (radius, z), from below to above, makes as it turns about z."""
+    """The surface of revolution about z of a line (radius, z), from below to above: points and faces."""
     u = np.arange(SIDES) * (2 * np.pi / SIDES)
     r, z = np.array(profile, float).T
     points = np.stack([np.outer(r, np.cos(u)), np.outer(r, np.sin(u)), np.outer(z, np.ones(SIDES))], -1)

@@ -63,7 +63,7 @@ class Window:
 
     @property
     def q(self) -> Array:
-        """Where the robot stands, (nq,)."""
+        """The configuration that the window shows, (nq,)."""
         return self._q.copy()
 
     @q.setter
@@ -111,7 +111,7 @@ class Window:
             time.sleep(1.0 / RATE)
 
     def picture(self, path: str | Path | None = None, width: int = 1200, height: int = 800) -> Array:
-        """What a browser that is open shows of the scene, (height, width, 3) of uint8; to a PNG with a path."""
+        """The scene as an open browser shows it, (height, width, 3) of uint8; to a PNG with a path."""
         end = time.monotonic() + CONNECTING
         while not (clients := list(self.server.get_clients().values())):
             if time.monotonic() > end:
@@ -126,7 +126,7 @@ class Window:
     # -- what is shown ----------------------------------------------------------------------------------------
 
     def _dynamics(self) -> tuple[bool, str]:
-        """Whether there are dynamics, and what to say where there are none, or open loops."""
+        """True if there are dynamics, and the note to show where there are none, or open loops."""
         try:
             self.robot.mass_matrix(self._q)
         except DrevoError as error:

@@ -36,7 +36,7 @@ class RowSweep(NamedTuple):
 
 
 class RowPairs(NamedTuple):
-    """Where the numbers stand that entries are made of, 6 each but for u1 and psi1: see `Across`."""
+    """Positions of the numbers that entries are made of, 6 each but for u1 and psi1: see `Across`."""
 
     S: int
     psi1: int
@@ -114,7 +114,7 @@ class RowKernel:
         f.ret()
 
     def phases(self) -> None:
-        """What comes between the angles and the test of the results."""
+        """Writes the code between the angles and the test of the results."""
         self.run(self.plan.sweeps)
         self.entries([self.f.out0, self.f.out1, self.f.out2], self.size)
 
@@ -345,7 +345,7 @@ class RowKernel:
             place.store(place.load(self.l.scalar) + rotor)
 
     def test(self, names: Sequence[str]) -> None:
-        """What is not finite fails: 0 times all results."""
+        """Fails if a result is not finite: sums 0 times all results and tests for NaN."""
         if not self.target.check:
             return
         f, l, count = self.f, self.l, self.size**2

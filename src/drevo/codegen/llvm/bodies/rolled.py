@@ -71,7 +71,7 @@ class _Bodies:
                 self.visit(loop, s.i)
 
     def slot(self, i: Value, kept: Value) -> Value:
-        """Where the slot of body i begins, after the ground's: one of its own, or one of the block's."""
+        """Offset at which the slot of body i begins, after the ground's: one of its own, or one of the block's."""
         number = self.f.select(kept < 0, (i & (BLOCK - 1)) + word(self.f, "kept"), kept)
         return (number + 1) * self.rolled.slot
 

@@ -35,12 +35,12 @@ def emit_rolled(rolled: Rolled, target: Target, blocked: Rolled | None = None) -
 
 
 def _move(op: str, size: int, l: Lanes) -> str:
-    """What moves rows of that size; 0: the model knows the size, which is at least that of a vector."""
+    """Name of the mover of rows of that size; 0: the model knows the size, at least that of a vector."""
     return f"{op}_{width_of(op, size or l.lanes, l.lanes)}"
 
 
 def _wrenches(f: IRFunction, l: Lanes, state: Value) -> Value:
-    """Where the wrenches are gathered: after the slots, the sines and the cosines."""
+    """Address at which the wrenches are gathered: after the slots, the sines and the cosines."""
     return state.at(word(f, "slots") + word(f, "nq") * 2, l.type)
 
 

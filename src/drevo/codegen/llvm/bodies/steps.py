@@ -1,4 +1,4 @@
-"""What rolled code is made of: sweeps over the rows of a table, and the step of one row as LLVM text.
+"""Parts of rolled code: sweeps over the rows of a table, and the step of one row as LLVM text.
 
 A model is data: a table of numbers and a table of integers per body. State lies body by body in slots of any
 size; slot 0 is the ground, set afresh before every loop.
@@ -30,7 +30,7 @@ _SHARED = ("table", "shared")  # by all lanes
 
 
 class Place(NamedTuple):
-    """Where a port of a step lies, and its first scalar there.
+    """Place of a port of a step: its base, and its first scalar there.
 
     base: "table"; "own", "parent" or "ground", the slots; "sines", "cosines", of q; "arg0", ..; "out0", .. from
     its start; "result", the last at the body's v, "rates", the first at its q; "row0", .. of a matrix, at v; in a

@@ -112,7 +112,7 @@ def _inverses(quantity: str, kinds: Sequence[Kind], options: Mapping[str, str]) 
 
 
 def _inverts(quantity: str) -> bool:
-    """Whether M must be regular."""
+    """True if the quantity needs a regular M."""
     return CATALOGUE[quantity].inverse if quantity in CATALOGUE else quantity in inverses.SHAPES
 
 
@@ -121,7 +121,7 @@ def _state(quantity: str) -> tuple[str, ...]:
 
 
 def is_large(model: Model, smallest: int = SMALLEST) -> bool:
-    """Whether a loop over the bodies is the form of this robot."""
+    """True if the code of this robot is a loop over the bodies."""
     if model.nv <= max(smallest, _LEAST):  # bodies are fewer, where nothing follows another
         return False
     known = Tables.known(model)
@@ -133,7 +133,7 @@ def is_large(model: Model, smallest: int = SMALLEST) -> bool:
 
 
 def _unlooped(j: Joint) -> bool:
-    """Whether loops lack what it does: follow another, a formula, a rotor's spin, w x A v of a free armature."""
+    """True if loops lack what j does: follow another, a formula, a rotor's spin, w x A v of a free armature."""
     d = j.dynamics
     return bool(j.mimic or j.formula or (d and (d.rotor or (j.kind == "free" and d.armature))))
 
@@ -230,7 +230,7 @@ def _require_room(model: Model, sizes: Sizes) -> None:
 def prepare(
     tables: Tables, quantity: str, loads: Sequence[str], options: Mapping[str, str]
 ) -> tuple[Sizes, str, Any]:
-    """What an entry must know, the name of the code, and the model's data."""
+    """The sizes that an entry must know, the name of the code, and the model's data."""
     columns, shape = tables.columns, SHAPES[quantity]
     if columns.geared and quantity in matrices.ROTORS:
         shape = shape._replace(per_rate=shape.per_rate + 1)

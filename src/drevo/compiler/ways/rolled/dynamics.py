@@ -94,7 +94,7 @@ def inverse(kinds: Sequence[Kind], quantity: str, loaded: bool) -> tuple[BodyLoo
 
 
 def wrenches(kinds: Sequence[Kind], loaded: bool, frame: str) -> tuple[BodyLoop, ...]:
-    """What the parent exerts on every link that moves, in its place of the result."""
+    """Loops for the wrench of the parent on every link that moves, in its place of the result."""
     t = StepTracer(LINK, loaded)
     f, at = force_of(t.own(6, _INVERSE_FORCE)), pose_of(t.own(12, _POSE))
     R = at.R if frame != "local" else t.body.R.T
@@ -206,7 +206,7 @@ def forward(
 
 
 def joint_forces(kinds: Sequence[Kind]) -> tuple[BodyLoop, ...]:
-    """What acts in each joint, which no other has a part in."""
+    """The loop for the passive forces of each joint, in which no other has a part."""
     return (BodyLoop(False, tuple(map(_joint_forces, kinds))),)
 
 
@@ -257,7 +257,7 @@ def pivots(kinds: Sequence[Kind]) -> tuple[BodyLoop, ...]:
 
 
 class SweepShape(NamedTuple):
-    """What a quantity hands on: scalars of a slot, and more of a body's per freedom.
+    """The layout of what sweeps for a quantity hand on: scalars of a slot, and more of a body's per freedom.
 
     gravity, pose: where in the ground's slot -g stands and where the world's own pose, or (at 0) that of a link
     in its body; -1: nowhere. tiled, zeroed: as of Rolled. pairs: the rows are the freedoms, which begin in the

@@ -1,4 +1,4 @@
-"""What takes the inverse of M: itself, the derivatives of forward dynamics, what resists a force on a link.
+"""The inverse of M and what takes it: derivatives of forward dynamics, operational-space inertia of a link.
 
 Articulated bodies, Featherstone 2008, chapter 7, freedom by freedom: M^-1 = (1 - H)^T D^-1 (1 - H), whose factors
 are one sweep inwards and one outwards. A right-hand side costs 50 operations a freedom; many go side by side.
@@ -23,7 +23,7 @@ from .step import Kind, StepTracer, flat_of, force_of, mat_of, motion_of, number
 
 
 class Freedom(NamedTuple):
-    """Where the numbers of a freedom stand: S, in world axes, are the first; gain: W = U / D 6, and D^-1/2."""
+    """The offsets of the numbers of a freedom: S, in world axes, are the first; gain: W = U / D 6, and D^-1/2."""
 
     lever: int
     gain: int

@@ -32,7 +32,7 @@ SHAPES = {
 
 
 def final_step(t: StepTracer) -> BodyLoop:
-    """What is done at the end, with what the ground's slot has then."""
+    """The loop of one step at the end, with what the ground's slot has then."""
     return BodyLoop(False, (t.step(),), "once", fresh=False)
 
 

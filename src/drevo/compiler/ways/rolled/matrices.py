@@ -113,7 +113,7 @@ def _begin(geared: bool) -> BodyStep:
 
 
 def _rotor(t: StepTracer, at: int) -> Scalar:
-    """That of the freedom with which the walk begins: the first entry is the diagonal's."""
+    """The rotor inertia of the freedom with which the walk begins: only for the first entry, the diagonal's."""
     found = t.read("ground", 1, at)[0]
     t.write("ground", [0.0], at)
     return found

@@ -73,7 +73,7 @@ class StepTracer(Tracer):
     # -- what several steps need ------------------------------------------------------------------------
 
     def passive(self) -> list[Scalar]:
-        """What dampers, friction and springs exert on the joint."""
+        """The passive efforts of dampers, friction and springs on the joint."""
         acts, b = self.kind[5], self.body
         springy = any(a.startswith("stiff") for a in acts)
         x: Vector = [0.0] * b.nq
@@ -112,7 +112,7 @@ class StepTracer(Tracer):
         return [*q[:-4], *(x * size for x in q[-4:])]
 
     def lost(self, first: int, width: int) -> Force:
-        """That of the body, whose freedoms begin there."""
+        """The right-hand side of the body that tests the pivots; its freedoms begin at `first`."""
         return force_of(self.own(LOST, first + width * self.body.nv)) if self.kind[4] else NO_FORCE
 
     def lose(self, X: Placement | None, lost: Force, first: int, width: int) -> None:

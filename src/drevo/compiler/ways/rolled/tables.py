@@ -203,7 +203,7 @@ def with_joint_forces(c: BodyTable, forces: Sequence[Acting]) -> BodyTable:
 
 
 def quaternions_of(columns: BodyTable) -> list[int]:
-    """Where they start in q."""
+    """The indices in q at which the quaternions start."""
     wide = columns.widths[0]
     found: list[int] = (columns.q + wide - 4)[wide >= 4].tolist()
     return found

@@ -50,7 +50,7 @@ MOST_ROWS = 30  # of impulses, which are solved for without loops
 
 
 def exact_by_columns(stages: MoreauStages) -> bool:
-    """Whether its Jacobian comes so: of places on the ground alone, not too many, and of no limits of balls."""
+    """True if the Jacobian comes by columns: few enough places, on the ground alone, no limits of balls."""
     tree, robot = stages.tree, stages.robot
     grounded = all(min(x.bodies) < 0 for x in robot.slots) and not any(x.ball for x in robot.joints)
     return grounded and not tree.formulas and stages.rows <= MOST_ROWS
@@ -223,7 +223,7 @@ class ImpulseColumns:
     # -- the solve ------------------------------------------------------------------------------------------
 
     def _response(self, s: StageTracer) -> None:
-        """What h M^-1 is made of, and J L^-1."""
+        """Writes the parts of h M^-1, and J L^-1."""
         free, nv = s.read("free"), self.nv
         M = self.s.factors.mapped(lambda x: of(free, x))
         self.inverse.tell(s, M, self.h)

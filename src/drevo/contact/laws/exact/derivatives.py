@@ -125,7 +125,7 @@ class _Values(NamedTuple):
 
 
 def _contact_rates(x: _Values, law: ContactLaw, size: int) -> tuple[Array, Array]:
-    """What holds of a contact, by the impulses and along the directions."""
+    """The derivatives of a contact's active conditions, by the impulses and along the directions."""
     at, (count, n) = law.at, x.lam.shape
     mu = _wide(jet(law.bound).x, size)[:: size // count][:, None, None]
     unit = np.broadcast_to(np.eye(n)[at : at + 3], (count, 3, n))

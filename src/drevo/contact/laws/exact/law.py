@@ -36,8 +36,8 @@ def exact_robot(
     restitution: float = 0.0,
     touching: Sequence[str] | None = None,
 ) -> TouchingRobot:
-    """What a step of `dt` seconds is made for. friction: in place of that of the geoms. touching: the links or
-    geoms that may touch, where not all may."""
+    """The TouchingRobot for which a step of `dt` seconds is made. friction: in place of that of the geoms.
+    touching: the links or geoms that may touch, where not all may."""
     if model.closed:
         raise InputError(
             f"robot {model.name!r} has loops or couplings, which law='coulomb' does not know; take them out, "

@@ -22,8 +22,10 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class TouchingRobot:
-    """What a step is made for. checked: joints whose bounds are looked at in the end, and have no rows.
-    parameters: patterns of numbers of the model that stay symbols; "friction" is that of all slots with any."""
+    """A robot and its possible contacts, for which a step under the exact law is made.
+
+    checked: joints whose bounds are looked at in the end, and have no rows. parameters: patterns of numbers of the
+    model that stay symbols; "friction" is that of all slots with any."""
 
     model: Model
     slots: tuple[ContactSlot, ...]

@@ -154,7 +154,7 @@ def _swept(p: ImpulseProblem, lam: Array, most: int, tolerance: float) -> tuple[
 
 
 def path_of(p: ImpulseProblem, count: int) -> Path:
-    """Where the path of the interior point begins."""
+    """The point at which the path of the interior-point method begins."""
     return [[y + np.zeros(count) for y in x] for x in begun(p)]
 
 
@@ -228,7 +228,7 @@ def _newton(
 def _share(
     p: ImpulseProblem, lam: Array, way: Array, du: Vector, square: Array, going: Array, stiff: float
 ) -> Array:
-    """How much of a step lowers |F|^2 enough: 1, 1/2, .., or 0."""
+    """The share of a step that lowers |F|^2 enough: 1, 1/2, .., or 0."""
     share, asked = np.zeros(lam.shape[1]), going.copy()
     assert p.u is not None
     for k in range(HALVES + 1):

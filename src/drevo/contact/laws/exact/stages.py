@@ -215,7 +215,7 @@ class MoreauStages:
         self.write(s, lam=impulses_at(self.problem(s), self._blocks(s, "path", self.state)))
 
     def barrier(self, s: StageTracer) -> None:
-        """What a step begins with: A and the side of the prediction; the lanes that go on."""
+        """Begins a step of the interior-point method: A and the side of the prediction; the lanes that go on."""
         p, path = self.problem(s), self._blocks(s, "path", self.state)
         found = barriers(p, path)
         for law, x in zip(p.laws, found):
@@ -307,12 +307,12 @@ class MoreauStages:
         self._open(s)
 
     def moves(self, s: StageTracer) -> None:
-        """How a whole step changes u."""
+        """Writes du, the change of u in a whole step."""
         way = self.read(s, "way")[: self.rows]
         self.write(s, du=[dot(row, way) for row in self.problem(s).G])
 
     def trial(self, s: StageTracer) -> None:
-        """Whether the present share of a step lowers |F|^2 enough; then half of it."""
+        """Tests if the present share of a step lowers |F|^2 enough, then halves the share."""
         lam, way, u, du = (self.read(s, x) for x in ("lam", "way", "u", "du"))
         share, opened = self.number(s, "share"), self.number(s, "open")
         there = self.problem(s)._replace(u=[x + share * y for x, y in zip(u, du)])
@@ -344,7 +344,7 @@ class MoreauStages:
         self.write(s, eased=going, least=where(going > 0.0, HUGE, self.number(s, "least")))
 
     def begin_parting(self, s: StageTracer) -> None:
-        """What parts without friction is added to the best."""
+        """Begins the sweeps of what parts without friction, which is added to the best."""
         self.write(s, lam=self.read(s, "best"), parting=self.number(s, "eased"), change=0.0)
 
     def part(self, s: StageTracer) -> None:

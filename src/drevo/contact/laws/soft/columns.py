@@ -115,7 +115,7 @@ class StepColumns:
             self.put("poles", [a], found)
 
     def _slot(self, k: int) -> None:
-        """What a slot adds to the map of its body."""
+        """Makes the stage in which a slot adds its wrench and its derivatives to the map of its body."""
         e, x, at, slot = self.e, self.e.contacts[k], self.e.records[k], self.e.problem.slots[k]
         (body, sign), m, graph = ground_body(slot.bodies), x.group.size, Graph()
         pole = Pole.of(graph, f"pole_{body}", 2)
@@ -162,7 +162,7 @@ class StepColumns:
         self.put("columns", inputs, {"columns": self.rows.packed(by_q, by_v)})
 
     def _rows(self, found: Derivatives, a: Vector) -> None:
-        """What limits, dry friction and couplings of joints take."""
+        """Subtracts the derivatives of the forces of limits, dry friction and couplings of joints."""
         main = self.e.main.values(self.graph)
         places = {o.v + k: o.q + k for o in self.tree.owners() if o.nq == o.nv for k in range(o.nv)}
         for x in self.e.rows:
@@ -180,7 +180,7 @@ class StepColumns:
     # -- the solve ------------------------------------------------------------------------------------------
 
     def _response(self, s: StageTracer) -> None:
-        """What h H^-1 is made of, with dampers h (M + h B)^-1 too; and c, how rates change over h."""
+        """Writes the parts of h H^-1, with dampers h (M + h B)^-1 too; and c, how rates change over h."""
         e, h = self.e, self.e.problem.step
         self.inverses[0].tell(s, e.newton.factors(s, e.newton.within), h)
         if self.damped:
@@ -260,7 +260,7 @@ def turned_rates(tree: Tree, v: Vector, found: Derivatives) -> None:
 
 
 def pushed(found: Derivatives, chain: Chain, x: BodyMap) -> None:
-    """What the contacts of a body take as they change."""
+    """Subtracts the derivatives of the contact wrench of a body from dR/dq and dR/dv."""
     for c, column in chain.columns.items():
         S, carried = six_numbers(column.S), [six_numbers(y) for y in column.carried]
         pairs = [(x.by_place, S), *zip(x.by_motion, carried)]

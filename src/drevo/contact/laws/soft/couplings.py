@@ -29,7 +29,7 @@ class JointRow(NamedTuple):
     ball: bool = False
 
     def place(self, k: Kinematics) -> tuple[Scalar, Moves]:
-        """How far it is from its margin, and what moves it."""
+        """The distance of the row from its margin, and what moves it."""
         if self.group.kind == "friction":
             return 0.0, {self.rate: 1.0}
         here, moves = k.q[self.q], {self.rate: self.sign}

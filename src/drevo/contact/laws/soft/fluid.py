@@ -1,4 +1,4 @@
-"""What a medium at rest exerts on the links, as MuJoCo has it: on the box that has a link's mass and inertia.
+"""Forces of a medium at rest on the links, as MuJoCo has them: on the box that has a link's mass and inertia.
 
 MuJoCo's documentation, "Computation: passive forces", of its model of inertia boxes: Stokes' drag of a sphere as
 wide as the box is on average, and that of its faces, square in the speed.

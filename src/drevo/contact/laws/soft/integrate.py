@@ -161,7 +161,7 @@ class Steps:
         s.write(q1=q, v1=v)
 
     def _first(self, q: Vector) -> dict[str, Any]:
-        """What the stages of Runge and Kutta begin from."""
+        """The blocks from which the stages of the Runge-Kutta method begin."""
         return {"Q0": q} if self.e.problem.method == "rk4" else {}
 
     def _judge(self, s: StageTracer) -> None:
@@ -194,7 +194,7 @@ class Steps:
         return {at: of(s.read("main"), b) for at, b in self.e.damping.items()}
 
     def _stage(self, s: StageTracer, k: int) -> None:
-        """What follows evaluation k: the sums, and where the next one is, or the end."""
+        """Writes the results of evaluation k: the sums, and the state of the next evaluation, or the end."""
         tree, h, (b, c) = self.tree, self.h, WEIGHTS[k]
         q0, a = s.read("Q0"), in_world(self.tree, s.read("Q"), s.read("a"))
         w0 = s.read("W") if k else in_world(tree, q0, s.read("V"))

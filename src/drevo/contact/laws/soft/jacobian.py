@@ -19,8 +19,8 @@ TESTED = ("response", "turns")  # stages whose ends are the last
 
 
 def comes_by_columns(e: Evaluation) -> bool:
-    """Whether it does: of Euler's method, without loops, rows of tendons, limits of balls and dampers that are not
-    linear, of places on the ground alone, by the state alone."""
+    """True if the Jacobian comes by columns: of Euler's method, without loops, rows of tendons, limits of balls
+    and dampers that are not linear, of places on the ground alone, by the state alone."""
     problem = e.problem
     grounded = all(min(x.bodies) < 0 for x in problem.slots) and not any(e.crossing)
     plain = not (e.symbols or e.tree.formulas or problem.medium or problem.model.loops or e.factors)

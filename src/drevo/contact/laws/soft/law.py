@@ -79,8 +79,8 @@ def regulariser(d: Scalar, weight: Scalar) -> Scalar:
 
 
 class Answer(NamedTuple):
-    """What a group answers to y: its forces, the Hessian of s (rows of the lower triangle), and a number that says
-    on which piece of s it is; on one piece s is quadratic, but `curved` is positive where it is not."""
+    """The answer of a group to y: its forces, the Hessian of s (rows of the lower triangle), and a number that
+    says on which piece of s it is; on one piece s is quadratic, but `curved` is positive where it is not."""
 
     force: list[Scalar]
     hessian: list[list[Scalar]]
@@ -103,7 +103,7 @@ class RowGroup:
     bound: float = 0.0
 
     def diagonal(self, weight: float) -> Scalar:
-        """What stands for the inverse inertia of the first row, of a pyramid its first edge, by the weight of
+        """The estimate of the inverse inertia of the first row, of a pyramid its first edge, by the weight of
         translations."""
         return weight + self.mu[0] * self.mu[0] * weight if self.kind == "pyramid" else weight
 

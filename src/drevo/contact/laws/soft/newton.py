@@ -121,7 +121,7 @@ class Newton:
         s.write_some("g", {r: g[r] for r in x.rates})
 
     def _finish(self, s: StageTracer) -> None:
-        """Which lanes go on."""
+        """Keeps live only the lanes that have changed."""
         s.write(live=where(s.number("changed") > 0.0, s.number("live"), 0.0))
 
     def _inertia(self, s: StageTracer, rows: Sequence[Sequence[int]]) -> None:
@@ -208,7 +208,7 @@ class Newton:
         s.write(slope=slope, slope2=slope2)
 
     def _trial(self, s: StageTracer) -> None:
-        """Where to look next: the root of the slope by Newton's method, between bounds that close in on it.
+        """The next point to try: the root of the slope by Newton's method, between bounds that close in on it.
 
         All of a step is taken where the function falls to its end.
         """

@@ -1,4 +1,4 @@
-"""What a step under the soft law is made for, out of a Model: slots of its candidates, rows of its joints."""
+"""The problem of a step under the soft law, out of a Model: slots of its candidates, rows of its joints."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ class Reference:
                 self.call(stage)
 
     def product(self, mark: str) -> None:
-        """What `implicit` adds to a step."""
+        """Runs the stages that `implicit` adds to a step."""
         every = [(f"slot_{mark}_{k}", f"slot_{k}") for k in self.slots]
         if mark == "dot":
             self.call("dynamics_dot")

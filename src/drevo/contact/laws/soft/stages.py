@@ -58,8 +58,9 @@ class Slot(NamedTuple):
 
 @dataclass(frozen=True)
 class SoftProblem:
-    """What a step is made for. step: s. method: "euler", "implicitfast" or "rk4". repeat: steps of one call, the
-    efforts held. parameters: patterns of numbers that stay symbols; inverse weights are those of the model."""
+    """The problem of a step under the soft law. step: s. method: "euler", "implicitfast" or "rk4". repeat: steps
+    of one call, the efforts held. parameters: patterns of numbers that stay symbols; inverse weights are those of
+    the model."""
 
     model: Model
     step: float
@@ -100,7 +101,7 @@ class PackedRows(NamedTuple):
 
 
 class SlotLayout(NamedTuple):
-    """Where the parts of a slot's block begin; kind: of the stages that it shares with slots alike."""
+    """The offsets of the parts of a slot's block; kind: of the stages that it shares with slots alike."""
 
     kind: int
     S: int
@@ -173,7 +174,7 @@ def carried_rates(tree: Tree, v: Vector) -> list[Scalar]:
 
 
 class Columns:
-    """How every rate moves points, in world axes."""
+    """The motion that every rate gives to points, in world axes."""
 
     def __init__(self, tree: Tree, poses: Poses) -> None:
         self.tree = tree
@@ -411,7 +412,7 @@ class Evaluation:
 
 
 def _handed(graph: Graph, first: set[int], packs: Sequence[Pack], gaps: Sequence[int]) -> Pack:
-    """What slots need of the first stage."""
+    """The values of the first stage that slots need."""
     out = Pack()
     for pack, gap in zip(packs, gaps):
         ends = [*pack.edges(), gap]

@@ -24,7 +24,7 @@ CONTACT = "contact_point_"  # how the names of sites begin that are the robot's 
 
 
 def draft_of(root: Element, source: str = "", files: Files | None = None) -> Draft:
-    """What the elements say, not yet judged."""
+    """The draft of a robot from the elements of an MJCF file, not yet judged."""
     if root.tag != "mujoco":
         raise ModelError(
             f"the root element is <{root.tag[:40]}> on line {root.line}; an MJCF file begins with <mujoco>"

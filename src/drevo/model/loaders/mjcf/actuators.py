@@ -62,7 +62,7 @@ def _law(reader: Reader, element: Element) -> tuple[Vec3, Vec3] | None:
 
 
 def acts_alone(actuator: Element) -> bool:
-    """Whether an actuator exerts a force while its control is 0."""
+    """True if an actuator exerts a force while its control is 0."""
     get = actuator.get
     if not nonzero(get("gear", "1")):
         return False

@@ -116,7 +116,7 @@ def _reference(held: PlacedElement, joint: Joint) -> float:
 
 
 def _note_body(file: File, name: str, inside: set[str]) -> None:
-    """What acts on the body itself and is not read."""
+    """Notes what acts on the body itself and is not read."""
     if "plugin" in inside and file.flags.passive:
         file.draft.ignore("plugin", f"body {name!r}")
 
@@ -221,7 +221,7 @@ def tune_springs(file: File, stands: Posture) -> None:
 
 
 def _from_reference(file: File, element: Element, joint: Joint, origin: Vec3, turn: Mat3) -> tuple[Vec3, Mat3]:
-    """Where the joint stands at q = 0, when the body stands where the file puts it at q = ref."""
+    """The pose of the joint at q = 0, when the body stands where the file puts it at q = ref."""
     if joint.kind not in ("revolute", "prismatic") or "ref" not in element.attributes:
         return origin, turn
     ref = Reader(file.draft.problems.append, f"joint {joint.name!r} (line {joint.line})").scalar(
@@ -236,7 +236,7 @@ def _from_reference(file: File, element: Element, joint: Joint, origin: Vec3, tu
 
 
 def _ball_limit(file: File, reader: Reader, element: Element) -> float | None:
-    """How far a ball may turn, rad; the lower bound means nothing where it is not the larger one."""
+    """The largest angle of a ball, rad; the lower bound means nothing where it is not the larger one."""
     if not limited(file, element):
         return None
     return file.angle(max(reader.vector(element, "range", (0.0, 0.0), xml.ANY)))

@@ -22,7 +22,7 @@ MIMIC = "mimic_"  # how the names of couplings begin that leave the first joint 
 
 
 class Layout(NamedTuple):
-    """Where the bodies stand in the file, in the world; sites with their bodies, in these; q there by joint.
+    """The poses of the bodies of the file in the world; sites with their bodies, in these; q there by joint.
 
     sizes: of the sites.
     """
@@ -61,7 +61,7 @@ def read_equality(file: File, element: Element, label: str, layout: Layout) -> N
 
 
 def softness_of_equality(reader: Reader, element: Element) -> dict[str, Any]:
-    """How softly it holds in MuJoCo; of a weld also what a radian counts for."""
+    """The softness of an equality in MuJoCo; of a weld also what a radian counts for."""
     held = {"torquescale": reader.scalar(element, "torquescale", 1.0)} if element.tag == "weld" else {}
     return {"solref": read_solref(reader, element), "solimp": read_solimp(reader, element), **held}
 
@@ -108,7 +108,7 @@ def _read_joint(file: File, reader: Reader, element: Element, at: Mapping[str, f
 def read_polynomial(
     reader: Reader, element: Element, kind: str, at: Mapping[str, float], unknown: str
 ) -> tuple[str, str, tuple[float, ...]] | None:
-    """What follows, what it follows or "", the coefficients; None, reported, where one of them is not in `at`."""
+    """The follower, its driver or "", the coefficients; None, reported, where one of the names is not in `at`."""
     y, x = element.get(f"{kind}1"), element.get(f"{kind}2")
     for name in (y, x) if x else (y,):
         if name not in at:

@@ -1,4 +1,4 @@
-"""What holds for a whole MJCF file: settings, flags, default classes; and how MJCF writes orientations."""
+"""Settings, flags and default classes that hold for a whole MJCF file; and how MJCF writes orientations."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ HERE: FramePose = (ORIGIN, IDENTITY)
 
 @dataclass(slots=True)
 class File:
-    """What holds for the whole file or an attached model: settings, default classes, and the draft that grows."""
+    """The whole MJCF file or an attached model: settings, default classes, and the draft that grows."""
 
     draft: Draft
     root: Element
@@ -99,7 +99,7 @@ class File:
 
 
 def limited(file: File, element: Element, what: str = "") -> bool:
-    """Whether the range of a joint or tendon holds, or another one that `what` names."""
+    """True if the range of a joint or tendon holds, or another one that `what` names."""
     limited = element.get(f"{what}limited", "auto")
     if limited == "auto":
         return f"{what}range" in element.attributes and file.compiler.get("autolimits") != "false"
@@ -110,7 +110,7 @@ def limited(file: File, element: Element, what: str = "") -> bool:
 
 
 class PlacedElement(NamedTuple):
-    """What stands in a body, or in the frames in it: its file, its default class, and where the frames put it."""
+    """An element in a body, or in the frames in it: its file, its default class, and where the frames put it."""
 
     file: File
     element: Element

@@ -63,7 +63,7 @@ def inertial_of_geoms(reader: Reader, geoms: Iterable[SolidGeom], lack: Complain
 
 
 def in_groups(reader: Reader, geom: SolidGeom) -> bool:
-    """Whether the group of a geom is one of those that make inertias."""
+    """True if the group of a geom is one of those that make inertias."""
     low, high = geom.file.groups
     return low <= reader.scalar(geom.element, "group", 0.0) <= high
 
@@ -85,7 +85,7 @@ def shape_of(geom: SolidGeom) -> Shape | None:
 
 
 def _part(reader: Reader, geom: SolidGeom, lack: Complaint) -> tuple[float, Vec3, Mat3] | None:
-    """What a geom adds to its body: mass, centre, tensor, in the axes of the body."""
+    """The part of a geom in the inertia of its body: mass, centre, tensor, in the axes of the body."""
     element = geom.element
     if geom.kind in WEIGHTLESS:
         return None
@@ -161,7 +161,7 @@ def _placed(file: File, reader: Reader, geom: Element, kind: str) -> tuple[Vec3,
 
 
 def pose_of_ends(reader: Reader, element: Element) -> FramePose | None:
-    """Where a geom or a site stands that `fromto` places; None where it has none."""
+    """The pose of a geom or a site that `fromto` places; None where it has none."""
     if "fromto" not in element.attributes:
         return None
     a, b, c, d, e, f = reader.vector(element, "fromto", ALONG)

@@ -15,7 +15,7 @@ DEEPEST = 32  # a file that names a file that names ...
 
 
 class IncludedFrom(NamedTuple):
-    """Where an element stands: in a file of this folder, included by these files."""
+    """The place of an element: in a file of this folder, included by these files."""
 
     folder: str
     chain: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What stands beside the bodies of an MJCF file: noted, and warned about where it acts on the motion."""
+"""Sections beside the bodies of an MJCF file: noted, and warned about where they act on the motion."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ELASTIC = ("flex",)  # of <deformable>
 
 
 def read_sections(file: File, layout: Layout, stands: Posture) -> None:
-    """What stands beside the bodies: read, or listed in the notes and warned about where it acts on the motion."""
+    """Reads what stands beside the bodies, or lists it in the notes and warns where it acts on the motion."""
     lengths = read_tendons(file, layout, stands)
     for section in NOTED:
         held = [child for element in file.root.all(section) for child in element.children]

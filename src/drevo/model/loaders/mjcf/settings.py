@@ -31,7 +31,7 @@ DEEPEST = 8  # a model that attaches a model that attaches ...
 
 
 def read_file(draft: Draft, root: Element, files: Files, source: str, outer: File | None = None) -> File:
-    """What holds for the bodies of a file, which are then in their places; `outer` attaches it."""
+    """Reads what holds for the bodies of a file, which are then in their places; `outer` attaches it."""
     budget = outer.budget if outer else Budget()
     depth = outer.depth + 1 if outer else 0
     folder = os.path.dirname(os.path.abspath(source)) if source else ""

@@ -34,13 +34,13 @@ def read_solimp(reader: Reader, element: Element, name: str = "solimp") -> Solim
 
 
 def read_softness(reader: Reader, element: Element, name: str, limit_angle: float | None) -> JointSoftness | None:
-    """How softly a joint's limits and dry friction hold, and the limit of a ball; None where all is as usual."""
+    """Reads the softness of a joint's limits and dry friction, and a ball's limit; None where all is as usual."""
     found = JointSoftness(name, **limit_and_friction(reader, element), limit_angle=limit_angle)
     return None if found == JointSoftness(name) else found
 
 
 def limit_and_friction(reader: Reader, element: Element) -> dict[str, Any]:
-    """How softly the limits and the dry friction of a joint or a tendon hold."""
+    """Reads the softness of the limits and the dry friction of a joint or a tendon."""
     return {
         "limit_solref": read_solref(reader, element, "solreflimit"),
         "limit_solimp": read_solimp(reader, element, "solimplimit"),
@@ -51,7 +51,7 @@ def limit_and_friction(reader: Reader, element: Element) -> dict[str, Any]:
 
 
 def _override(reader: Reader, option: Element) -> tuple[float, ...]:
-    """What all contacts have in place of their own."""
+    """The values that all contacts have in place of their own: margin, solref, solimp, friction."""
     friction = read_some(reader, option, "o_friction", (1.0, 1.0, 0.005, 0.0001, 0.0001))
     soft = (*read_solref(reader, option, "o_solref"), *read_solimp(reader, option, "o_solimp"))
     return (reader.scalar(option, "o_margin", 0.0), *soft, *friction)

@@ -58,7 +58,7 @@ def _note_wrapping(file: File, reader: Reader, tendon: Element, label: str) -> N
 
 
 def _route(reader: Reader, element: Element, name: str, layout: Layout) -> Tendon:
-    """Where the tendon runs, without what acts along it."""
+    """The route of the tendon, without what acts along it."""
     if element.tag == "fixed":
         ends = []
         for joint in element.all("joint"):

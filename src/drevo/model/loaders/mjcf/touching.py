@@ -1,4 +1,4 @@
-"""What touches in an MJCF file, and how it steps: geoms, explicit pairs, softness of limits, <option>."""
+"""Contact in an MJCF file, and its time stepping: geoms, explicit pairs, softness of limits, <option>."""
 
 from __future__ import annotations
 

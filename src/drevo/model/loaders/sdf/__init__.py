@@ -31,7 +31,7 @@ KNOWN = ("pose", "link", "joint", "frame", "static", "self_collide", "allow_auto
 
 
 def draft_of(root: Element, source: str = "", files: Files | None = None, model: str = "") -> Draft:
-    """What the elements say, not yet judged."""
+    """The draft of a model as the elements of an SDF file describe it, not yet judged."""
     if root.tag != "sdf":
         raise ModelError(
             f"the root element is <{root.tag[:40]}> on line {root.line}; an SDF file begins with <sdf>"

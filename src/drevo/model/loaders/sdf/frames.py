@@ -61,7 +61,7 @@ class Scene:
 
     @property
     def world(self) -> FramePose:
-        """Where the model stands in the world."""
+        """The pose of the model in the world."""
         return inverse_pose(self.placed[WORLD])
 
 

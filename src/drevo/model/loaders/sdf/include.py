@@ -100,7 +100,7 @@ def flattened(model: Element, budget: Budget, depth: int = 0) -> Element:
 
 
 def _inlined(model: Element, budget: Budget) -> list[Element]:
-    """What a nested model holds, under its name; its own frame, of its name too, stands where the model does."""
+    """Elements of a nested model, under its name; its own frame, of its name too, stands where the model does."""
     merged = true(model.get("merge"))
     name, before = key_of(model), "" if merged else f"{key_of(model)}::"
     here = f"_merged__{name}__model__" if merged else name

@@ -74,7 +74,7 @@ def _end(scene: Scene, reader: Reader, element: Element, role: str) -> str:
 
 
 def _link_pose(scene: Scene, name: str) -> FramePose:
-    """Where a link or the world is; validation names what does not exist."""
+    """The pose of a link or of the world, in the model; validation names what does not exist."""
     return scene.where(name) if name in scene.frames or name == WORLD else HERE
 
 

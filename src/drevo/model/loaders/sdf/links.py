@@ -121,7 +121,7 @@ def _sizes(reader: Reader, solid: Element) -> tuple[float, ...]:
 
 
 def _shapes(scene: Scene, link: Element, name: str) -> tuple[Shape, ...]:
-    """What the link shows and collides with; notes how rough it is there."""
+    """The visual and collision shapes of a link; notes the friction coefficients of those that collide."""
     shapes: list[Shape] = []
     for child in link.children:
         shape = _shape(child)
