@@ -85,7 +85,7 @@ class Program:
     `meta`: robot, quantity, formalism, units and whatever an artifact should say about itself; "doubling": "mul"
     where a sequence writes 2x as a product and counts it so. `across`: gives another way in which machine code
     computes one sample: a program with a tail, where these equations are short enough for that, else see
-    `emit.llvm_across`. `stages`: how machine code computes what has loops, see `emit.llvm_stages`; the outputs are
+    `llvm.bodies.across`. `stages`: how machine code computes what has loops, see `llvm.stages`; the outputs are
     then but names. `branches`: by name of an input, to which branch of the tree each of its entries belongs.
     """
 
@@ -100,7 +100,7 @@ class Program:
     guards: tuple[Guard, ...] = ()
     meta: Mapping[str, object] = field(default_factory=dict)
     across: Callable[[bool], Any] | None = None
-    tail: Any = None  # of machine code, what goes on where the steps end: see `emit.llvm_tail`
+    tail: Any = None  # of machine code, what goes on where the steps end: see `codegen.llvm.tail`
     stages: Any = None
     branches: Mapping[str, Sequence[BranchPath]] = field(default_factory=dict)
 

@@ -1,6 +1,6 @@
 """LLVM text by typed values, operators and structured loops: a function is written as the loops that it is.
 
-Straight-line kernels, where the cost of an instruction counts, stay f-strings (`llvm_kernel`); whatever has
+Straight-line kernels, where the cost of an instruction counts, stay f-strings (`kernel`); whatever has
 control flow is written with this. Values are in SSA form; a loop carries what is given to it by name.
 """
 

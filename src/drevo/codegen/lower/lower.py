@@ -57,7 +57,7 @@ class Lowered(NamedTuple):
 
     `where`: input value -> (port, position). `units`: values of quaternions to check.
     `pattern`: per output port, the index arrays of the packed entries (None: dense). `sections`: first values of
-    the sections that the algorithm opened. `across`: another way for one sample. `stages`: see `llvm_stages`.
+    the sections that the algorithm opened. `across`: another way for one sample. `stages`: see `llvm.stages`.
     """
 
     steps: tuple[Step, ...]

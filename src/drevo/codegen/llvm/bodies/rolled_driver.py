@@ -128,7 +128,7 @@ class _Batch:
     def tiles(self) -> None:
         """Rows into tiles, the loops over the bodies, the tiles of results back into rows.
 
-        What no step writes is cleared once; results that no cache holds go past the caches, as in llvm_driver.
+        What no step writes is cleared once; results that no cache holds go past the caches, as in `llvm.driver`.
         """
         f, l, wrenches, tiles, state = self.f, self.many, list[Value](), list[Value](), self.state
         sizes = [word(f, "nq" if x == "q" else "nv") for x in self.rolled.arguments]
