@@ -38,16 +38,16 @@ def test_names_there_and_back(name: str, base: str) -> None:
     for shape in ((), (3,), (2, 4)):
         q = random(robot.model, rng, shape)
         v = rng.normal(size=(*shape, robot.nv))
-        assert (robot.state(robot.names_of(q)) == q).all()
-        assert (robot.rates(robot.names_of(v)) == v).all()
-    assert (robot.state() == robot.neutral()).all() and not robot.rates().any()
+        assert (robot.q_of(robot.names_of(q)) == q).all()
+        assert (robot.v_of(robot.names_of(v)) == v).all()
+    assert (robot.q_of() == robot.neutral()).all() and not robot.v_of().any()
     assert list(robot.names_of(robot.neutral())) == list(robot.joint_names)
 
 
 def test_a_state_by_keywords() -> None:
     robot = drevo.load("scara")
     first, second = robot.joint_names[:2]
-    q = robot.state(**{first: 0.3, second: [1.0, 2.0]})
+    q = robot.q_of(**{first: 0.3, second: [1.0, 2.0]})
     assert q.shape == (2, robot.nq) and q[:, 0].tolist() == [0.3, 0.3] and q[:, 1].tolist() == [1.0, 2.0]
     q[:] = 0.0  # its own memory
     assert robot.neutral()[0] == 0.0
@@ -65,11 +65,17 @@ def test_a_state_by_keywords() -> None:
 def test_wrong_states_are_one_sentence(given: dict[str, Any], sentence: str) -> None:
     robot = drevo.load("puma560")
     with pytest.raises(DrevoError, match=sentence):
-        robot.state(given)
+        robot.q_of(given)
     with pytest.raises(InputError, match="takes"):
         robot.names_of(np.zeros(robot.nq + 1))
     with pytest.raises(InputError, match="values by joint"):
-        robot.state([0.3])  # type: ignore[arg-type]
+        robot.q_of([0.3])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("former", "name"), [("state", "q_of"), ("rates", "v_of")])
+def test_former_names_are_refused_with_the_new_one(former: str, name: str) -> None:
+    with pytest.raises(AttributeError, match=f"did you mean '{name}'"):
+        getattr(drevo.load("puma560"), former)
 
 
 # --- robots ---------------------------------------------------------------------------------------------------
@@ -141,7 +147,7 @@ def moved() -> loads.Trajectory:
 
 def linear() -> Any:
     robot = drevo.load("three-link")
-    q, zero = robot.state(), robot.rates()
+    q, zero = robot.q_of(), robot.v_of()
     return robot.linearise(q, zero, robot.gravity(q))
 
 

@@ -28,6 +28,7 @@ from .of_link import OfLink
 from .tree_text import page_of, tree_of
 
 Found = TypeVar("Found")
+FORMER = {"state": "q_of", "rates": "v_of"}  # names of an earlier state, which are not spelt like the new ones
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -100,7 +101,7 @@ class Robot(Methods, JointArrays, ByName):
     if not TYPE_CHECKING:  # a type checker knows all the names there are
 
         def __getattr__(self, name: str) -> Any:
-            near = nearest(name, dir(self)) if not name.startswith("_") else ""
+            near = FORMER.get(name) or nearest(name, dir(self)) if not name.startswith("_") else ""
             hint = f"did you mean {near!r}?" if near else f"quantities are {', '.join(CATALOGUE)}"
             raise AttributeError(f"a Robot has no {name!r}; {hint}")
 

@@ -21,26 +21,26 @@ class ByName:
 
     model: Model
 
-    def state(self, given: Mapping[str, ArrayLike] | None = None, /, **joints: ArrayLike) -> Array:
+    def q_of(self, given: Mapping[str, ArrayLike] | None = None, /, **joints: ArrayLike) -> Array:
         """Coordinates q, (..., nq), from values by joint: rad, m, or (..., n) of a joint with n coordinates.
 
-        robot.state(shoulder=0.3, elbow=1.2); names that are no words of Python stand in a dict. Joints that are
+        robot.q_of(shoulder=0.3, elbow=1.2); names that are no words of Python stand in a dict. Joints that are
         not given are neutral; leading dimensions broadcast. Raises InputError: a name that no joint with
         coordinates has, a value of another shape or not finite.
         """
-        return self._placed("state", configuration.neutral(self.model), self._parts("q"), given, joints)
+        return self._placed("q_of", configuration.neutral(self.model), self._parts("q"), given, joints)
 
-    def rates(self, given: Mapping[str, ArrayLike] | None = None, /, **joints: ArrayLike) -> Array:
+    def v_of(self, given: Mapping[str, ArrayLike] | None = None, /, **joints: ArrayLike) -> Array:
         """Rates v, accelerations a or efforts tau, (..., nv), from values by joint; zero where none is given.
 
-        As `state`, with (..., n) of a joint with n rates: rad/s, m/s, N m, N, ...
+        As `q_of`, with (..., n) of a joint with n rates: rad/s, m/s, N m, N, ...
         """
-        return self._placed("rates", np.zeros(self.model.nv), self._parts("v"), given, joints)
+        return self._placed("v_of", np.zeros(self.model.nv), self._parts("v"), given, joints)
 
     def names_of(self, x: ArrayLike) -> dict[str, Any]:
         """Joint -> its part of q, (..., nq), or of v, a, tau, (..., nv): a number, or an array (..., n).
 
-        Where nq and nv differ, the size of x tells which it is. The inverse of `state` and `rates`.
+        Where nq and nv differ, the size of x tells which it is. The inverse of `q_of` and `v_of`.
         """
         array, nq, nv = finite("names_of", x), self.model.nq, self.model.nv
         if not array.ndim or array.shape[-1] not in (nq, nv):
