@@ -202,12 +202,24 @@ def test_what_is_wrong_is_said() -> None:
     with pytest.raises(drevo.InputError, match="autoreset is one of"):
         make("Hopper-v5", autoreset="never")
     env = make("Hopper-v5", num_envs=2)
-    with pytest.raises(drevo.InputError, match="the actions have the shape"):
+    with pytest.raises(drevo.InputError, match=r"step: actions has shape \(3, 3\); it must be \(2, 3\)"):
         env.step(np.zeros((3, 3)))
-    with pytest.raises(drevo.InputError, match="the actions must hold real numbers"):
+    with pytest.raises(drevo.InputError, match="step: actions must hold real numbers"):
         env.step([["a"] * 3] * 2)
     with pytest.raises(drevo.InputError, match=r"put: q .*\(2, 6\)"):
         env.put(np.zeros((2, 5)), np.zeros((2, 6)))
+
+
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_actions_that_are_not_finite_are_one_sentence(count: int, bad: float) -> None:
+    """Controls are cut to their ranges, which would hide them."""
+    env = make("Hopper-v5", num_envs=count)
+    kept, actions = env.q.copy(), np.zeros((count, 3))
+    actions[count - 1, 2] = bad
+    with pytest.raises(drevo.NumericsError, match=rf"step: actions .* not finite: {bad} at index {count - 1}, 2"):
+        env.step(actions)
+    assert np.array_equal(env.q, kept)
 
 
 @pytest.mark.parametrize(

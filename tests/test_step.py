@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import warnings
 from typing import Any
 
@@ -292,6 +294,18 @@ def test_terrain_by_sample(law: str) -> None:
         assert x[2] == pytest.approx(y, rel=1e-12, abs=1e-12)
     with pytest.raises(drevo.InputError, match="the ground has no parameters"):
         drevo.compile(r, "step", dt=1e-3, ground=fixed, law=law, parameters="ground")
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda f: pickle.loads(pickle.dumps(f))])  # noqa: S301
+@pytest.mark.parametrize("option", [{}, {"law": "coulomb"}, {"product": "vjp", "tangents": "numbers"}])
+def test_a_copy_of_a_step_is_that_step(copied: Any, option: dict[str, Any]) -> None:
+    """On ground whose functions pickle cannot take: what they were when the step was compiled."""
+    mu = (lambda x, y: 0.5 + 0.1 * x) if option.get("law") else None
+    floor = drevo.ground.function(lambda x, y: 0.1 * x, friction=mu)
+    step = drevo.compile(drevo.load(BALL), "step", dt=1e-3, ground=floor, **option)
+    q = np.array([0.3, 0, 0.12, 0, 0, 0, 1.0])
+    given = [q, *(np.full(shape, 0.1) for _, shape in step.inputs[1:])]
+    assert all(np.array_equal(x, y) for x, y in zip(step(*given), copied(step)(*given)))
 
 
 def test_a_medium_drags_as_mujocos_does() -> None:

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -164,13 +165,17 @@ class TracedGround(Uneven):
     ) -> None:
         self.trace, self.parameters = surface, parameters
         if friction is not None:
-            self.friction = lambda x, y: friction([x, y])[0][0]
+            self.friction = partial(_friction_at, friction)
         parts = surface.digest, friction and friction.digest, list(parameters.items())
         self.digest = hashlib.sha256(repr(parts).encode()).hexdigest()
 
     def slopes(self, x: Scalar, y: Scalar) -> tuple[Scalar, Scalar, Scalar]:
         ((z, along, across),) = self.trace([x, y], list(self.parameters.values()))
         return z, along, across
+
+
+def _friction_at(trace: TracedFunction, x: Scalar, y: Scalar) -> Scalar:
+    return trace([x, y])[0][0]
 
 
 class GridGround(Uneven):

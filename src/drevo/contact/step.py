@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ..codegen.call.function import Function, Spec
@@ -88,7 +89,13 @@ def compile_step(
         names_in(product, "step: product"), names_in(parameters, "step: parameters"),
         one_of("step: tangents", tangents, TANGENTS, InputError) == "numbers" and bool(product),
     )  # fmt: skip
-    return LAWS[law](robot, model, request, spec or Spec())
+    function = LAWS[law](robot, model, request, spec or Spec())
+    function.recipe = partial(
+        compile_step, model, dt=step, ground=floor, law=law, method=way, repeat=times, friction=friction,
+        restitution=bounce, touching=names, last=last, parameters=request.parameters, product=request.product,
+        tangents=tangents, spec=spec,
+    )  # fmt: skip
+    return function
 
 
 def _soft(robot: Any, model: Model, r: StepRequest, spec: Spec) -> Function:

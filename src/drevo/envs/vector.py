@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from ..errors import InputError, shown
-from ..io.given import finite, flag, number, numbers, whole
+from ..io.given import finite, flag, number, whole
 from .episode import AFTER, BEFORE, INFO, JUDGED, SEEN, STATE, episode, sight
 from .ours import TASKS
 from .simulation import TaskRobot
@@ -117,9 +117,7 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
 
     def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         """One action (num_envs, nu) in every environment."""
-        action = numbers("the actions", actions)
-        if action.shape != self.action_space.shape:
-            raise InputError(f"the actions have the shape {action.shape}, {self.action_space.shape} needed")
+        action = finite("step: actions", actions, self.action_space.shape)
         known = self.state[3][:, 0] < 0.5
         if self.autoreset is AutoresetMode.DISABLED:
             self.state[3][:] = 0.0
