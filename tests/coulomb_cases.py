@@ -14,12 +14,12 @@ from drevo.mechanics.algorithms.delassus import ContactSlot, MoreauStep
 from drevo.mechanics.algorithms.kinematics import Pose
 from drevo.mechanics.algorithms.proximity import Proximity
 from drevo.mechanics.scalar import Scalar, Vector
-from drevo.mechanics.spatial import UNIT, Mat, Vec
+from drevo.mechanics.spatial import UNIT_VECS, Mat, Vec
 from drevo.mechanics.tree import Tree
 from drevo.model.description import Model
 
 Array = np.ndarray[Any, Any]
-GROUND = Mat(UNIT[2], UNIT[1], -UNIT[0])  # normal and tangents of the plane
+GROUND = Mat(UNIT_VECS[2], UNIT_VECS[1], -UNIT_VECS[0])  # normal and tangents of the plane
 
 
 def touching_robot(

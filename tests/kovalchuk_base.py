@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from drevo.mechanics.formalisms import kovalchuk
-from drevo.mechanics.formalisms.kovalchuk import BASE, LinkState, Load, Mechanism, Wrench
+from drevo.mechanics.formalisms.kovalchuk import BASE_STATE, LinkState, Load, Mechanism, Wrench
 from drevo.mechanics.scalar import Scalar, Vector
-from drevo.mechanics.spatial import UNIT, ZERO, congruence
+from drevo.mechanics.spatial import UNIT_VECS, ZERO, congruence
 
 
 def motion_base(mech: Mechanism, q: Vector, qd: Vector, qdd: Vector) -> list[LinkState]:
@@ -15,10 +15,10 @@ def motion_base(mech: Mechanism, q: Vector, qd: Vector, qdd: Vector) -> list[Lin
     out: list[LinkState] = []
     kids = mech.children
     for i, l in enumerate(mech.links):
-        f = out[l.parent] if l.parent >= 0 else BASE
+        f = out[l.parent] if l.parent >= 0 else BASE_STATE
         A_R, A_p = kovalchuk._step(l, q[i])
         turn = f.R.mul(l.M_R)
-        R, l_main, z = turn.mul(A_R), turn @ A_p, turn @ UNIT[l.axis]
+        R, l_main, z = turn.mul(A_R), turn @ A_p, turn @ UNIT_VECS[l.axis]
         rate = f.w.cross(z * qd[i])
         w = f.w + z * (l.sigma * qd[i])
         e = f.e + (z * qdd[i] + rate) * l.sigma

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from drevo.io import xml
 from drevo.model.description import Model
-from drevo.model.draft import GRAVITY
+from drevo.model.draft import STANDARD_GRAVITY
 from drevo.model.loaders import native, urdf
 from drevo.model.validation import finish
 
 
 def parse_urdf(
-    data: bytes, base: str = "fixed", gravity: tuple[float, ...] = GRAVITY, strict: bool = False, source: str = ""
+    data: bytes,
+    base: str = "fixed",
+    gravity: tuple[float, ...] = STANDARD_GRAVITY,
+    strict: bool = False,
+    source: str = "",
 ) -> Model:
     doubts: list[str] = []
     draft = urdf.draft_of(xml.parse(data, doubts.append), source)

@@ -10,22 +10,22 @@ import pytest
 
 from drevo.codegen.graph.evaluate import evaluate_edges
 from drevo.codegen.graph.node import Expr, Graph
-from drevo.mechanics.algorithms.colliders import PAIRS, between, on_ground, places
-from drevo.mechanics.algorithms.proximity import FAR, PlacedGeom, Proximity
+from drevo.mechanics.algorithms.colliders import PAIR_RULES, between, on_ground, places
+from drevo.mechanics.algorithms.proximity import NO_PLACE, PlacedGeom, Proximity
 from drevo.mechanics.spatial import Mat, Vec
-from drevo.model.pairing import RULES
+from drevo.model.pairing import TOUCHING_PAIRS
 
 mujoco = pytest.importorskip("mujoco")
 
 SIZES = {"plane": (1.0, 1.0, 1.0), "sphere": (0.2,), "capsule": (0.1, 0.3), "cylinder": (0.25, 0.15)}
 SIZES["box"] = (0.1, 0.2, 0.3)
-TOUCHING = [pair for pair in PAIRS if "hull" not in pair]
+TOUCHING = [pair for pair in PAIR_RULES if "hull" not in pair]
 BY_SEARCH = ("capsule", "cylinder")  # MuJoCo searches for these to 1e-6, and we to rounding
 MARGIN = 0.3
 
 
 def test_every_rule_is_written() -> None:
-    assert set(PAIRS) == set(RULES)
+    assert set(PAIR_RULES) == set(TOUCHING_PAIRS)
 
 
 def scene(a: str, b: str) -> Any:
@@ -257,7 +257,7 @@ def test_graphs_hold_the_same_rules(pair: tuple[str, str]) -> None:
     table = np.array([np.broadcast_to(next(values) if isinstance(x, Expr) else x, count) for x in traced])
     plain = np.array([flat(between(*solids([float(v[i]) for v in numbers]))) for i in range(count)]).T
     assert np.isfinite(table).all()
-    assert np.abs(table - plain)[np.abs(plain) < FAR].max() < 1e-12
+    assert np.abs(table - plain)[np.abs(plain) < NO_PLACE].max() < 1e-12
 
 
 def test_uneven_ground_that_is_a_plane_is_one() -> None:

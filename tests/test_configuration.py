@@ -149,7 +149,9 @@ def test_tabled_functions_are_those_that_they_stand_for() -> None:
     for k in range(1, 401):
         y = mpmath.mpf(k) / 400
         h = mpmath.acos(1 - y)
-        assert manifold._polynomial(float(y), manifold._ARC) == pytest.approx(float(h / mpmath.sin(h)), rel=4e-16)
+        assert manifold._polynomial(float(y), manifold._HALF_ANGLE_SERIES) == pytest.approx(
+            float(h / mpmath.sin(h)), rel=4e-16
+        )
         right = float((1 - h * mpmath.cot(h)) / (4 * h * h))
         assert manifold._polynomial(float(y), manifold._COTANGENT) == pytest.approx(right, rel=4e-16)
 

@@ -17,7 +17,7 @@ from drevo.contact.laws.exact.moreau import StepResult, TouchingRobot, step, ste
 from drevo.contact.laws.exact.solve import TOLERANCE, _followed, impulses, path_of
 from drevo.mechanics.algorithms.coulomb import ContactBlock, ImpulseProblem, JointLaw, onto_cone, residual
 from drevo.mechanics.algorithms.coulomb_carried import (
-    DAMPING,
+    CARRIED_DAMPING,
     LEAST_DELTA,
     carried_step,
     carrier_factors,
@@ -27,7 +27,7 @@ from drevo.mechanics.algorithms.coulomb_interior import impulses_at
 from drevo.mechanics.algorithms.coulomb_newton import block_slopes, largest_speed, linearised
 from drevo.mechanics.algorithms.delassus import ContactSlot, MoreauStep
 from drevo.mechanics.algorithms.proximity import Proximity
-from drevo.mechanics.spatial import UNIT, Mat, Vec
+from drevo.mechanics.spatial import UNIT_VECS, Mat, Vec
 from drevo.mechanics.tree import build_tree
 
 Array = np.ndarray[Any, Any]
@@ -257,7 +257,7 @@ def boxes(count: int, half: float) -> tuple[drevo.Robot, list[ContactSlot]]:
 def corner(poses: Any, k: int, at: Vec) -> Proximity:
     """Of a box on the top of the one below, or on the ground."""
     low, x = poses[k - 1], poses[k].p + poses[k].R @ at
-    n, t, o = (low.R @ e for e in (UNIT[2], UNIT[0], UNIT[1]))
+    n, t, o = (low.R @ e for e in (UNIT_VECS[2], UNIT_VECS[0], UNIT_VECS[1]))
     top = -at.z if k else 0.0
     return Proximity(n.dot(x - low.p) - top, x, Mat(n, t, o))
 
@@ -360,7 +360,7 @@ def test_a_step_in_the_freedoms_of_two_feet_is_that_of_all_rows() -> None:
     F, J = linearised(p, list(lam))
     count = mu.shape[1]
     wide = np.array([[x + np.zeros(count) for x in row] for row in J]).transpose(2, 0, 1)
-    part = DAMPING * np.sqrt(square) / largest_speed(p) + LEAST_DELTA
+    part = CARRIED_DAMPING * np.sqrt(square) / largest_speed(p) + LEAST_DELTA
     for law in p.laws:
         by_u = np.array([[x + np.zeros(count) for x in row] for row in block_slopes(p, law, list(lam))[0]])
         wide[:, law.at : law.at + 3, law.at : law.at + 3] += (part * p.trace(law) * by_u).transpose(2, 0, 1)

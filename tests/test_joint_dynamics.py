@@ -16,7 +16,7 @@ from reference import as_text
 import drevo
 from drevo import DrevoWarning, ModelError, Robot
 from drevo.compiler.formalisms import formalisms_giving
-from drevo.mechanics.acting import WIDTH, acting, passive_forces
+from drevo.mechanics.acting import FRICTION_WIDTH, acting, passive_forces
 from drevo.model.description import JointDynamics
 from drevo.model.quantities import CATALOGUE
 
@@ -220,7 +220,7 @@ def test_passive_forces_are_in_where_they_are_asked_for() -> None:
     robot, free = acting_arm(), arm()
     q, v, a = state(robot)
     p = robot.passive(q, v)
-    np.testing.assert_allclose(p, -0.3 * v - 0.2 * v / np.hypot(v, WIDTH) - 4.0 * (q - 0.1), rtol=1e-14)
+    np.testing.assert_allclose(p, -0.3 * v - 0.2 * v / np.hypot(v, FRICTION_WIDTH) - 4.0 * (q - 0.1), rtol=1e-14)
     tau = robot.inverse_dynamics(q, v, a, passive=True)
     close(tau, free.inverse_dynamics(q, v, a) - p)
     close(robot.inverse_dynamics(q, v, a), free.inverse_dynamics(q, v, a))
@@ -389,7 +389,7 @@ def test_dry_friction_is_smooth_and_grows_to_its_size() -> None:
     b = drevo.Builder("block")
     b.body("a", joint="prismatic", mass=1.0, friction=0.5)
     forces = acting(b.model())
-    f = [passive_forces(forces, 1, [0.0], [v])[0] for v in (0.0, WIDTH, 1e6, -1e6)]
+    f = [passive_forces(forces, 1, [0.0], [v])[0] for v in (0.0, FRICTION_WIDTH, 1e6, -1e6)]
     np.testing.assert_allclose(f, [0.0, -0.5 / np.sqrt(2.0), -0.5, 0.5], rtol=1e-14)
 
 

@@ -92,7 +92,7 @@ def test_an_edit_serves_fresh_code(copy: Path, tmp_path: Path) -> None:
 def test_an_edit_after_the_import_shares_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     fresh = key.sources.__wrapped__
     assert fresh() == fresh()
-    monkeypatch.setattr(version, "LOADED", 0.0)
+    monkeypatch.setattr(version, "PROCESS_START", 0.0)
     assert fresh() != fresh()
 
 

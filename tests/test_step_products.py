@@ -18,7 +18,7 @@ from drevo.contact.laws.soft.kernel import step_program
 from drevo.contact.laws.soft.problem import soft_problem
 from drevo.contact.pairs import contact_candidates
 from drevo.contact.products import exact_product_program, soft_product_program
-from drevo.mechanics.algorithms.kinematics import WORLD, body_poses
+from drevo.mechanics.algorithms.kinematics import WORLD_POSE, body_poses
 from drevo.mechanics.tree import build_tree
 
 Array = np.ndarray[Any, Any]
@@ -66,7 +66,7 @@ def states(robot: Any) -> list[Array]:
     q = robot.integrate(robot.neutral(), rng.normal(0.0, 0.2, (COUNT, robot.nv)))
     places = contact_candidates(robot.model, "plane")
     for row in q:
-        poses = dict(enumerate(body_poses(tree, list(row)))) | {-1: WORLD}
+        poses = dict(enumerate(body_poses(tree, list(row)))) | {-1: WORLD_POSE}
         row[1 if robot.nq == robot.nv else 2] -= min(float(x.touch(poses).dist) for x in places) + 2e-3
     return [q, *rng.normal(0.0, 0.5, (2, COUNT, robot.nv))]
 

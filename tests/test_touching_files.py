@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo.model.contact import FRICTION, Geom, JointSoftness
+from drevo.model.contact import DEFAULT_FRICTION, Geom, JointSoftness
 from drevo.model.description import Model
 from drevo.model.loaders.hulls import support_points
 from drevo.model.loaders.writers import text_of, write_model
@@ -203,8 +203,8 @@ SDF = """
 def test_collision_shapes_of_urdf_and_sdf_touch() -> None:
     box = drevo.load(URDF, base="floating").model
     assert box.geoms == (
-        Geom("base_collision0", "base", "box", (0.5, 1.0, 1.5), (0.0, 0.0, 1.0), friction=(0.4, *FRICTION[1:]),
-             conaffinity=0),
+        Geom("base_collision0", "base", "box", (0.5, 1.0, 1.5), (0.0, 0.0, 1.0),
+             friction=(0.4, *DEFAULT_FRICTION[1:]), conaffinity=0),
     )  # fmt: skip
     assert "left out of contact: mesh shapes of 'base'" in box.notes
     ball = drevo.load(SDF, base="floating").model

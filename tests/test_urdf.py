@@ -322,7 +322,7 @@ def test_chains_of_mimic_lead_to_the_driver() -> None:
         (b"<a " + b" ".join(b'x%d=""' % i for i in range(257)) + b"/>", "<a> has 257 attributes"),
         (b'<a x="' + b"y" * 4097 + b'"/>', "x of <a> has 4097 characters"),
         (b"<" + b"a" * 257 + b"/>", "longer than 256"),
-        (b"<a>" + b" " * xml.MAX_BYTES + b"</a>", "more than 8388608 bytes"),
+        (b"<a>" + b" " * xml.MAX_XML_BYTES + b"</a>", "more than 8388608 bytes"),
         (b'<a x="1"\n x="2"/>', "line 2: the XML is malformed or cut off (duplicate attribute)"),
         (b"<a>\n<b>\n</a>", "line 3: the XML is malformed"),
         (b"<a>\n\xff</a>", "line 2: the file is not in UTF-8"),

@@ -21,7 +21,7 @@ from .errors import InputError, one_of
 from .io.packages import package
 from .model.dynamics import Described
 
-DEVICES = ("cpu", "cuda", "meta")
+DEVICE_TYPES = ("cpu", "cuda", "meta")
 _DEFINED: dict[str, Any] = {}  # operators by their names: torch takes a name once in a process
 
 
@@ -76,7 +76,7 @@ def _converted(made: Products, given: Sequence[Any]) -> list[Any]:
     for x in given:
         if x.is_complex():
             raise InputError(f"{name}: complex tensors have no place here; give their real parts")
-        if x.device.type not in DEVICES:
+        if x.device.type not in DEVICE_TYPES:
             raise InputError(
                 f"{name}: a tensor lies on {x.device}; the function runs on the CPU and on GPUs of NVIDIA's: call "
                 ".cpu() on it"

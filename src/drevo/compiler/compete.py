@@ -13,7 +13,7 @@ from ..codegen.graph import regroup
 from ..codegen.graph.program import Program
 from ..codegen.graph.three_products import with_three_products
 from ..errors import TraceError, one_of
-from ..mechanics.rotation import TINY
+from ..mechanics.rotation import ZERO_DIFFERENCE
 from ..mechanics.tree import build_tree
 from ..model.description import Model
 from ..model.quantities import names_of
@@ -55,7 +55,7 @@ def compete(
     compiled: bool = False,
     external: Sequence[str] = (),
     options: Mapping[str, Any] | None = None,
-    snap: float = TINY,
+    snap: float = ZERO_DIFFERENCE,
     passive: bool = False,
     merge_equal: bool = False,
 ) -> Competition:

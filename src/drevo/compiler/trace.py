@@ -11,7 +11,7 @@ from ..codegen.graph.program import Program
 from ..errors import TraceError
 from ..mechanics.algorithms.kinematics import moving_links
 from ..mechanics.algorithms.passive import with_forces
-from ..mechanics.rotation import TINY
+from ..mechanics.rotation import ZERO_DIFFERENCE
 from ..mechanics.tree import Tree
 from ..model.description import Model
 from ..model.messages import did_you_mean
@@ -34,7 +34,7 @@ def trace(
     external: Sequence[str] = (),
     compute: Compute | Mapping[str, Compute] | None = None,
     prepare: Callable[[Tree], Tree] | None = None,
-    snap: float = TINY,
+    snap: float = ZERO_DIFFERENCE,
     options: Mapping[str, Any] | None = None,
     passive: bool = False,
     meta: Mapping[str, object] | None = None,

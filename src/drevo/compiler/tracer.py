@@ -14,7 +14,7 @@ from ..mechanics.acting import number_itself
 from ..mechanics.algorithms.tendons import with_tendons
 from ..mechanics.body_table import table_of
 from ..mechanics.loose import carried_inertia, loose_rates
-from ..mechanics.rotation import TINY
+from ..mechanics.rotation import ZERO_DIFFERENCE
 from ..mechanics.tree import Context, Tree, build_tree
 from ..mechanics.wheels import equal_moments
 from ..model.description import Model
@@ -163,7 +163,7 @@ class Tracer:
         *,
         parameters: Sequence[str] = (),
         compiled: bool = True,
-        snap: float = TINY,
+        snap: float = ZERO_DIFFERENCE,
         prepare: Callable[[Tree], Tree] | None = None,
         acting: bool = False,
         merge_equal: bool = False,

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import DrevoError, NumericsError
 from ..io.asked import asked
-from ..io.given import FLOAT, Array, flag, number
+from ..io.given import FLOAT_DTYPE, Array, flag, number
 from ..mechanics.configuration import state
 from ..mechanics.trunk import refuse_gimbal_lock
 from ..model.dynamics import Dynamics
@@ -100,7 +100,7 @@ def _at_once(
     solver, behind = _solver(given, gains, acting)
     try:
         if f_ext is not None:
-            if type(tau) is not np.ndarray or tau.dtype != FLOAT or tau.shape[-1:] != (robot.nv,):
+            if type(tau) is not np.ndarray or tau.dtype != FLOAT_DTYPE or tau.shape[-1:] != (robot.nv,):
                 return None
             tau = _loaded(robot, q, v, tau, f_ext)
         return ConstrainedMotion.found(given, solver(q, v, tau, now, *behind), now)

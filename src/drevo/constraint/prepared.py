@@ -17,7 +17,7 @@ from ..codegen.store.memo import memoised
 from ..compiler.request import requested
 from ..compiler.ways.rolled import is_large
 from ..errors import InputError
-from ..io.given import FLOAT, finite
+from ..io.given import FLOAT_DTYPE, finite
 from ..io.xml import MAX_LENGTH
 from ..mechanics.acting import has_passive
 from ..mechanics.trunk import trunk_pitch
@@ -162,7 +162,7 @@ class PreparedSet:
 def _moved(name: str, x: Any, shape: tuple[int, ...]) -> Array:
     """The numbers that replace the points, normals or offsets of a set, checked."""
     given = np.array(x) if type(x) is list or type(x) is tuple else x
-    plain = type(given) is np.ndarray and given.dtype is FLOAT and given.shape == shape
+    plain = type(given) is np.ndarray and given.dtype is FLOAT_DTYPE and given.shape == shape
     if not plain or not vdot(given, given) <= MAX_LENGTH**2:
         if shape[0] == np.size(x) == 0:
             return np.zeros(shape)

@@ -14,7 +14,7 @@ from ..ground import Deciding, Uneven, ground_of
 from ..mechanics.algorithms.colliders import between, on_ground, places
 from ..mechanics.algorithms.constraints import Kinematics
 from ..mechanics.algorithms.inertia_matrix import mass_matrix
-from ..mechanics.algorithms.kinematics import WORLD, Pose, jacobian
+from ..mechanics.algorithms.kinematics import WORLD_POSE, Pose, jacobian
 from ..mechanics.algorithms.proximity import PlacedGeom, Proximity
 from ..mechanics.algorithms.tendons import tendon_length
 from ..mechanics.configuration import neutral
@@ -23,7 +23,7 @@ from ..mechanics.spatial import Mat, Vec
 from ..mechanics.tree import Tree, build_tree
 from ..model.contact import ContactPair, Geom, Solimp, Solref
 from ..model.description import IDENTITY, ORIGIN, Model
-from ..model.pairing import LEFT_OUT, RULES, as_ruled, touching_pairs, weld_bodies
+from ..model.pairing import LEFT_OUT, TOUCHING_PAIRS, as_ruled, touching_pairs, weld_bodies
 
 Poses = Mapping[int, Pose]
 LEAST_FRICTION = 1e-5
@@ -90,11 +90,11 @@ class _Held(NamedTuple):
     p: Vec
 
     def at(self, poses: Poses) -> PlacedGeom:
-        pose = (poses[self.body] if self.body >= 0 else WORLD).compose(self.R, self.p)
+        pose = (poses[self.body] if self.body >= 0 else WORLD_POSE).compose(self.R, self.p)
         return PlacedGeom(self.geom.kind, self.geom.size, pose.R, pose.p, tuple(Vec(*x) for x in self.geom.points))
 
     def centre(self, poses: Poses) -> Vec:
-        pose = poses[self.body] if self.body >= 0 else WORLD
+        pose = poses[self.body] if self.body >= 0 else WORLD_POSE
         return pose.p + pose.R @ self.p
 
     @property
@@ -181,7 +181,7 @@ def interactions(model: Model) -> Iterator[tuple[Geom, Geom, Interaction]]:
         return
     for a, b, pair in touching_pairs(model):
         first, second = as_ruled(a, b)
-        if (first.kind, second.kind) in RULES:
+        if (first.kind, second.kind) in TOUCHING_PAIRS:
             yield first, second, _overridden(model, interaction_of(a, b, pair))
 
 

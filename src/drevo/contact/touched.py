@@ -13,15 +13,15 @@ from ..codegen.graph.derivative import tangents
 from ..codegen.graph.node import Graph
 from ..codegen.graph.program import Input
 from ..compiler.tracer import nodes_of, unknowns
-from ..mechanics.algorithms.kinematics import WORLD, Pose
+from ..mechanics.algorithms.kinematics import WORLD_POSE, Pose
 from ..mechanics.algorithms.proximity import Proximity
-from ..mechanics.joints import STILL, Force, Motion
+from ..mechanics.joints import NO_MOTION, Force, Motion
 from ..mechanics.scalar import Scalar, Vector
-from ..mechanics.spatial import UNIT, ZERO, Mat, Vec, skew
+from ..mechanics.spatial import UNIT_VECS, ZERO, Mat, Vec, skew
 from ..mechanics.tree import Tree
 from ..mechanics.tree_indices import ancestors
 
-UNITS = [Motion(e, ZERO) for e in UNIT] + [Motion(ZERO, e) for e in UNIT]
+UNITS = [Motion(e, ZERO) for e in UNIT_VECS] + [Motion(ZERO, e) for e in UNIT_VECS]
 Poses = Mapping[int, Pose]
 
 
@@ -102,7 +102,7 @@ class Chain(NamedTuple):
 
 def chain_of(tree: Tree, poses: Poses, body: int, rates: Sequence[Vector]) -> Chain:
     """The chain of rates that move a body, with one motion of the body for each vector of rates."""
-    motions, pole = [STILL for _ in rates], poses[body].p
+    motions, pole = [NO_MOTION for _ in rates], poses[body].p
     out: dict[int, ChainColumn] = {}
     for i in sorted(ancestors(tree.parents, body)):
         b, (R, p), before = tree.bodies[i], poses[i], tuple(motions)
@@ -134,4 +134,4 @@ def ground_body(bodies: tuple[int, int]) -> tuple[int, float]:
 
 def touch_of(touch: Callable[[Poses], Proximity], body: int, pole: Pole) -> Proximity:
     """A contact of a body with the ground."""
-    return touch({-1: WORLD, body: pole.pose})
+    return touch({-1: WORLD_POSE, body: pole.pose})

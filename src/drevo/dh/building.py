@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import ModelError, shown
 from ..model import values
 from ..model.description import IDENTITY, ORIGIN, Mat3, Vec3
-from ..model.draft import GRAVITY
+from ..model.draft import STANDARD_GRAVITY
 from ..model.messages import did_you_mean
 from ..model.rotations import add_vectors, apply, from_rpy, matmul, transpose, turn_tensor
 from ..robot.builder import Builder
@@ -85,7 +85,11 @@ def builder(
 ) -> Builder:
     """A Builder of the robot of a Denavit-Hartenberg table, for contacts, loops and further bodies."""
     convention = None if convention is None else convention_of(convention)
-    given = table if isinstance(table, Table) else Table(_rows(table), convention or "standard", "robot", GRAVITY)
+    given = (
+        table
+        if isinstance(table, Table)
+        else Table(_rows(table), convention or "standard", "robot", STANDARD_GRAVITY)
+    )
     convention = convention or given.convention
     if convention != given.convention:
         raise ModelError(

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..documents.dh_text import html_table, latex_table, markdown_table, text_table
 from ..errors import ModelError, shown
-from ..mechanics.spatial import UNIT
+from ..mechanics.spatial import UNIT_VECS
 from ..mechanics.tree import Tree, TreeBody, plain_tree
 from ..model.description import ContactPoint, JointCoupling, JointDynamics, Loop, Model, Shape
 from ..model.messages import model_of
@@ -166,7 +166,7 @@ class _Export:
         """The joint's axis in body axes, in the sense of its coordinate; a mimic joint's sense is in its ratio."""
         b = self.tree.bodies[i]
         flipped = b.factor < 0.0 and not self.joints[b.joint].mimic
-        return np.array(UNIT[b.axis]) * (-1.0 if flipped else 1.0)
+        return np.array(UNIT_VECS[b.axis]) * (-1.0 if flipped else 1.0)
 
     def _arrival(self, i: int) -> tuple[ArrayFrame | None, tuple[float, float], ArrayFrame]:
         """M, then a and alpha of the modified convention, and the joint's frame at theta = d = 0, in body axes."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import ModelError
 from ..io.files import Files, read_regular_file
-from ..io.xml import MAX_BYTES
+from ..io.xml import MAX_XML_BYTES
 from ..model.description import Model
 from ..model.draft import Draft
 from ..model.loaders import is_path, read_draft, source_name
@@ -51,7 +51,7 @@ def _subject(source: Any, roots: Iterable[str | os.PathLike[str]]) -> Subject:
     try:
         if is_path(source):
             draft = read_draft(source, where, folders, "")
-            return subject_of_bytes(read_regular_file(where, MAX_BYTES), draft, Files(where, folders))
+            return subject_of_bytes(read_regular_file(where, MAX_XML_BYTES), draft, Files(where, folders))
         data = source.read() if hasattr(source, "read") else source
         draft = read_draft(data, where, folders, "")
     except ModelError as error:

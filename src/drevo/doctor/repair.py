@@ -9,7 +9,7 @@ from os import PathLike
 from ..errors import ModelError
 from ..io.files import Files, read_regular_file
 from ..io.saving import saving
-from ..io.xml import MAX_BYTES
+from ..io.xml import MAX_XML_BYTES
 from ..io.xml_edit import edited
 from ..model.loaders import SUFFIXES, XACRO, read_draft
 from .edits import FileText
@@ -30,7 +30,7 @@ def fixed(findings: Findings, path: str | PathLike[str]) -> Findings:
             f"{source or findings.robot}: what is mended is a file ({', '.join(ENDINGS)}), and this robot "
             "came from elsewhere; save it as one first (robot.save, drevo convert)"
         )
-    s = _read(read_regular_file(source, MAX_BYTES), source)
+    s = _read(read_regular_file(source, MAX_XML_BYTES), source)
     changes: list[str] = []
     for _ in range(ROUNDS):
         now = _round(s, findings_about(s))

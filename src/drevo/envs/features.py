@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from ..contact.pairs import contact_candidates
-from ..mechanics.algorithms.kinematics import WORLD, Pose, body_poses, step_velocity
-from ..mechanics.joints import STILL, Motion
+from ..mechanics.algorithms.kinematics import WORLD_POSE, Pose, body_poses, step_velocity
+from ..mechanics.joints import NO_MOTION, Motion
 from ..mechanics.scalar import Scalar, Vector
 from ..mechanics.spatial import Mat, Sym, Vec, congruence
 from ..mechanics.tree import Tree
@@ -52,7 +52,7 @@ class Sight:
 
     @cached_property
     def poses(self) -> dict[int, Pose]:
-        return dict(enumerate(body_poses(self.tree, self.ask("Q")))) | {-1: WORLD}
+        return dict(enumerate(body_poses(self.tree, self.ask("Q")))) | {-1: WORLD_POSE}
 
     @cached_property
     def at(self) -> dict[str, Pose]:
@@ -70,7 +70,7 @@ class Sight:
     @cached_property
     def moving(self) -> dict[int, Motion]:
         """By body its motion in its own axes."""
-        tree, found = self.tree, {-1: STILL}
+        tree, found = self.tree, {-1: NO_MOTION}
         for i, (b, X, rate) in enumerate(
             zip(tree.bodies, tree.placements(self.ask("Q")), tree.rates(self.ask("V")))
         ):

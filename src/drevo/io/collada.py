@@ -12,8 +12,8 @@ from . import xml
 from .xml import Element
 
 Array = np.ndarray[Any, Any]
-NODES = 10_000  # that a scene shows: nodes may be shown again and again
-MOST = 2_000_000  # triangles
+MAX_NODES = 10_000  # that a scene shows: nodes may be shown again and again
+MAX_TRIANGLES = 2_000_000  # triangles
 
 
 def read_collada(data: bytes) -> tuple[Array, Array]:
@@ -39,8 +39,8 @@ def _scene(root: Element) -> tuple[Array, Array]:
         points.append((p @ T[:3, :3].T + T[:3, 3]) * unit)
         faces.append(f + count)
         count += len(p)
-        if sum(map(len, faces)) > MOST:
-            raise ValueError(f"more than {MOST} triangles")
+        if sum(map(len, faces)) > MAX_TRIANGLES:
+            raise ValueError(f"more than {MAX_TRIANGLES} triangles")
     p, f = np.concatenate(points), np.concatenate(faces)
     if len(f) == 0 or not np.isfinite(p).all() or f.min() < 0 or f.max() >= len(p):
         raise ValueError("no triangles, or some of points that do not exist")
@@ -56,8 +56,8 @@ def _placed(root: Element, known: dict[str, Element]) -> Iterator[tuple[str, Arr
     while stack:
         node, above = stack.pop()
         count += 1
-        if count > NODES:
-            raise ValueError(f"more than {NODES} nodes")
+        if count > MAX_NODES:
+            raise ValueError(f"more than {MAX_NODES} nodes")
         T = above @ _transform(node)
         yield from ((x.get("url").removeprefix("#"), T) for x in node.all("instance_geometry"))
         inner = [*node.all("node"), *(known[x.get("url").removeprefix("#")] for x in node.all("instance_node"))]

@@ -10,14 +10,14 @@ from contextlib import contextmanager
 from typing import BinaryIO
 
 from ..errors import ModelError
-from .xml import MAX_BYTES, too_many_bytes
+from .xml import MAX_XML_BYTES, too_many_bytes
 
 MAX_TOTAL = 96 * 2**20  # bytes of all files that one description names
 MAX_FILES = 2000
 INSTALLED = ("site-packages", "dist-packages")
-MARKS = ("package.xml", "pyproject.toml", "setup.py", ".git")  # what stands in the folder of a project
+PROJECT_MARKS = ("package.xml", "pyproject.toml", "setup.py", ".git")  # what stands in the folder of a project
 
-_NAME = re.compile(rb"<name>([^<]{1,200})</name>")
+_PACKAGE_NAME = re.compile(rb"<name>([^<]{1,200})</name>")
 
 
 @contextmanager
@@ -119,7 +119,7 @@ def package_name(folder: str) -> str:
     path = os.path.join(folder, "package.xml")
     if not os.path.isfile(path):
         return ""
-    found = _NAME.search(read_regular_file(path, MAX_BYTES))
+    found = _PACKAGE_NAME.search(read_regular_file(path, MAX_XML_BYTES))
     return found[1].decode("utf-8", "replace").strip() if found else ""
 
 
@@ -133,7 +133,7 @@ def _package(folder: str) -> str:
     while (above := os.path.dirname(folder)) != folder and os.path.dirname(above) != above:
         if os.path.basename(above) in INSTALLED:
             return folder
-        marked = any(os.path.lexists(os.path.join(folder, mark)) for mark in MARKS)
+        marked = any(os.path.lexists(os.path.join(folder, mark)) for mark in PROJECT_MARKS)
         python = os.path.exists(os.path.join(folder, "__init__.py"))
         if python or (marked and not found):
             found = folder

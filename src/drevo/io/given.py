@@ -15,15 +15,15 @@ from ..errors import DrevoError, InputError, NumericsError, shown
 
 Array = np.ndarray[Any, Any]
 ShapePattern = Sequence[Any]  # sizes; None fits any size, and `...` in front any leading dimensions
-FLOAT = np.dtype(float)
-EXACT = 2**53  # below it whole numbers are floats
+FLOAT_DTYPE = np.dtype(float)
+MAX_EXACT_INTEGER = 2**53  # below it whole numbers are floats
 NORMAL = float(np.finfo(float).tiny)  # the least number of all digits
 
 
 # -- arrays -------------------------------------------------------------------------------------------------
 
 
-def numbers(what: str, x: Any, shape: ShapePattern | None = None, dtype: np.dtype[Any] = FLOAT) -> Array:
+def numbers(what: str, x: Any, shape: ShapePattern | None = None, dtype: np.dtype[Any] = FLOAT_DTYPE) -> Array:
     """Real numbers as an aligned array of this very dtype, of a shape where one is given.
 
     Complex numbers, text, objects and what a mask hides are refused.
@@ -103,12 +103,12 @@ Fit = Callable[[float], bool]
 
 def number(what: str, x: Any, rule: str = "a finite number", fit: Fit = math.isfinite) -> float:
     """A real number that fits the rule; NumPy's scalars and arrays without dimensions are numbers too."""
-    if (type(x) is float or (type(x) is int and abs(x) < EXACT)) and fit(x):  # nearly always so
+    if (type(x) is float or (type(x) is int and abs(x) < MAX_EXACT_INTEGER)) and fit(x):  # nearly always so
         return float(x)
     try:
         found = numbers(what, x)
     except InputError:
-        found = _NONE
+        found = _NO_NUMBERS
     if found.ndim or isinstance(x, (bool, np.bool_)) or not fit(float(found)):
         raise InputError(f"{what} is {shown(x)}; it must be {rule}")
     return float(found)
@@ -164,4 +164,4 @@ def generator(what: str, x: Any, hint: str = "") -> Any:
     return x
 
 
-_NONE = np.zeros((0,))  # what is no number has no single one
+_NO_NUMBERS = np.zeros((0,))  # what is no number has no single one

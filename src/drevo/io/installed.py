@@ -14,9 +14,9 @@ from pathlib import Path
 from ..errors import ModelError
 
 # what the packages' own loaders mean by a name that no file or folder has alone
-USUAL = {"talos": "talos_reduced", "anymal": "anymal_b", "g1": "g1_29dof_rev_1_0", "icub": "icub_reduced"}
-USUAL |= {arm: f"{arm}_robot" for arm in ("ur3", "ur5", "ur10")}
-ENDINGS = ("_description", "_data", "_simple")
+USUAL_VARIANTS = {"talos": "talos_reduced", "anymal": "anymal_b", "g1": "g1_29dof_rev_1_0", "icub": "icub_reduced"}
+USUAL_VARIANTS |= {arm: f"{arm}_robot" for arm in ("ur3", "ur5", "ur10")}
+PACKAGE_ENDINGS = ("_description", "_data", "_simple")
 GET = "many robots (panda, go2, talos, ...) come with pip install example-robot-data"
 
 
@@ -27,7 +27,7 @@ def find(name: str) -> Path | None:
     """
     wanted = _plain(name)
     files = _example_robot_data()
-    for key in (USUAL.get(wanted, wanted), wanted):
+    for key in (USUAL_VARIANTS.get(wanted, wanted), wanted):
         found = [f for f in files if _plain(f.stem) == key] or [f for f in files if _folder(f) == key]
         found = [f for f in found if _plain(f.stem) == _folder(f)] or found
         found = [f for f in found if all(other.stem.startswith(f.stem) for other in found)] or found
@@ -45,7 +45,7 @@ def names() -> list[str]:
     found = {f.stem for f in _example_robot_data()} | {_folder(f) for f in _example_robot_data()}
     modules = _distribution("robot_descriptions")
     found |= {f.stem for f in _modules(modules)} if modules else set()
-    return sorted(found | set(USUAL)) if found else []
+    return sorted(found | set(USUAL_VARIANTS)) if found else []
 
 
 def _plain(name: str) -> str:
@@ -55,7 +55,7 @@ def _plain(name: str) -> str:
 def _folder(file: Path) -> str:
     """The name of the folder of a robot's package, without its endings: panda_description is panda."""
     name = _plain(file.parts[file.parts.index("robots") + 1])
-    for ending in ENDINGS:
+    for ending in PACKAGE_ENDINGS:
         name = name.removesuffix(ending)
     return name
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-_SCHEME = re.compile(r"^([a-z]+)://", re.IGNORECASE)
+_URI_SCHEME = re.compile(r"^([a-z]+)://", re.IGNORECASE)
 _FOUND = re.compile(
     r"^(?:file://)?\$\(find(?:-pkg-share)?\s+([^\s()]+)\s*\)/*"
 )  # as xacro and ROS 2 say package://
@@ -37,7 +37,7 @@ def find_moved(uri: str, folder: str) -> str | None:
 
 def _candidates(uri: str, folder: str) -> Iterator[str]:
     uri = _FOUND.sub(r"package://\1/", uri)
-    folder, scheme = os.path.abspath(folder or "."), _SCHEME.match(uri)
+    folder, scheme = os.path.abspath(folder or "."), _URI_SCHEME.match(uri)
     if "\0" in uri or not uri.strip():
         return
     if scheme is None:

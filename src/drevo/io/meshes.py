@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from .files import Files
 
 Array = np.ndarray[Any, Any]
-MAX_BYTES = 16 * 2**20  # of one file
+MAX_MESH_BYTES = 16 * 2**20  # of one file
 MAX_TEXT = 9 * 2**20  # where every number is parsed
 MOST_CORNERS = 1000  # of one polygon
 MOST_POINTS = 50_000  # of which a hull is sought
 _POINT = re.compile(rb"^v ([^\n]*)", re.MULTILINE)
-_REST = re.compile(rb"/\S*")  # of a corner: its texture and normal
+_CORNER_REST = re.compile(rb"/\S*")  # of a corner: its texture and normal
 _VERTEX = re.compile(rb"vertex\s+(\S{1,40})\s+(\S{1,40})\s+(\S{1,40})(?!\S)")
 
 
@@ -37,8 +37,8 @@ def read_mesh_file(files: Files, path: str) -> tuple[Array, Array | None]:
     """All that a file shows, by its ending; of Collada (.dae) the scene in metres. None for faces: their hull."""
     kind = os.path.splitext(path)[1][1:].lower()
     if kind == "dae":
-        return read_collada(files.read(path, xml.MAX_BYTES, xml.WEIGHT))
-    return read_mesh(files.read(path, MAX_BYTES, weight(path)), kind, whole=True)
+        return read_collada(files.read(path, xml.MAX_XML_BYTES, xml.WEIGHT))
+    return read_mesh(files.read(path, MAX_MESH_BYTES, weight(path)), kind, whole=True)
 
 
 def read_mesh(data: bytes, kind: str, whole: bool = False) -> tuple[Array, Array | None]:
@@ -136,7 +136,7 @@ def _obj(data: bytes, whole: bool) -> tuple[Array, Array]:
     seen, rows = (b"\n" + b"\n".join(lines[:first])).count(b"\nv "), []
     for line in lines[first:last]:
         if line.startswith(b"f "):
-            rows.append((_REST.sub(b"", line[2:]), seen))
+            rows.append((_CORNER_REST.sub(b"", line[2:]), seen))
         else:
             seen += line.startswith(b"v ")
     sizes = np.array([len(row.split()) for row, _ in rows])

@@ -10,11 +10,11 @@ from typing import Any
 
 from .xml_edit import Edit
 
-_SPACE = re.compile(r"(?:\s+|#[^\n]*)*")
+_PLAIN_SPACE = re.compile(r"(?:\s+|#[^\n]*)*")
 _STRING = re.compile(r'"""(?:\\.|[^\\])*?"""(?!")|\'\'\'.*?\'\'\'(?!\')|"(?:\\.|[^"\\])*"|\'[^\']*\'', re.DOTALL)
 _BARE = re.compile(r"[^\s,\]}#]+")
-_KEY = re.compile(r"[\w-]+")
-_REST = re.compile(rb"[ \t]*(?:#[^\n]*)?\r?\n?")  # of a line
+_PLAIN_KEY = re.compile(r"[\w-]+")
+_LINE_REST = re.compile(rb"[ \t]*(?:#[^\n]*)?\r?\n?")  # of a line
 
 
 @dataclass
@@ -138,7 +138,7 @@ def _keys(text: str, at: int) -> tuple[list[str], int]:
     keys = []
     while True:
         at = _skip(text, at)
-        found = _STRING.match(text, at) or _KEY.match(text, at)
+        found = _STRING.match(text, at) or _PLAIN_KEY.match(text, at)
         assert found is not None  # a parser has read it
         keys.append(found[0].encode("latin-1").decode().strip("\"'"))
         at = _skip(text, found.end())
@@ -148,7 +148,7 @@ def _keys(text: str, at: int) -> tuple[list[str], int]:
 
 
 def _skip(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
+    found = _PLAIN_SPACE.match(text, at)
     return found.end() if found else at
 
 
@@ -180,7 +180,7 @@ def take_away(data: bytes, table: Spot, keys: tuple[str, ...]) -> Iterator[Edit]
             if spot.key < 0:
                 yield from take_away(data, spot, tuple(_entries(spot)))
             else:
-                rest = _REST.match(data, spot.end)
+                rest = _LINE_REST.match(data, spot.end)
                 yield Edit(spot.key, rest.end() if rest else spot.end, b"")
         return
     places = {x.key for spot in away for x in _standing(spot)}

@@ -15,8 +15,8 @@ else:  # in typing from Python 3.11 on, for type checkers only
 
 
 C = TypeVar("C", bound=type)
-LONGEST = 40  # characters of a value that is shown as it is
-MOST = 160  # characters of the fields
+MAX_VALUE_CHARACTERS = 40  # characters of a value that is shown as it is
+MAX_FIELDS_CHARACTERS = 160  # characters of the fields
 
 
 def brief(cls: C) -> C:
@@ -55,7 +55,7 @@ def brief_fields(values: Iterable[tuple[str, Any]]) -> str:
     """`A[6, 6], name='...'`: names with their values, as many as fit on a line."""
     text = ""
     for part in (_one(name, x) for name, x in values if not _empty(x)):
-        if len(text) + len(part) > MOST:
+        if len(text) + len(part) > MAX_FIELDS_CHARACTERS:
             return f"{text}, ..."
         text += f", {part}" if text else part
     return text
@@ -77,8 +77,8 @@ def _one(name: str, x: Any) -> str:
     if isinstance(x, float) or shape == ():
         return f"{name}={x:.6g}"
     text = repr(x)
-    if len(text) <= LONGEST and "\n" not in text:
+    if len(text) <= MAX_VALUE_CHARACTERS and "\n" not in text:
         return f"{name}={text}"
     if isinstance(x, str):
-        return f"{name}={x[: LONGEST - 3]!r}..."
+        return f"{name}={x[: MAX_VALUE_CHARACTERS - 3]!r}..."
     return f"{name}[{len(x)}]" if isinstance(x, Collection) else f"{name}={type(x).__name__}"

@@ -7,4 +7,4 @@ from time import time
 
 VERSION = "0.1.0"
 FOLDER = os.path.dirname(os.path.dirname(__file__))  # of the package
-LOADED = time()  # sources that change later are not what this process runs
+PROCESS_START = time()  # sources that change later are not what this process runs

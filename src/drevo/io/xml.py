@@ -12,7 +12,7 @@ from xml.parsers import expat
 
 from ..errors import ModelError
 
-MAX_BYTES = 8 * 2**20
+MAX_XML_BYTES = 8 * 2**20
 WEIGHT = 4  # how often a byte of it counts among the bytes of all files
 MAX_DEPTH = 10_000  # nobody recurses into them
 MAX_ELEMENTS = 200_000
@@ -20,8 +20,8 @@ MAX_ATTRIBUTES = 256
 MAX_ATTRIBUTE = 4096
 MAX_NAME = 256
 # what takes longest to read of a robot, so that the largest file is read in seconds
-MOST = {"link": 20_000, "body": 20_000, "joint": 20_000, "freejoint": 20_000, "frame": 20_000, "geom": 30_000}
-MOST |= {"visual": 50_000, "collision": 50_000}
+TAG_LIMITS = {tag: 20_000 for tag in ("link", "body", "joint", "freejoint", "frame")}
+TAG_LIMITS |= {"geom": 30_000, "visual": 50_000, "collision": 50_000}
 BULKY = ("hfield", "mesh", "flex", "skin", "texture")  # of MuJoCo: arrays as attributes, which nobody reads here
 
 MAX_LENGTH = 1e6  # metres; also the bound of every plain number (angles, axes, ratios)
@@ -29,9 +29,9 @@ MAX_MASS = 1e9  # kilograms
 MAX_INERTIA = MAX_MASS * MAX_LENGTH**2
 ANY = math.inf
 
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_SPACE = re.compile(r"[ \t\r\n]+")  # str.split() would also split on Unicode spaces
-_LATE = re.compile(rb"(?:\xef\xbb\xbf)?\s+<\?xml\s[^>]*\?>")
+_XML_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_XML_SPACE = re.compile(r"[ \t\r\n]+")  # str.split() would also split on Unicode spaces
+_LATE_DECLARATION = re.compile(rb"(?:\xef\xbb\xbf)?\s+<\?xml\s[^>]*\?>")
 _ENCODING = re.compile(rb"""^\s*<\?xml[^>]*?encoding\s*=\s*["']([A-Za-z0-9._-]+)["']""")
 
 
@@ -56,10 +56,10 @@ class Budget:
         self.count += 1
         if self.count > MAX_ELEMENTS:
             return f"the file has more than {MAX_ELEMENTS} elements"
-        if tag in MOST:
+        if tag in TAG_LIMITS:
             self.kinds[tag] += 1
-            if self.kinds[tag] > MOST[tag]:
-                return f"the file has more than {MOST[tag]} elements <{tag}>"
+            if self.kinds[tag] > TAG_LIMITS[tag]:
+                return f"the file has more than {TAG_LIMITS[tag]} elements <{tag}>"
         return ""
 
 
@@ -178,7 +178,7 @@ def parse(
     """
     _check_bytes(data)
     tree = _Tree(file, budget or Budget())
-    if late := _LATE.match(data):  # lines are kept, so that those of the elements stay
+    if late := _LATE_DECLARATION.match(data):  # lines are kept, so that those of the elements stay
         doubt("there is white space before <?xml, which must be the very first of a file; remove it")
         lines = data.count(b"\n", 0, late.end())
         data, tree.skipped = b"\n" * lines + data[late.end() :], late.end() - lines
@@ -193,7 +193,7 @@ def parse(
     return tree.root
 
 
-def too_many_bytes(count: int, most: int = MAX_BYTES) -> str:
+def too_many_bytes(count: int, most: int = MAX_XML_BYTES) -> str:
     """The message that refuses a file that is too large."""
     return f"the file has {count} bytes, more than {most} bytes, the most that a robot description may have"
 
@@ -201,7 +201,7 @@ def too_many_bytes(count: int, most: int = MAX_BYTES) -> str:
 def _check_bytes(data: bytes) -> None:
     if not data.strip():
         raise ModelError("the file is empty (line 1): a robot description needs at least one element")
-    if len(data) > MAX_BYTES:
+    if len(data) > MAX_XML_BYTES:
         raise ModelError(too_many_bytes(len(data)))
     try:
         data.decode("utf-8")
@@ -216,7 +216,7 @@ def _check_bytes(data: bytes) -> None:
 def parse_number(text: str) -> float:
     """A finite decimal number in ASCII and the C locale; ValueError says what is wrong with anything else."""
     text = text.strip(" \t\r\n")
-    if _NUMBER.fullmatch(text) is None:
+    if _XML_NUMBER.fullmatch(text) is None:
         plain = text.lower().lstrip("+-")
         if plain in ("nan", "inf", "infinity"):
             raise ValueError(f"{_short(text)} is not finite")
@@ -230,7 +230,7 @@ def parse_number(text: str) -> float:
 
 def parse_numbers(text: str, count: int) -> tuple[float, ...]:
     """Exactly `count` numbers, separated by white space."""
-    parts = [part for part in _SPACE.split(text) if part]
+    parts = [part for part in _XML_SPACE.split(text) if part]
     if len(parts) != count:
         given = f"{len(parts)} number" + ("" if len(parts) == 1 else "s")
         raise ValueError(f"{_short(text)} has {given}, {count} needed")

@@ -13,16 +13,16 @@ from typing import Any, NamedTuple
 
 from ..model.description import QUATERNIONS, Joint, JointDynamics, Model
 from .jet import Jet, jet, jet_along
-from .manifold import LEAST, log_ball
+from .manifold import NEVER_ZERO, log_ball
 from .rotation import from_quaternion
 from .scalar import Scalar, Vector, accumulate, is_zero, sqrt
 from .spatial import Vec
 
 ParameterValue = Callable[[str, float], Scalar]
-FORCES = (  # fields of JointDynamics that Acting has too
+ACTING_FIELDS = (  # fields of JointDynamics that Acting has too
     "damping", "quadratic", "cubic", "friction", "stiffness", "stiffness2", "stiffness3", "reference", "offset",
 )  # fmt: skip
-WIDTH = 0.01  # rad/s or m/s: where dry friction is 0.71 of its size
+FRICTION_WIDTH = 0.01  # rad/s or m/s: where dry friction is 0.71 of its size
 
 
 def number_itself(name: str, value: float) -> Scalar:
@@ -98,7 +98,7 @@ def acting(model: Model, value: ParameterValue = number_itself) -> tuple[Acting,
         if not d.passive:
             continue
         ratio, offset = (joint.mimic.multiplier, joint.mimic.offset) if joint.mimic else (1.0, 0.0)
-        sizes = [(n, getattr(d, n)) for n in FORCES]
+        sizes = [(n, getattr(d, n)) for n in ACTING_FIELDS]
         found: dict[str, Any] = {n: value(f"{joint.name}.{n}", x) if x else 0.0 for n, x in sizes}
         rest = d.rest or (0.0,) * (joint.sizes[0] - 1) + (1.0,)
         out.append(Acting(joint.kind, *offsets[joint.name], joint.sizes[1], ratio, offset, rest, **found))
@@ -109,7 +109,9 @@ def _equipped(model: Model) -> Iterator[tuple[Joint, JointDynamics]]:
     return ((j, j.dynamics) for j in model.joints if j.dynamics)
 
 
-def passive_forces(forces: Sequence[Acting], nv: int, q: Vector, v: Vector, width: float = WIDTH) -> list[Scalar]:
+def passive_forces(
+    forces: Sequence[Acting], nv: int, q: Vector, v: Vector, width: float = FRICTION_WIDTH
+) -> list[Scalar]:
     """Efforts of dampers, friction and springs on the joints, (nv,) N m or N.
 
     Dry friction is smooth: v / sqrt(v^2 + width^2) of its size.
@@ -121,7 +123,7 @@ def passive_forces(forces: Sequence[Acting], nv: int, q: Vector, v: Vector, widt
     return out
 
 
-def force_in(f: Acting, x: Vector, u: Vector, width: float = WIDTH) -> list[Scalar]:
+def force_in(f: Acting, x: Vector, u: Vector, width: float = FRICTION_WIDTH) -> list[Scalar]:
     """Passive efforts in one joint at its own coordinates and rates."""
     if f.kind not in QUATERNIONS:
         ratio, free = f.ratio, [f.shift - f.reference + f.ratio * y for y in x]
@@ -135,7 +137,7 @@ def force_in(f: Acting, x: Vector, u: Vector, width: float = WIDTH) -> list[Scal
         ways = [Vec(*log_ball(f.rest[-4:], x[-4:]))]
         if R is not None:
             ways.insert(0, R.T @ (Vec(*x[:3]) - Vec(*f.rest[:3])))
-        pull = [z for y in ways for z in _spring(f, sqrt(y.dot(y) + LEAST), y)]
+        pull = [z for y in ways for z in _spring(f, sqrt(y.dot(y) + NEVER_ZERO), y)]
         out = [y - z for y, z in zip(out, pull)]
     return out
 
@@ -171,7 +173,7 @@ def _spring(f: Acting, size: Scalar, way: Any) -> Any:
 
 
 def slopes(
-    forces: Sequence[Acting], q: Vector, v: Vector, width: float = WIDTH
+    forces: Sequence[Acting], q: Vector, v: Vector, width: float = FRICTION_WIDTH
 ) -> Iterator[tuple[int, int, Scalar, Scalar]]:
     """Rate of the force, rate that moves it, and the derivatives by its coordinate and by itself."""
     for f in forces:

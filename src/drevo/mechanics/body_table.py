@@ -14,19 +14,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..model.description import JOINT_SIZES, Inertial, Model
-from .joints import SIZES
-from .rotation import TINY, snap_rotation
-from .spatial import IDENTITY, Mat, Sym, Vec, inertia_of
+from .joints import NQ_NV
+from .rotation import ZERO_DIFFERENCE, snap_rotation
+from .spatial import EYE, Mat, Sym, Vec, inertia_of
 from .tree import LinkFrame, Tree, build_tree
 
 Array = np.ndarray[Any, Any]
-KINDS = tuple(sorted(SIZES.keys() & JOINT_SIZES.keys()))
-TURN = np.array([x for row in IDENTITY for x in row])
-WIDTH = 24  # numbers of a body
-MORE = 32  # with the inertia of the rotor and weights of `loose_rates`; a multiple of a cache line
+BODY_KINDS = tuple(sorted(NQ_NV.keys() & JOINT_SIZES.keys()))
+UNTURNED = np.array([x for row in EYE for x in row])
+BODY_NUMBERS = 24  # numbers of a body
+ALL_BODY_NUMBERS = 32  # with the inertia of the rotor and weights of `loose_rates`; a multiple of a cache line
 SYM_PLACES = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])  # in the six numbers of a symmetric matrix
-_SPHERICAL, _FREE = KINDS.index("spherical"), KINDS.index("free")
-_NUMBER = {**{k: i for i, k in enumerate(KINDS)}, "continuous": KINDS.index("revolute")}
+_SPHERICAL_NUMBER, _FREE_NUMBER = BODY_KINDS.index("spherical"), BODY_KINDS.index("free")
+_KIND_NUMBERS = {**{k: i for i, k in enumerate(BODY_KINDS)}, "continuous": BODY_KINDS.index("revolute")}
 
 
 class LinkFrames(NamedTuple):
@@ -78,12 +78,12 @@ class BodyTable:
     @property
     def geared(self) -> bool:
         """Some joint has a rotor."""
-        return bool(self.numbers[:, WIDTH : WIDTH + 1].any())
+        return bool(self.numbers[:, BODY_NUMBERS : BODY_NUMBERS + 1].any())
 
     @property
     def widths(self) -> tuple[Array, Array]:
         """Coordinates and rates of every body."""
-        sizes = np.array([SIZES[k] for k in KINDS])
+        sizes = np.array([NQ_NV[k] for k in BODY_KINDS])
         return sizes[self.kind, 0], sizes[self.kind, 1]
 
     def frame(self, link: str) -> LinkFrame:
@@ -93,7 +93,7 @@ class BodyTable:
 
 def body_table(model: Model) -> BodyTable:
     """The columns of a robot without mimic joints."""
-    kinds = np.array([_NUMBER.get(j.kind, -1) for j in model.joints], np.int64)
+    kinds = np.array([_KIND_NUMBERS.get(j.kind, -1) for j in model.joints], np.int64)
     fixed = np.array([j.kind == "fixed" for j in model.joints], bool)
     simple = not any(j.formula for j in model.joints) and bool((fixed | (kinds >= 0)).all())
     return _by_arrays(model, kinds, fixed) if simple else table_of(build_tree(model))
@@ -102,7 +102,7 @@ def body_table(model: Model) -> BodyTable:
 def _by_arrays(model: Model, kind: Array, fixed: Array) -> BodyTable:
     """All bodies at once; joints of one step, and welds."""
     joints, n, moving = model.joints, len(model.joints), ~fixed
-    plain = fixed | (kind == _SPHERICAL) | (kind == _FREE)
+    plain = fixed | (kind == _SPHERICAL_NUMBER) | (kind == _FREE_NUMBER)
     axis, sign, A = _axes(np.array([j.axis for j in joints]).reshape(n, 3), plain)
     number = {j.child: i for i, j in enumerate(joints)} | {model.root: -1}
     up = np.array([number[j.parent] for j in joints], np.int64)
@@ -110,16 +110,16 @@ def _by_arrays(model: Model, kind: Array, fixed: Array) -> BodyTable:
     body = np.append(np.cumsum(moving) - 1, -1)[links.body]  # so far joints, of which the last is none
     links = links._replace(body=body)
     R, p = links.composed(up, *at)
-    numbers = np.zeros((int(moving.sum()), WIDTH))
+    numbers = np.zeros((int(moving.sum()), BODY_NUMBERS))
     numbers[:, :9] = _turns(_turns(R)[moving].reshape(-1, 3, 3) @ A[moving])
     numbers[:, 9:12], numbers[:, 23] = p[moving], sign[moving]
     numbers[:, 12:22] = _inertias([l.inertial for l in model.links], _places(model), links, len(numbers))
     numbers[:, 22] = np.array([j.lead for j in joints])[moving] * (0.5 / math.pi)
     rotors = np.array([j.dynamics.armature if j.dynamics else 0.0 for j in joints])[moving]
     if rotors.any():
-        numbers = np.hstack([numbers, np.repeat(rotors[:, None], MORE - WIDTH, 1)])
-    sizes = np.array([JOINT_SIZES[k] for k in KINDS])[kind[moving]]
-    before, parallel = np.cumsum(sizes, axis=0) - sizes, (numbers[:, :9] == TURN).all(1)
+        numbers = np.hstack([numbers, np.repeat(rotors[:, None], ALL_BODY_NUMBERS - BODY_NUMBERS, 1)])
+    sizes = np.array([JOINT_SIZES[k] for k in BODY_KINDS])[kind[moving]]
+    before, parallel = np.cumsum(sizes, axis=0) - sizes, (numbers[:, :9] == UNTURNED).all(1)
     return BodyTable(
         kind[moving], axis[moving], parallel, body[up][moving], before[:, 0], before[:, 1], numbers, model.gravity,
         int(sizes[:, 0].sum()), int(sizes[:, 1].sum()), tuple(j.child for j, m in zip(joints, moving) if m), links,
@@ -132,7 +132,7 @@ def _axes(direction: Array, plain: Array) -> tuple[Array, Array, Array]:
     along = np.take_along_axis(direction, axis[:, None], 1)[:, 0]
     sign = np.where(plain, 1.0, np.copysign(1.0, along))
     A = np.tile(np.eye(3), (len(axis), 1, 1))
-    some = np.flatnonzero((np.abs(direction).sum(1) - np.abs(along) > TINY) & ~plain)
+    some = np.flatnonzero((np.abs(direction).sum(1) - np.abs(along) > ZERO_DIFFERENCE) & ~plain)
     to = sign[some, None] * direction[some]
     n = np.cross(np.eye(3)[axis[some]], to)
     across = np.cross(np.eye(3)[None], n[:, None])  # [n]x, by columns e x n turned: its rows are e_i x n
@@ -170,8 +170,8 @@ def _turns(rotations: Any) -> Array:
     """Placements with entries near 0 or 1 made exact, (n, 9)."""
     R = np.array(rotations, float).reshape(-1, 9)
     near = np.round(R)
-    for i in np.flatnonzero(((near != R) & (np.abs(R - near) <= TINY)).any(1)):
-        R[i] = [x for row in snap_rotation(Mat.of(R[i].reshape(3, 3).tolist()), TINY) for x in row]
+    for i in np.flatnonzero(((near != R) & (np.abs(R - near) <= ZERO_DIFFERENCE)).any(1)):
+        R[i] = [x for row in snap_rotation(Mat.of(R[i].reshape(3, 3).tolist()), ZERO_DIFFERENCE) for x in row]
     return R
 
 
@@ -192,13 +192,13 @@ def _inertias(inertials: Sequence[Inertial | None], order: Sequence[int], frames
     np.add.at(found, frames.body[held], np.vstack([own.m, *own.h, *own.S]).T[held])
     moments = found[:, 4:]
     scale = np.abs(moments[:, [0, 3, 5]]).sum(1, keepdims=True)
-    moments[np.abs(moments) <= TINY * scale] = 0.0  # left over from rounding
+    moments[np.abs(moments) <= ZERO_DIFFERENCE * scale] = 0.0  # left over from rounding
     return found
 
 
 def along_z(c: BodyTable) -> BodyTable:
     """Permutes bodies' axes until every joint's axis is z of its body: axes change places, numbers stay exact."""
-    turning = np.isin(c.kind, [KINDS.index(k) for k in ("revolute", "prismatic", "helical")])
+    turning = np.isin(c.kind, [BODY_KINDS.index(k) for k in ("revolute", "prismatic", "helical")])
     order = (np.where(turning, c.axis + 1, 0)[:, None] + np.arange(3)) % 3  # of the old axes; z is the old axis
     above = np.where(c.parent[:, None] >= 0, order[c.parent], np.arange(3))
     rows, numbers = np.arange(len(c)), c.numbers.copy()
@@ -210,7 +210,7 @@ def along_z(c: BodyTable) -> BodyTable:
     moments = moments[rows[:, None, None], order[:, :, None], order[:, None, :]]
     numbers[:, 16:22] = moments[(slice(None), *np.triu_indices(3))]
     return replace(
-        c, axis=np.where(turning, 2, 0), parallel=(numbers[:, :9] == TURN).all(1), numbers=numbers,
+        c, axis=np.where(turning, 2, 0), parallel=(numbers[:, :9] == UNTURNED).all(1), numbers=numbers,
         frames=_in_order(c.frames, order),
     )  # fmt: skip
 
@@ -228,12 +228,12 @@ def table_of(tree: Tree) -> BodyTable:
     rows = [
         (*b.R.x, *b.R.y, *b.R.z, *b.p, b.inertia.m, *b.inertia.h, *b.inertia.S, b.pitch, b.factor) for b in bodies
     ]
-    integers = [(KINDS.index(b.kind), b.axis, b.R == IDENTITY, b.parent, b.q, b.v) for b in bodies]
+    integers = [(BODY_KINDS.index(b.kind), b.axis, b.R == EYE, b.parent, b.q, b.v) for b in bodies]
     kind, axis, parallel, parent, q, v = np.array(integers, np.int64).reshape(-1, 6).T
-    numbers = np.array(rows, float).reshape(-1, WIDTH)
+    numbers = np.array(rows, float).reshape(-1, BODY_NUMBERS)
     if tree.armature:
         rotors = np.array([tree.armature.get(b.v, 0.0) for b in bodies])
-        numbers = np.hstack([numbers, np.repeat(rotors[:, None], MORE - WIDTH, 1)])
+        numbers = np.hstack([numbers, np.repeat(rotors[:, None], ALL_BODY_NUMBERS - BODY_NUMBERS, 1)])
     return BodyTable(
         kind, axis, parallel.astype(bool), parent, q, v, numbers, tuple(tree.gravity), tree.nq, tree.nv,
         tuple(b.link for b in bodies), _frames_of(tree),

@@ -20,7 +20,7 @@ from ..model.joint_parts import random_range
 from . import manifold
 
 MOTIONS = ("integrate", "difference", "integrate_derivatives", "difference_derivatives")
-UNIT = 2e-6  # of |q|^2: how far a quaternion may be from unit length, as in compiled code
+UNIT_SLACK = 2e-6  # of |q|^2: how far a quaternion may be from unit length, as in compiled code
 
 
 def neutral(model: Model) -> Array:
@@ -32,10 +32,7 @@ def neutral(model: Model) -> Array:
 
 
 def random(
-    model: Model,
-    rng: np.random.Generator,
-    shape: tuple[int, ...] = (),
-    within: tuple[Array, Array] | None = None,
+    model: Model, rng: np.random.Generator, shape: tuple[int, ...] = (), within: tuple[Array, Array] | None = None
 ) -> Array:
     """Uniform configurations: inside limits (see `random_range`), else +-pi (angles) or +-1 m.
 
@@ -111,7 +108,7 @@ def require_unit_quaternions(model: Model, what: str, q: Array, error: type[Drev
             continue
         with np.errstate(over="ignore"):
             square = np.sum(q[..., sq.stop - 4 : sq.stop] ** 2, -1)
-        wrong = np.abs(square - 1.0) > UNIT
+        wrong = np.abs(square - 1.0) > UNIT_SLACK
         if wrong.any():
             at = int(wrong.argmax())
             where = f" in row {at}" if wrong.ndim else ""
@@ -124,12 +121,12 @@ def require_unit_quaternions(model: Model, what: str, q: Array, error: type[Drev
 
 def integrate(model: Model, q: Array, dv: Array) -> Array:
     """q (+) dv: the configuration reached from q by moving along dv for unit time."""
-    return _joined(model, manifold.EXP, q, dv, [(sq, sv, sq) for _, sq, sv in model.runs], model.nq)
+    return _joined(model, manifold.JOINT_EXPS, q, dv, [(sq, sv, sq) for _, sq, sv in model.runs], model.nq)
 
 
 def difference(model: Model, q0: Array, q1: Array) -> Array:
     """dv with integrate(q0, dv) = q1 (shortest rotation)."""
-    return _joined(model, manifold.LOG, q0, q1, [(sq, sq, sv) for _, sq, sv in model.runs], model.nv)
+    return _joined(model, manifold.JOINT_LOGS, q0, q1, [(sq, sq, sv) for _, sq, sv in model.runs], model.nv)
 
 
 def integrate_derivatives(model: Model, q: Array, dv: Array) -> tuple[Array, ...]:

@@ -14,10 +14,10 @@ from ..model.carriers import elementary
 from ..model.description import Joint as JointData
 from .rotation import axis_rotation, from_quaternion
 from .scalar import Scalar, Vector, atan2, cos, sin, sqrt, where
-from .spatial import IDENTITY, UNIT, ZERO, Mat, Vec, rotate
+from .spatial import EYE, UNIT_VECS, ZERO, Mat, Vec, rotate
 
 # a wheel is a hinge whose body's axes need not turn, see `mechanics.wheels`
-SIZES = dict.fromkeys(("revolute", "wheel", "prismatic", "helical"), (1, 1)) | {
+NQ_NV = dict.fromkeys(("revolute", "wheel", "prismatic", "helical"), (1, 1)) | {
     "spherical": (4, 3),
     "free": (7, 6),
 }
@@ -64,7 +64,7 @@ class Force(NamedTuple):
         return Force(self.n * s, self.f * s)
 
 
-STILL, NO_FORCE = Motion(ZERO, ZERO), Force(ZERO, ZERO)
+NO_MOTION, NO_FORCE = Motion(ZERO, ZERO), Force(ZERO, ZERO)
 
 
 class Elementary(NamedTuple):
@@ -85,7 +85,7 @@ def elementary_chain(joint: JointData, pitch: Scalar | None = None) -> list[Elem
 
 
 # what a formula's text means by its functions
-FUNCTIONS: formula.Functions = {
+SCALAR_FUNCTIONS: formula.Functions = {
     "sin": sin,
     "cos": cos,
     "sqrt": sqrt,
@@ -102,7 +102,7 @@ def gamma(joint: JointData, x: Vector) -> list[Scalar]:
     """The coordinates of a custom joint's steps at x, its own or those of the joint that drives it."""
     assert joint.formula is not None
     m = joint.mimic
-    return formula.step_values(joint.formula, [m.multiplier * x[0] + m.offset] if m else x, FUNCTIONS)
+    return formula.step_values(joint.formula, [m.multiplier * x[0] + m.offset] if m else x, SCALAR_FUNCTIONS)
 
 
 class Placement(NamedTuple):
@@ -153,12 +153,12 @@ def place(
         assert trig is not None
         s, c = trig
         if kind == "helical":
-            p = p + (R @ UNIT[k]) * (pitch * q[0])
+            p = p + (R @ UNIT_VECS[k]) * (pitch * q[0])
         return Placement(R, k, s, c, axis_rotation(k, s, c), p)
     if kind == "wheel":
-        return Placement(R, -2, 0.0, 1.0, IDENTITY, p)
+        return Placement(R, -2, 0.0, 1.0, EYE, p)
     if kind == "prismatic":
-        return Placement(R, -2, 0.0, 1.0, IDENTITY, p + (R @ UNIT[k]) * q[0])
+        return Placement(R, -2, 0.0, 1.0, EYE, p + (R @ UNIT_VECS[k]) * q[0])
     if kind == "spherical":
         return Placement(R, -1, 0.0, 1.0, from_quaternion(q[0], q[1], q[2], q[3]), p)
     return Placement(R, -1, 0.0, 1.0, from_quaternion(q[3], q[4], q[5], q[6]), p + R @ Vec(q[0], q[1], q[2]))
@@ -167,10 +167,10 @@ def place(
 def motion_subspace(kind: str, k: int, pitch: Scalar) -> list[Motion]:
     """The joint's columns in its own moved frame, in the order of its rates."""
     if kind in ("revolute", "wheel"):
-        return [Motion(UNIT[k], ZERO)]
+        return [Motion(UNIT_VECS[k], ZERO)]
     if kind == "prismatic":
-        return [Motion(ZERO, UNIT[k])]
+        return [Motion(ZERO, UNIT_VECS[k])]
     if kind == "helical":
-        return [Motion(UNIT[k], UNIT[k] * pitch)]
-    angular = [Motion(e, ZERO) for e in UNIT]
-    return angular if kind == "spherical" else [Motion(ZERO, e) for e in UNIT] + angular
+        return [Motion(UNIT_VECS[k], UNIT_VECS[k] * pitch)]
+    angular = [Motion(e, ZERO) for e in UNIT_VECS]
+    return angular if kind == "spherical" else [Motion(ZERO, e) for e in UNIT_VECS] + angular

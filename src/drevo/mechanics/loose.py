@@ -13,12 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from .body_table import KINDS, SYM_PLACES, WIDTH, BodyTable
+from .body_table import BODY_KINDS, BODY_NUMBERS, SYM_PLACES, BodyTable
 from .scalar import Scalar, Vector
 from .tree import Loose, Tree
 
 Array = np.ndarray[Any, Any]
-LEAST = 1e-6  # of what a body carries: pivots are tested to 1e-13, which two above this do not reach together
+MIN_CARRIED_SHARE = (
+    1e-6  # of what a body carries: pivots are tested to 1e-13, which two above this do not reach together
+)
 GOLDEN = 0.618033988749895  # its multiples, less whole numbers, are far apart
 
 
@@ -57,7 +59,7 @@ def loose_rates(c: BodyTable) -> dict[int, Loose]:
     own, whole, sizes = _own_shares(c)
     n, parents = len(c), c.parent.tolist()
     weak = (~whole).tolist()
-    count = ((own < LEAST) * c.widths[1] + (~np.isin(np.arange(n), parents) & ~whole)).tolist()
+    count = ((own < MIN_CARRIED_SHARE) * c.widths[1] + (~np.isin(np.arange(n), parents) & ~whole)).tolist()
     above, below, run = list(count), list(count), list(range(n))
     for i, p in enumerate(parents):
         if p >= 0 and weak[p] and weak[i]:
@@ -70,7 +72,7 @@ def loose_rates(c: BodyTable) -> dict[int, Loose]:
         if weak[i] and above[i] + below[i] - count[i] > 2:
             for v in range(c.v[i], c.v[i] + c.widths[1][i]):
                 weight = sizes[i] * (1.0 + GOLDEN * len(out) % 1.0)
-                out[v] = Loose(run[i], weight if own[i] < LEAST else 0.0)
+                out[v] = Loose(run[i], weight if own[i] < MIN_CARRIED_SHARE else 0.0)
     return out
 
 
@@ -88,10 +90,10 @@ def _own_shares(c: BodyTable) -> tuple[Array, Array, Array]:
     whole[:, :3, :3], whole[:, 3:, 3:] = J, (m / mass)[:, None, None] * np.eye(3)
     cross = np.cross((h / np.sqrt(mass)[:, None])[:, None], np.eye(3)) / np.sqrt(turned)[:, None, None]
     whole[:, :3, 3:], whole[:, 3:, :3] = cross, -cross
-    least, slides = np.linalg.eigvalsh(whole)[:, 0], c.kind == KINDS.index("prismatic")
+    least, slides = np.linalg.eigvalsh(whole)[:, 0], c.kind == BODY_KINDS.index("prismatic")
     along = np.where(slides, m / mass, J[np.arange(len(c)), c.axis, c.axis])
-    along = np.where(c.kind == KINDS.index("spherical"), np.linalg.eigvalsh(J)[:, 0], along)
-    along = np.where(c.kind == KINDS.index("free"), least, along)
+    along = np.where(c.kind == BODY_KINDS.index("spherical"), np.linalg.eigvalsh(J)[:, 0], along)
+    along = np.where(c.kind == BODY_KINDS.index("free"), least, along)
     moved = np.where(slides, mass, turned)
-    rotor = c.numbers[:, WIDTH] if c.geared else 0.0
-    return along + rotor / moved, least > LEAST, np.sqrt(moved) * np.abs(c.numbers[:, 23])
+    rotor = c.numbers[:, BODY_NUMBERS] if c.geared else 0.0
+    return along + rotor / moved, least > MIN_CARRIED_SHARE, np.sqrt(moved) * np.abs(c.numbers[:, 23])

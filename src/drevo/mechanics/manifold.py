@@ -13,18 +13,18 @@ from typing import Any, NamedTuple
 
 from .rotation import from_quaternion
 from .scalar import Scalar, Vector, cos, sin, sqrt, where
-from .spatial import IDENTITY, Mat, Vec, skew
+from .spatial import EYE, Mat, Vec, skew
 
-NEAR = 0.1  # rad^2: up to here short series are exact to the last bit
-TERMS = 6
-LEAST = 1e-30  # changes nothing where t^2 is not below NEAR, and nothing is divided by 0 where it is
-_SINE = [(-0.25) ** k / (2 * math.factorial(2 * k + 1)) for k in range(TERMS)]
-_COSINE = [(-0.25) ** k / math.factorial(2 * k) for k in range(TERMS)]
-_CUBIC = [(-1.0) ** k / math.factorial(2 * k + 3) for k in range(TERMS)]
-_SQUARE_RATE = [-((-1.0) ** k) * (2 * k + 2) / math.factorial(2 * k + 4) for k in range(TERMS)]
-_CUBIC_RATE = [-((-1.0) ** k) * (2 * k + 2) / math.factorial(2 * k + 5) for k in range(TERMS)]
+SERIES_BELOW = 0.1  # rad^2: up to here short series are exact to the last bit
+SERIES_TERMS = 6
+NEVER_ZERO = 1e-30  # changes nothing where t^2 is not below NEAR, and nothing is divided by 0 where it is
+_SINE = [(-0.25) ** k / (2 * math.factorial(2 * k + 1)) for k in range(SERIES_TERMS)]
+_COSINE = [(-0.25) ** k / math.factorial(2 * k) for k in range(SERIES_TERMS)]
+_CUBIC = [(-1.0) ** k / math.factorial(2 * k + 3) for k in range(SERIES_TERMS)]
+_SQUARE_RATE = [-((-1.0) ** k) * (2 * k + 2) / math.factorial(2 * k + 4) for k in range(SERIES_TERMS)]
+_CUBIC_RATE = [-((-1.0) ** k) * (2 * k + 2) / math.factorial(2 * k + 5) for k in range(SERIES_TERMS)]
 # of y = 1 - cos h, h = t/2 from 0 to pi/2: h / sin h and (1 - h cot h) / (2 h)^2, by Chebyshev's points, to 1e-16
-_ARC = (1.0, 0.33333333333330945, 0.13333333333682526, 0.05714285694042784, 0.025396831596651948,
+_HALF_ANGLE_SERIES = (1.0, 0.33333333333330945, 0.13333333333682526, 0.05714285694042784, 0.025396831596651948,
         0.011543895604776996, 0.00532944828305169, 0.0024737607111697374, 0.001251083869870826,
         0.00016421047913476515, 0.0017011133906985544, -0.003976427223224787, 0.009195329684833449,
         -0.01586170544127971, 0.02153400343586953, -0.022454256450108755, 0.01773831596916336,
@@ -70,7 +70,7 @@ class RotationVector(NamedTuple):
     @classmethod
     def of(cls, w: Vec) -> RotationVector:
         x = w.dot(w)
-        near, t = x < NEAR, sqrt(x + LEAST)
+        near, t = x < SERIES_BELOW, sqrt(x + NEVER_ZERO)
         over = 1.0 / t
         s = where(near, _polynomial(x, _SINE), sin(0.5 * t) * over)
         return cls(w, x, near, over, s, where(near, _polynomial(x, _COSINE), cos(0.5 * t)))
@@ -143,7 +143,7 @@ def _log(q0: Vector, q1: Vector) -> tuple[Vec, Scalar]:
     """The rotation vector of the shorter way, t e, and 1 - cos(t/2)."""
     d = multiply(conjugate(_united(q0)), _united(q1))
     y = 1.0 - abs(d[3])
-    half = where(d[3] < 0.0, -2.0, 2.0) * _polynomial(y, _ARC)
+    half = where(d[3] < 0.0, -2.0, 2.0) * _polynomial(y, _HALF_ANGLE_SERIES)
     return Vec(*d[:3]) * half, y
 
 
@@ -170,8 +170,8 @@ def log_free(q0: Vector, q1: Vector) -> list[Scalar]:
 
 
 JointMap = Callable[[Vector, Vector], list[Scalar]]
-EXP: dict[int, JointMap] = {7: exp_free, 4: exp_ball, 0: lambda q, v: [x + y for x, y in zip(q, v)]}
-LOG: dict[int, JointMap] = {7: log_free, 4: log_ball, 0: lambda q0, q1: [y - x for x, y in zip(q0, q1)]}
+JOINT_EXPS: dict[int, JointMap] = {7: exp_free, 4: exp_ball, 0: lambda q, v: [x + y for x, y in zip(q, v)]}
+JOINT_LOGS: dict[int, JointMap] = {7: log_free, 4: log_ball, 0: lambda q0, q1: [y - x for x, y in zip(q0, q1)]}
 
 
 # -- Jacobians of one joint, of body rates by body rates ------------------------------------------------------
@@ -180,7 +180,7 @@ LOG: dict[int, JointMap] = {7: log_free, 4: log_ball, 0: lambda q0, q1: [y - x f
 def _rates_ball(w: Vec) -> tuple[Mat, Mat]:
     """Jacobians of q exp(w): by q, R^T, and by w, J = 1 - b [w] + c [w]^2."""
     turn, W = RotationVector.of(w), skew(w)
-    J = IDENTITY + _times(W, -turn.square) + _times(W.mul(W), turn.cubic)
+    J = EYE + _times(W, -turn.square) + _times(W.mul(W), turn.cubic)
     return from_quaternion(*turn.quaternion).T, J
 
 
@@ -188,7 +188,7 @@ def _rates_log_ball(w: Vec) -> Mat:
     """J^-1 = 1 + [w] / 2 + k [w]^2."""
     W = skew(w)
     k = _polynomial(1.0 - RotationVector.of(w).c, _COTANGENT)
-    return IDENTITY + _times(W, 0.5) + _times(W.mul(W), k)
+    return EYE + _times(W, 0.5) + _times(W.mul(W), k)
 
 
 def _coupling(v: Vec, w: Vec) -> Mat:
@@ -230,12 +230,12 @@ def _log_rates(rule: int, dv: Vector) -> Blocks:
 
 def exponential(runs: Sequence[Run], q: Vector, dv: Vector) -> list[Scalar]:
     """q (+) dv."""
-    return [x for rule, sq, sv in runs for x in EXP[rule](q[sq], dv[sv])]
+    return [x for rule, sq, sv in runs for x in JOINT_EXPS[rule](q[sq], dv[sv])]
 
 
 def logarithm(runs: Sequence[Run], q0: Vector, q1: Vector) -> list[Scalar]:
     """dv with q0 (+) dv = q1, by the shortest rotations."""
-    return [x for rule, sq, _ in runs for x in LOG[rule](q0[sq], q1[sq])]
+    return [x for rule, sq, _ in runs for x in JOINT_LOGS[rule](q0[sq], q1[sq])]
 
 
 def exponential_rates(runs: Sequence[Run], q: Vector, dv: Vector) -> list[SparseMatrix]:
@@ -252,7 +252,7 @@ def logarithm_rates(runs: Sequence[Run], q0: Vector, q1: Vector) -> list[SparseM
     """The Jacobians of the tangent vector from q0 to q1: by q0 and by q1."""
     by_0, by_1 = dict[tuple[int, int], Scalar](), dict[tuple[int, int], Scalar]()
     for rule, sq, sv in runs:
-        apart = LOG[rule](q0[sq], q1[sq]) if rule else []
+        apart = JOINT_LOGS[rule](q0[sq], q1[sq]) if rule else []
         for out, sign in ((by_0, -1.0), (by_1, 1.0)):
             _put(out, sv, _log_rates(rule, [sign * x for x in apart]) if rule else None, sign)
     return [by_0, by_1]

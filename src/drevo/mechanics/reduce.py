@@ -14,11 +14,11 @@ from collections.abc import Sequence
 
 from .rotation import axis_rotation
 from .scalar import Scalar, Vector, atan2, cos, is_zero, sin
-from .spatial import SYM_ZERO, UNIT, ZERO, Mat, RigidInertia, Sym, Vec
+from .spatial import SYM_ZERO, UNIT_VECS, ZERO, Mat, RigidInertia, Sym, Vec
 from .tree import LinkFrame, Tree, TreeBody
 
-SHORT = 1e-2  # of the longest offset
-ROUNDING = 1e-13  # of the largest term: below it a sum of numbers is a structural zero
+SHORT_OFFSET = 1e-2  # of the longest offset
+STRUCTURAL_ZERO = 1e-13  # of the largest term: below it a sum of numbers is a structural zero
 
 
 def drop_rounding(total: RigidInertia, *terms: RigidInertia) -> RigidInertia:
@@ -29,7 +29,7 @@ def drop_rounding(total: RigidInertia, *terms: RigidInertia) -> RigidInertia:
 
     def settle(part: list[Scalar], at: slice) -> list[Scalar]:
         size = max((abs(x) for row in values for x in row[at]), default=0.0)
-        return [0.0 if abs(x) <= ROUNDING * size else x for x in part]
+        return [0.0 if abs(x) <= STRUCTURAL_ZERO * size else x for x in part]
 
     m, h, S = (
         settle([total.m], slice(0, 1)),
@@ -68,7 +68,7 @@ def split_movable(b: TreeBody, P: RigidInertia, gauge: str = "sigma") -> tuple[R
         return RigidInertia(P.m, P.h, S), RigidInertia(0.0, ZERO, moved)
     h = list(P.h)
     h[k] = 0.0
-    return RigidInertia(0.0, Vec(*h), S), RigidInertia(P.m, UNIT[k] * P.h[k], moved)
+    return RigidInertia(0.0, Vec(*h), S), RigidInertia(P.m, UNIT_VECS[k] * P.h[k], moved)
 
 
 def gauged(tree: Tree, gauge: str = "sigma", holders: Sequence[tuple[int, int]] = ()) -> Tree:
@@ -99,7 +99,7 @@ def longest(tree: Tree) -> float:
 
 def is_short(x: Scalar, longest: float) -> bool:
     """Zero, or so short beside the longest offset that dividing by it would cost digits."""
-    return isinstance(x, float) and abs(x) <= SHORT * longest
+    return isinstance(x, float) and abs(x) <= SHORT_OFFSET * longest
 
 
 def move_mass_to_parent(

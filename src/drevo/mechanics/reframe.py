@@ -17,13 +17,13 @@ from typing import NamedTuple
 
 from .rotation import axis_rotation
 from .scalar import Scalar, atan2, cos, is_zero, sin
-from .spatial import IDENTITY, UNIT, ZERO, Mat, RigidInertia, Vec
+from .spatial import EYE, UNIT_VECS, ZERO, Mat, RigidInertia, Vec
 from .tree import LinkFrame, Tree, TreeBody
 from .tree_indices import children_of
 
-SWEEPS = 3
+FRAME_SWEEPS = 3
 ZERO_BELOW = 1e-14  # of a placement's largest entry
-STEEP = 0.25  # slope under which a slide goes too far: a pole 1/slope away costs 1/slope^2 in rounding
+MIN_SLOPE = 0.25  # slope under which a slide goes too far: a pole 1/slope away costs 1/slope^2 in rounding
 HINGES = ("revolute", "helical")
 
 
@@ -52,11 +52,11 @@ def settled_offset(p: Vec, *terms: Vec) -> Vec:
 def sparsest(k: int, a: Vec) -> Mat:
     """A rotation with few entries that takes e_k to the unit vector a."""
     x, y = (k + 1) % 3, (k + 2) % 3
-    if a == UNIT[k]:
-        return IDENTITY
+    if a == UNIT_VECS[k]:
+        return EYE
     m = min(range(3), key=lambda i: (not is_zero(a[i]), i == k, abs(a[i])))
-    across = UNIT[m].cross(a)  # normal to a to the last bit, even when a is nearly e_m
-    side = UNIT[m] if is_zero(a[m]) else across * (1.0 / math.sqrt(across.dot(across)))
+    across = UNIT_VECS[m].cross(a)  # normal to a to the last bit, even when a is nearly e_m
+    side = UNIT_VECS[m] if is_zero(a[m]) else across * (1.0 / math.sqrt(across.dot(across)))
     columns = [ZERO, ZERO, ZERO]
     columns[x], columns[y], columns[k] = side, a.cross(side), a
     return settled_rotation(Mat(*columns).T)
@@ -64,9 +64,9 @@ def sparsest(k: int, a: Vec) -> Mat:
 
 def own_zero(b: TreeBody) -> TreeBody:
     """R = R' Q(phase) with the sparsest R'."""
-    if b.kind not in (*HINGES, "wheel") or (renames(b.R) and b.R @ UNIT[b.axis] != UNIT[b.axis]):
+    if b.kind not in (*HINGES, "wheel") or (renames(b.R) and b.R @ UNIT_VECS[b.axis] != UNIT_VECS[b.axis]):
         return b
-    R = sparsest(b.axis, b.R @ UNIT[b.axis])
+    R = sparsest(b.axis, b.R @ UNIT_VECS[b.axis])
     x, y = (b.axis + 1) % 3, (b.axis + 2) % 3
     turn = R.T.mul(b.R)
     return b._replace(R=R, phase=b.phase + math.atan2(turn[y][x], turn[x][x]))
@@ -103,7 +103,7 @@ def resolve(tree: Tree, m: Move) -> tuple[Scalar, Vec] | None:
         return None
     v = b.inertia.h if m.how.startswith("moment") else tree.bodies[m.which].p
     if m.how.startswith("axis"):
-        v = tree.bodies[m.which].R @ UNIT[tree.bodies[m.which].axis]
+        v = tree.bodies[m.which].R @ UNIT_VECS[tree.bodies[m.which].axis]
     x, y = v[(b.axis + 1) % 3], v[(b.axis + 2) % 3]
     if not (isinstance(x, float) and isinstance(y, float) and x and y):
         return None
@@ -117,17 +117,17 @@ def _shift(tree: Tree, b: TreeBody, m: Move) -> Vec | None:
         p = tree.bodies[m.which].p
         along: Scalar = p[k]
     elif b.kind == "prismatic":
-        p = b.R.T @ (UNIT[m.which] * -b.p[m.which])
+        p = b.R.T @ (UNIT_VECS[m.which] * -b.p[m.which])
         if not renames(b.R):
             return None
     else:
-        a = (b.R @ UNIT[k])[m.which]
-        if is_zero(a) or (isinstance(a, float) and abs(a) < STEEP):
+        a = (b.R @ UNIT_VECS[k])[m.which]
+        if is_zero(a) or (isinstance(a, float) and abs(a) < MIN_SLOPE):
             return None
         along = -b.p[m.which] * a if abs(a) == 1.0 else -b.p[m.which] / a
     if b.kind == "prismatic":
         return p
-    return UNIT[k] * along if b.kind in HINGES else None
+    return UNIT_VECS[k] * along if b.kind in HINGES else None
 
 
 def moves_at(tree: Tree, i: int, children: Sequence[int]) -> Iterator[Move]:
@@ -186,7 +186,7 @@ def placement_cost(tree: Tree, b: TreeBody) -> int:
     first = up.parent < 0 and up.kind == "revolute"
     offset = sum(10 for a, x in enumerate(b.p) if not is_zero(x) and not (first and a == up.axis))
     if renames(b.R):
-        return offset + (1 if b.R != IDENTITY and b.axis == up.axis else 0)
+        return offset + (1 if b.R != EYE and b.axis == up.axis else 0)
     return offset + 12 * sum(not is_zero(x) for row in b.R for x in row) - 18
 
 
@@ -227,7 +227,7 @@ def _paying(bodies: tuple[TreeBody, ...]) -> tuple[Move, ...]:
     tree = Tree(bodies, {}, ZERO, 0, 0, ())
     below = children_of(tree.parents)
     moves: list[Move] = []
-    for _ in range(SWEEPS):
+    for _ in range(FRAME_SWEEPS):
         before = len(moves)
         for i, children in enumerate(below):
             m = _best_at(tree, i, children)

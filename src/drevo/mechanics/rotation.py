@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 
 from .scalar import Scalar, Vector, atan2, maximum, sqrt, where
-from .spatial import IDENTITY, Mat, Vec
+from .spatial import EYE, Mat, Vec
 
 NO_TURN = 1e-60  # of the square of a sine, where its root is taken
-TINY = 1e-15  # of the largest term: below it a difference is a structural zero
+ZERO_DIFFERENCE = 1e-15  # of the largest term: below it a difference is a structural zero
 
 
 def from_quaternion(x: Scalar, y: Scalar, z: Scalar, w: Scalar) -> Mat:
@@ -62,7 +62,7 @@ def joint_coordinate_rates(raw: Vector, unit: Vector, v: Vector) -> list[Scalar]
 def axis_rotation(k: int, s: Scalar, c: Scalar) -> Mat:
     """Rotation about coordinate axis k."""
     i, j = (k + 1) % 3, (k + 2) % 3
-    rows = [list(r) for r in IDENTITY]
+    rows = [list(r) for r in EYE]
     rows[i][i], rows[i][j], rows[j][i], rows[j][j] = c, -s, s, c
     return Mat.of(rows)
 
@@ -89,14 +89,14 @@ def carrying(k: int, axis: Sequence[float]) -> Mat:
     n = Vec(*e).cross(Vec(*axis))
     s = math.sqrt(n.dot(n))
     if s == 0.0:
-        return IDENTITY
+        return EYE
     return rodrigues(n * (1.0 / s), math.atan2(s, c))
 
 
 def snap_rotation(R: Mat, tolerance: float) -> Mat:
     """Entries within the tolerance of 0 or +-1 become exact, and the others such that R stays a rotation."""
-    if R == IDENTITY:
-        return IDENTITY
+    if R == EYE:
+        return EYE
 
     def near(x: Scalar) -> Scalar:
         n = round(x) if isinstance(x, float) else x
@@ -106,7 +106,7 @@ def snap_rotation(R: Mat, tolerance: float) -> Mat:
     if S == R:
         return R
     S = _orthonormal(_orthonormal(S))
-    return S if _defect(S) <= 10.0 * TINY else R
+    return S if _defect(S) <= 10.0 * ZERO_DIFFERENCE else R
 
 
 def _orthonormal(R: Mat) -> Mat:
@@ -117,4 +117,4 @@ def _orthonormal(R: Mat) -> Mat:
 
 def _defect(R: Mat) -> float:
     """The largest entry of R^T R - 1."""
-    return max(float(abs(x)) for row in R.T.mul(R) - IDENTITY for x in row)
+    return max(float(abs(x)) for row in R.T.mul(R) - EYE for x in row)

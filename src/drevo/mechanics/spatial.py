@@ -31,11 +31,7 @@ class Vec(NamedTuple):
         return Vec(self.x * s, self.y * s, self.z * s)
 
     def cross(self, o: Vec) -> Vec:
-        return Vec(
-            self.y * o.z - self.z * o.y,
-            self.z * o.x - self.x * o.z,
-            self.x * o.y - self.y * o.x,
-        )
+        return Vec(self.y * o.z - self.z * o.y, self.z * o.x - self.x * o.z, self.x * o.y - self.y * o.x)
 
     def dot(self, o: Vec) -> Scalar:
         return self.x * o.x + self.y * o.y + self.z * o.z
@@ -47,7 +43,7 @@ class Vec(NamedTuple):
 
 
 ZERO = Vec(0.0, 0.0, 0.0)
-UNIT = (Vec(1.0, 0.0, 0.0), Vec(0.0, 1.0, 0.0), Vec(0.0, 0.0, 1.0))
+UNIT_VECS = (Vec(1.0, 0.0, 0.0), Vec(0.0, 1.0, 0.0), Vec(0.0, 0.0, 1.0))
 
 
 class Mat(NamedTuple):
@@ -81,7 +77,7 @@ class Mat(NamedTuple):
         return Mat(*(Vec(r.dot(t.x), r.dot(t.y), r.dot(t.z)) for r in self))
 
 
-IDENTITY = Mat(*UNIT)
+EYE = Mat(*UNIT_VECS)
 
 
 def skew(v: Vec) -> Mat:
@@ -141,12 +137,7 @@ def congruence(r: Mat, s: Sym) -> Sym:
     """R S R^T, upper triangle."""
     rows = [s @ row for row in r]  # S r_i: rows of R S
     return Sym(
-        r.x.dot(rows[0]),
-        r.x.dot(rows[1]),
-        r.x.dot(rows[2]),
-        r.y.dot(rows[1]),
-        r.y.dot(rows[2]),
-        r.z.dot(rows[2]),
+        r.x.dot(rows[0]), r.x.dot(rows[1]), r.x.dot(rows[2]), r.y.dot(rows[1]), r.y.dot(rows[2]), r.z.dot(rows[2])
     )
 
 

@@ -16,10 +16,10 @@ from ..errors import TraceError
 from ..model.description import Inertial, Model, Tendon
 from ..model.description import Joint as JointData
 from .acting import Acting, ParameterValue, acting, armature, number_itself, offsets_of, weightless
-from .joints import SIZES, STILL, Elementary, Motion, Placement, elementary_chain, gamma, motion_subspace, place
-from .rotation import TINY, axis_rotation, carrying, snap_rotation
+from .joints import NQ_NV, Elementary, Motion, Placement, elementary_chain, gamma, motion_subspace, place
+from .rotation import ZERO_DIFFERENCE, axis_rotation, carrying, snap_rotation
 from .scalar import Scalar, Vector, cos, dot, sin
-from .spatial import IDENTITY, SYM_ZERO, UNIT, ZERO, ZERO_INERTIA, Mat, RigidInertia, Sym, Vec, inertia_of
+from .spatial import EYE, SYM_ZERO, UNIT_VECS, ZERO, ZERO_INERTIA, Mat, RigidInertia, Sym, Vec, inertia_of
 from .tree_indices import tour
 
 
@@ -48,11 +48,11 @@ class TreeBody(NamedTuple):
 
     @property
     def nq(self) -> int:
-        return SIZES[self.kind][0]
+        return NQ_NV[self.kind][0]
 
     @property
     def nv(self) -> int:
-        return SIZES[self.kind][1]
+        return NQ_NV[self.kind][1]
 
 
 class Owner(NamedTuple):
@@ -186,7 +186,7 @@ class Tree:
         """Each joint's own motion in its moved frame, from rates (or accelerations)."""
         out = []
         for b in self.bodies:
-            total = STILL
+            total = Motion(ZERO, ZERO)
             for column, rate in zip(self.motion_subspace(b), v[b.v : b.v + b.nv]):
                 total = total + column * (b.factor * rate)
             out.append(total)
@@ -264,7 +264,7 @@ def build_tree(
     model: Model,
     value: ParameterValue = number_itself,
     context: Context | None = None,
-    snap: float = TINY,
+    snap: float = ZERO_DIFFERENCE,
     forces: bool = False,
     shares: Mapping[str, float] | None = None,
 ) -> Tree:
@@ -280,7 +280,7 @@ def build_tree(
     for joint in model.joints:
         by_parent.setdefault(joint.parent, []).append(joint)
     links = {l.name: l for l in model.links}
-    state.frames[model.root] = LinkFrame(-1, IDENTITY, ZERO)
+    state.frames[model.root] = LinkFrame(-1, EYE, ZERO)
     stack = list(reversed(by_parent.get(model.root, [])))
     numbered = _numbering(model)
     while stack:
@@ -290,7 +290,7 @@ def build_tree(
         inertial = links[joint.child].inertial
         if frame.body >= 0 and inertial is not None:
             body = _inertia(state, joint.child, inertial)
-            if frame.R != IDENTITY or not frame.p.zero:
+            if frame.R != EYE or not frame.p.zero:
                 body = body.moved(frame.R, frame.p)
             before = state.inertias[frame.body]
             state.inertias[frame.body] = body if before is ZERO_INERTIA else before + body
@@ -309,7 +309,7 @@ def build_tree(
     return made.replace(acting=acting(model, value), lift=lift)
 
 
-def plain_tree(model: Model, what: str, snap: float = TINY) -> Tree:
+def plain_tree(model: Model, what: str, snap: float = ZERO_DIFFERENCE) -> Tree:
     """Builds the tree of a model for `what`, which knows no joints by formula: TraceError where there is one."""
     tree = build_tree(model, snap=snap)
     if tree.formulas:
@@ -331,7 +331,7 @@ def _attach(
     parent = state.frames[joint.parent]
     origin = _lengths(state, f"{joint.name}.origin", joint.origin)
     R = snap_rotation(_times(parent.R, snap_rotation(_matrix(joint.rotation), state.snap)), state.snap)
-    p = origin if parent.R == IDENTITY and parent.p.zero else parent.p + parent.R @ origin
+    p = origin if parent.R == EYE and parent.p.zero else parent.p + parent.R @ origin
     if joint.kind == "fixed":
         state.frames[joint.child] = LinkFrame(parent.body, R, p)
         return
@@ -355,7 +355,7 @@ def _attach(
         )  # fmt: skip
         state.inertias.append(ZERO_INERTIA)
         body = len(state.bodies) - 1
-        R, p = IDENTITY if A is IDENTITY else A.T, ZERO  # the joint's moved frame, seen from the body
+        R, p = EYE if A is EYE else A.T, ZERO  # the joint's moved frame, seen from the body
     if joint.apart:
         p = R @ _lengths(state, f"{joint.name}.child.origin", joint.child_origin)
         R = snap_rotation(_times(R, snap_rotation(_matrix(joint.child_rotation), state.snap)), state.snap)
@@ -396,22 +396,22 @@ def _lengths(state: _Builder, name: str, origin: Sequence[float]) -> Vec:
 
 def _times(a: Mat, b: Mat) -> Mat:
     """a b; most placements of large trees are parallel, and cost nothing."""
-    if b == IDENTITY:
+    if b == EYE:
         return a
-    return b if a == IDENTITY else a.mul(b)
+    return b if a == EYE else a.mul(b)
 
 
 def _matrix(rows: Sequence[Sequence[float]]) -> Mat:
-    return IDENTITY if rows == IDENTITY else Mat.of(rows)
+    return EYE if rows == EYE else Mat.of(rows)
 
 
 def _axis(e: Elementary) -> tuple[int, float, Mat]:
     """k, sign and re-framing A, so that A takes sign * e_k to the joint axis."""
     if e.kind in ("spherical", "free"):
-        return 0, 1.0, IDENTITY
+        return 0, 1.0, EYE
     k = max(range(3), key=lambda i: abs(e.axis[i]))
     if all(abs(x) < 1e-15 for i, x in enumerate(e.axis) if i != k):
-        return k, math.copysign(1.0, e.axis[k]), IDENTITY
+        return k, math.copysign(1.0, e.axis[k]), EYE
     sign = math.copysign(1.0, e.axis[k])
     return k, sign, carrying(k, [sign * x for x in e.axis])
 
@@ -421,7 +421,7 @@ def _with_offset(e: Elementary, k: int, R: Mat, p: Vec, shift: float) -> tuple[M
     if shift == 0.0:
         return R, p
     if e.kind in ("prismatic", "helical"):
-        p = p + (R @ UNIT[k]) * (shift if e.kind == "prismatic" else e.pitch * shift)
+        p = p + (R @ UNIT_VECS[k]) * (shift if e.kind == "prismatic" else e.pitch * shift)
     if e.kind in ("revolute", "helical"):
         R = R.mul(axis_rotation(k, math.sin(shift), math.cos(shift)))
     return R, p
@@ -446,4 +446,4 @@ def _clean(S: Sym) -> Sym:
     if not all(isinstance(x, (int, float)) for x in S):
         return S
     scale = abs(S.xx) + abs(S.yy) + abs(S.zz)
-    return Sym(*(0.0 if abs(x) <= TINY * scale else x for x in S)) if scale else SYM_ZERO
+    return Sym(*(0.0 if abs(x) <= ZERO_DIFFERENCE * scale else x for x in S)) if scale else SYM_ZERO

@@ -11,7 +11,7 @@ from ..model.base import TRUNK
 from ..model.description import Model
 
 Array = np.ndarray[Any, Any]
-LOCK = 1e-6  # |cos pitch|: below it yaw and roll are the same axis to 6 digits
+GIMBAL_LOCK_COSINE = 1e-6  # |cos pitch|: below it yaw and roll are the same axis to 6 digits
 
 
 def trunk_pitch(model: Model) -> int | None:
@@ -28,7 +28,7 @@ def refuse_gimbal_lock(model: Model, q: Array) -> None:
     if pitch is None:
         return
     angle = np.asarray(q, float)[..., pitch]
-    locked = np.abs(np.cos(angle)) < LOCK
+    locked = np.abs(np.cos(angle)) < GIMBAL_LOCK_COSINE
     if np.any(locked):
         k = int(np.argmax(locked))
         where = f" in row {k} of the batch" if angle.ndim else ""

@@ -15,12 +15,12 @@ from typing import NamedTuple
 from ..model.description import Model
 from .reframe import own_zero
 from .scalar import Scalar, is_zero
-from .spatial import IDENTITY, UNIT, ZERO, ZERO_INERTIA, Mat, RigidInertia, Sym, Vec
+from .spatial import EYE, UNIT_VECS, ZERO, ZERO_INERTIA, Mat, RigidInertia, Sym, Vec
 from .tree import Tree, TreeBody
 from .tree_indices import children_of
 
-EXACT = 1e-12  # the asymmetry that rounding makes of a symmetric body
-AXES = "xyz"
+ASYMMETRY_TOLERANCE = 1e-12  # the asymmetry that rounding makes of a symmetric body
+AXIS_LETTERS = "xyz"
 
 
 def across(axis: int) -> tuple[int, int]:
@@ -61,7 +61,7 @@ def about_axis(axis: int, J: Scalar) -> RigidInertia:
 def along_axis(axis: int, P: RigidInertia, second: Scalar) -> RigidInertia:
     """Mass and first moment of a body, and second moments, along the axis alone."""
     S = Mat(*(Vec(*(second if a == b == axis else 0.0 for b in range(3))) for a in range(3)))
-    return RigidInertia(P.m, UNIT[axis] * P.h[axis], Sym.of(S))
+    return RigidInertia(P.m, UNIT_VECS[axis] * P.h[axis], Sym.of(S))
 
 
 def axial_inertia(b: TreeBody) -> Scalar:
@@ -79,7 +79,7 @@ def with_wheels(tree: Tree, loaded: Collection[str] = ()) -> Tree:
     loaded: links whose bodies turn for what acts on them. Wheels have no frames of links: these would not turn.
     """
     held = {f.body for link, f in tree.frames.items() if link in loaded}
-    bodies, found = _turned_into_wheels(tree, lambda i, b: i not in held and asymmetry(b) <= EXACT)
+    bodies, found = _turned_into_wheels(tree, lambda i, b: i not in held and asymmetry(b) <= ASYMMETRY_TOLERANCE)
     if not found:
         return tree
     sliders = {i: _slider(tree.bodies[i], P) for i, P in found.items() if tree.bodies[i].kind == "helical"}
@@ -105,7 +105,7 @@ def _turned_into_wheels(tree: Tree, chosen: Chosen) -> tuple[list[TreeBody], dic
     bodies, below, found = list(tree.bodies), children_of(tree.parents), dict[int, RigidInertia]()
     for i in range(len(bodies) - 1, -1, -1):
         b, k = bodies[i], bodies[i].axis
-        carried = [(bodies[c].kind, bodies[c].R @ UNIT[bodies[c].axis]) for c in below[i]]
+        carried = [(bodies[c].kind, bodies[c].R @ UNIT_VECS[bodies[c].axis]) for c in below[i]]
         screw = b.kind == "helical" and is_number(b.pitch) and not carried
         parallel = all(kind == "wheel" and all(is_zero(e[a]) for a in across(k)) for kind, e in carried)
         turning = (b.kind == "revolute" or screw) and parallel and not is_zero(axial_inertia(b))
@@ -147,11 +147,11 @@ def equal_moments(tree: Tree, model: Model) -> dict[str, str]:
     for link in model.links:
         f = tree.frames[link.name]
         b = tree.bodies[f.body] if f.body >= 0 else None
-        if b is not None and b.number in wheels and f.R == IDENTITY and link.inertial is not None:
+        if b is not None and b.number in wheels and f.R == EYE and link.inertial is not None:
             x, y = sorted(across(b.axis))
             one, other = link.inertial.tensor[x][x], link.inertial.tensor[y][y]
-            if abs(one - other) <= EXACT * abs(one):
-                out[f"{link.name}.inertia.{AXES[y] * 2}"] = f"{link.name}.inertia.{AXES[x] * 2}"
+            if abs(one - other) <= ASYMMETRY_TOLERANCE * abs(one):
+                out[f"{link.name}.inertia.{AXIS_LETTERS[y] * 2}"] = f"{link.name}.inertia.{AXIS_LETTERS[x] * 2}"
     return out
 
 
@@ -174,7 +174,7 @@ def carried_wheels(tree: Tree) -> dict[int, list[CarriedWheel]]:
     found: dict[int, tuple[int, Vec]] = {}
     for i, b in enumerate(tree.bodies):
         if b.kind == "wheel":
-            e = b.R @ UNIT[b.axis]
+            e = b.R @ UNIT_VECS[b.axis]
             carrier, axis = found.get(b.parent, (b.parent, e))
             along = axis * e[tree.bodies[b.parent].axis] if b.parent in found else e
             found[i] = carrier, along

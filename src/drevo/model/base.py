@@ -9,21 +9,21 @@ from .description import Joint, Link, Model, Vec3
 from .draft import Draft
 from .messages import did_you_mean, listed
 from .regularity import require_regular_structure
-from .rotations import HERE
+from .rotations import IDENTITY_POSE
 
 WORLD = "world"
-BASES = ("fixed", "floating", "trunk")
+BASE_KINDS = ("fixed", "floating", "trunk")
 
-_X: Vec3 = (1.0, 0.0, 0.0)
+_PLAIN_AXIS: Vec3 = (1.0, 0.0, 0.0)
 _Y: Vec3 = (0.0, 1.0, 0.0)
 _Z: Vec3 = (0.0, 0.0, 1.0)
 TRUNK = (
     ("prismatic", _Z),
     ("prismatic", _Y),
-    ("prismatic", _X),
+    ("prismatic", _PLAIN_AXIS),
     ("revolute", _Z),
     ("revolute", _Y),
-    ("revolute", _X),
+    ("revolute", _PLAIN_AXIS),
 )
 
 
@@ -35,9 +35,10 @@ def with_base(model: Model, base: str = "fixed", kinematic: bool = False) -> Mod
     the massless links trunk_1..trunk_5. A name that the robot already uses gets an underscore. A robot that
     cannot stand on this base, because M would be singular for every q, is refused, unless it is `kinematic`.
     """
-    if not isinstance(base, str) or base not in BASES:
+    if not isinstance(base, str) or base not in BASE_KINDS:
         raise ModelError(
-            f"the base is one of {', '.join(BASES)}, not {shown(base)}{did_you_mean(str(base)[:60], BASES)}"
+            f"the base is one of {', '.join(BASE_KINDS)}, not {shown(base)}"
+            f"{did_you_mean(str(base)[:60], BASE_KINDS)}"
         )
     if base != "fixed":
         free = Joint(_unused("root_joint", _joints(model)), "free", _world(model), model.root)
@@ -50,7 +51,7 @@ def with_base(model: Model, base: str = "fixed", kinematic: bool = False) -> Mod
 def put_in_world(draft: Draft) -> None:
     """On a fixed base, weld to a link "world" what nothing carries and stands elsewhere or beside another."""
     if len(draft.stands) == 1 and not any(link.name == WORLD for link in draft.links):
-        if HERE in draft.stands.values():
+        if IDENTITY_POSE in draft.stands.values():
             return
     elif len(draft.stands) > 1:
         draft.doubts.append(

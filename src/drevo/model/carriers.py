@@ -21,7 +21,7 @@ from .description import (
     TendonSegment,
     Vec3,
 )
-from .formula import STEPS, steps_of
+from .formula import POSE_STEPS, steps_of
 from .rotations import plane_axes
 
 WORLD = "world"
@@ -40,7 +40,7 @@ def elementary(joint: Joint) -> list[tuple[str, Vec3]]:
         x, y = plane_axes(axis)
         return [("prismatic", x), ("prismatic", y), ("revolute", axis)]
     if joint.formula:
-        return [STEPS[step] for step in steps_of(joint.formula)]
+        return [POSE_STEPS[step] for step in steps_of(joint.formula)]
     return [("revolute" if joint.kind == "continuous" else joint.kind, axis)]
 
 

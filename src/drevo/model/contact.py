@@ -16,12 +16,12 @@ Solimp = tuple[float, float, float, float, float]
 
 SOLREF: Solref = (0.02, 1.0)
 SOLIMP: Solimp = (0.9, 0.95, 0.001, 0.5, 2.0)
-FRICTION: Vec3 = (1.0, 0.005, 0.0001)  # of sliding, torsion [m], rolling [m]
+DEFAULT_FRICTION: Vec3 = (1.0, 0.005, 0.0001)  # of sliding, torsion [m], rolling [m]
 
 # kind of a geom -> how many sizes it has: radius, then half lengths; a sphere of radius 0 is a point
 GEOM_SIZES = {"plane": 0, "sphere": 1, "capsule": 2, "cylinder": 2, "box": 3, "hull": 0}
 CONDIMS = (1, 3, 4, 6)
-INTEGRATORS = ("Euler", "RK4", "implicit", "implicitfast")
+STEP_INTEGRATORS = ("Euler", "RK4", "implicit", "implicitfast")
 CONES = ("pyramidal", "elliptic")
 
 
@@ -40,7 +40,7 @@ class Geom:
     size: tuple[float, ...] = ()
     origin: Vec3 = ORIGIN
     rotation: Mat3 = IDENTITY  # columns: axes of the geom in those of the link
-    friction: Vec3 = FRICTION
+    friction: Vec3 = DEFAULT_FRICTION
     condim: int = 3
     solref: Solref = SOLREF
     solimp: Solimp = SOLIMP

@@ -243,7 +243,7 @@ class Keyframe:
 
 
 JOINT_LOOPS = ("revolute", "prismatic", "cylindrical", "universal")
-LOOPS = ("point", "weld", "rod", *JOINT_LOOPS)  # kinds of closures
+LOOP_KINDS = ("point", "weld", "rod", *JOINT_LOOPS)  # kinds of closures
 
 
 @dataclass(frozen=True, slots=True)

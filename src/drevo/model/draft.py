@@ -21,7 +21,7 @@ from .description import (
 from .messages import at, did_you_mean
 from .rotations import FramePose
 
-GRAVITY: Vec3 = (0.0, 0.0, -9.81)
+STANDARD_GRAVITY: Vec3 = (0.0, 0.0, -9.81)
 
 
 @dataclass(slots=True)
@@ -36,7 +36,7 @@ class Draft:
     name: str
     links: list[Link] = field(default_factory=list)
     joints: list[Joint] = field(default_factory=list)
-    gravity: Vec3 = GRAVITY
+    gravity: Vec3 = STANDARD_GRAVITY
     loops: list[Loop] = field(default_factory=list)
     couplings: list[JointCoupling] = field(default_factory=list)
     contacts: list[ContactPoint] = field(default_factory=list)

@@ -19,7 +19,7 @@ import numpy as np
 from .description import PoseFormula, Vec3
 
 # what a pose is made of, parent side first: its elementary joint
-STEPS: dict[str, tuple[str, Vec3]] = {
+POSE_STEPS: dict[str, tuple[str, Vec3]] = {
     "x": ("prismatic", (1.0, 0.0, 0.0)),
     "y": ("prismatic", (0.0, 1.0, 0.0)),
     "z": ("prismatic", (0.0, 0.0, 1.0)),
@@ -27,13 +27,13 @@ STEPS: dict[str, tuple[str, Vec3]] = {
     "pitch": ("revolute", (0.0, 1.0, 0.0)),
     "roll": ("revolute", (1.0, 0.0, 0.0)),
 }
-FUNCTIONS = {"sin": 1, "cos": 1, "tan": 1, "asin": 1, "acos": 1, "atan": 1, "sqrt": 1, "atan2": 2, "where": 3}
-MOST = 6  # coordinates
-LONGEST, DEEPEST, LARGEST_POWER, MOST_PARTS = 4000, 100, 16, 1000
+ARITIES = {"sin": 1, "cos": 1, "tan": 1, "asin": 1, "acos": 1, "atan": 1, "sqrt": 1, "atan2": 2, "where": 3}
+MAX_COORDINATES = 6
+MAX_FORMULA_LENGTH, MAX_FORMULA_DEPTH, MAX_FORMULA_POWER, MAX_FORMULA_PARTS = 4000, 100, 16, 1000
 GRID = {1: 32, 2: 8, 3: 5, 4: 3, 5: 3, 6: 3}  # where formulas are tried, along each coordinate
 Functions = Mapping[str, Callable[..., Any]]
 _OF_NUMBERS: Functions = {
-    **{name: getattr(math, name) for name in FUNCTIONS if name != "where"},
+    **{name: getattr(math, name) for name in ARITIES if name != "where"},
     "where": lambda condition, a, b: a if condition else b,
 }
 _ARITHMETIC: dict[type, Callable[[Any, Any], Any]] = {
@@ -42,7 +42,7 @@ _ARITHMETIC: dict[type, Callable[[Any, Any], Any]] = {
     ast.Mult: lambda a, b: a * b,
     ast.Div: lambda a, b: a / b,
 }
-_ORDERS = ([ast.Gt], [ast.Lt])
+_ORDERINGS = ([ast.Gt], [ast.Lt])
 
 
 def coordinate_names(count: int) -> list[str]:
@@ -53,7 +53,7 @@ def coordinate_names(count: int) -> list[str]:
 def steps_of(formula: PoseFormula) -> list[str]:
     """The steps x, y, z, yaw, pitch, roll that a pose has, in the order of the chain."""
     given = {name for name, _ in formula.pose}
-    return [step for step in STEPS if step in given]
+    return [step for step in POSE_STEPS if step in given]
 
 
 def step_values(formula: PoseFormula, q: Sequence[Any], functions: Functions) -> list[Any]:
@@ -66,22 +66,22 @@ def step_values(formula: PoseFormula, q: Sequence[Any], functions: Functions) ->
 
 def faults(formula: PoseFormula) -> Iterator[str]:
     """The faults of a formula, each the middle of a sentence."""
-    if not 1 <= formula.coordinates <= MOST:
-        yield f"has a formula of {formula.coordinates} coordinates; it may have 1 to {MOST}"
+    if not 1 <= formula.coordinates <= MAX_COORDINATES:
+        yield f"has a formula of {formula.coordinates} coordinates; it may have 1 to {MAX_COORDINATES}"
         return
-    if len(formula.pose) > MOST_PARTS:
-        yield f"has a formula of {len(formula.pose)} parts; it may have {MOST_PARTS}"
+    if len(formula.pose) > MAX_FORMULA_PARTS:
+        yield f"has a formula of {len(formula.pose)} parts; it may have {MAX_FORMULA_PARTS}"
         return
     names = coordinate_names(formula.coordinates)
     needs: dict[str, set[str]] = {name: {name} for name in names} | {"pi": set()}  # the coordinates behind a name
     for name, text in formula.pose:
-        if name in needs or name in FUNCTIONS or not name.isidentifier():
+        if name in needs or name in ARITIES or not name.isidentifier():
             yield f"has a formula for {name!r}, which is taken or no name; call it something else"
             return
         try:
             used = _names(_parsed(text))
             if unknown := sorted(used - set(needs)):
-                known = ", ".join([*needs, *FUNCTIONS])
+                known = ", ".join([*needs, *ARITIES])
                 raise ValueError(f"{unknown[0]!r} is not known there; known are {known}")
         except ValueError as error:
             yield f"has the formula {name} = {text[:80]!r}: {error}"
@@ -90,7 +90,7 @@ def faults(formula: PoseFormula) -> Iterator[str]:
     steps = steps_of(formula)
     if idle := sorted(set(names) - set().union(*(needs[step] for step in steps))):
         yield (
-            f"has a formula in which {idle[0]} moves nothing; use it in one of {', '.join(STEPS)} "
+            f"has a formula in which {idle[0]} moves nothing; use it in one of {', '.join(POSE_STEPS)} "
             "(metres and radians), or leave it out"
         )
 
@@ -119,8 +119,8 @@ def faults_of_values(formula: PoseFormula, low: float, high: float) -> str:
 @lru_cache(maxsize=4096)
 def _parsed(text: str) -> ast.expr:
     """The expression; ValueError where it is none of ours."""
-    if len(text) > LONGEST:
-        raise ValueError(f"it is longer than {LONGEST} characters; name its parts")
+    if len(text) > MAX_FORMULA_LENGTH:
+        raise ValueError(f"it is longer than {MAX_FORMULA_LENGTH} characters; name its parts")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -133,14 +133,14 @@ def _parsed(text: str) -> ast.expr:
 
 def _require_ours(top: ast.expr) -> None:
     level: list[ast.AST] = [top]
-    for _ in range(DEEPEST):
+    for _ in range(MAX_FORMULA_DEPTH):
         for node in level:
             if fault := _fault(node):
                 raise ValueError(fault)
         level = [part for node in level for part in _parts(node)]
         if not level:
             return
-    raise ValueError(f"it is nested more than {DEEPEST} deep; name its parts")
+    raise ValueError(f"it is nested more than {MAX_FORMULA_DEPTH} deep; name its parts")
 
 
 def _parts(node: ast.AST) -> list[ast.expr]:
@@ -162,9 +162,9 @@ def _fault(node: ast.AST) -> str:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
         power = node.right
         whole = isinstance(power, ast.Constant) and type(power.value) is int
-        if whole and 1 <= power.value <= LARGEST_POWER:  # type: ignore[attr-defined]
+        if whole and 1 <= power.value <= MAX_FORMULA_POWER:  # type: ignore[attr-defined]
             return ""
-        return f"a power is a whole number from 1 to {LARGEST_POWER}; sqrt and / give others"
+        return f"a power is a whole number from 1 to {MAX_FORMULA_POWER}; sqrt and / give others"
     if isinstance(node, ast.Call):
         return _fault_of_call(node)
     known = isinstance(node, ast.Name) or (
@@ -177,11 +177,11 @@ def _fault(node: ast.AST) -> str:
 
 def _fault_of_call(node: ast.Call) -> str:
     name = node.func.id if isinstance(node.func, ast.Name) else ""
-    if name not in FUNCTIONS:
-        return f"{name or 'what it calls'!r} is no function here; known are {', '.join(FUNCTIONS)}"
-    if node.keywords or len(node.args) != FUNCTIONS[name] or any(isinstance(x, ast.Starred) for x in node.args):
-        return f"{name} takes {FUNCTIONS[name]} argument{'s' * (FUNCTIONS[name] > 1)}"
-    if name == "where" and not (isinstance(x := node.args[0], ast.Compare) and [*map(type, x.ops)] in _ORDERS):
+    if name not in ARITIES:
+        return f"{name or 'what it calls'!r} is no function here; known are {', '.join(ARITIES)}"
+    if node.keywords or len(node.args) != ARITIES[name] or any(isinstance(x, ast.Starred) for x in node.args):
+        return f"{name} takes {ARITIES[name]} argument{'s' * (ARITIES[name] > 1)}"
+    if name == "where" and not (isinstance(x := node.args[0], ast.Compare) and [*map(type, x.ops)] in _ORDERINGS):
         return "where chooses by a comparison such as q > 1"
     return ""
 

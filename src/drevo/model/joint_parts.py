@@ -11,7 +11,7 @@ from .formula import faults, faults_of_values
 from .rotations import unit
 
 SMALLEST_AXIS = 1e-9  # shorter than this is a zero with rounding in it
-UNBOUNDED = 1e3  # rad or m: files write 1e16 where they mean that there is no limit
+LARGEST_LIMIT = 1e3  # rad or m: files write 1e16 where they mean that there is no limit
 
 
 def check_formula(draft: Draft, joint: Joint, kind: str) -> None:
@@ -40,7 +40,7 @@ def _range(draft: Draft, joint: Joint) -> tuple[float, float]:
 def random_range(limit: Limit | None, default: float = math.pi) -> tuple[float, float]:
     """The interval to draw coordinates from: the limits, if there are two within UNBOUNDED, else +- default."""
     low, high = (limit.lower, limit.upper) if limit else (None, None)
-    if low is None or high is None or not -UNBOUNDED <= low < high <= UNBOUNDED:
+    if low is None or high is None or not -LARGEST_LIMIT <= low < high <= LARGEST_LIMIT:
         return -default, default
     return low, high
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ..errors import InputError, ModelError, nearest, shown
 from .description import Joint, Link, Model
 
-LINES = "\n  - "
+PROBLEM_INDENT = "\n  - "
 MOST_PROBLEMS = 10  # that a message spells out; `problems` of the error holds all
 
 
@@ -67,7 +67,7 @@ def refuse(where: str, problems: Sequence[str]) -> None:
     """Raise one ModelError for all problems, the first of them spelt out; nothing where there is none."""
     if not problems:
         return
-    several = f"{len(problems)} problems:{LINES}" if len(problems) > 1 else ""
-    error = ModelError(f"{where}: {several}{shorten(problems, MOST_PROBLEMS, LINES, LINES)}")
+    several = f"{len(problems)} problems:{PROBLEM_INDENT}" if len(problems) > 1 else ""
+    error = ModelError(f"{where}: {several}{shorten(problems, MOST_PROBLEMS, PROBLEM_INDENT, PROBLEM_INDENT)}")
     error.problems = tuple(problems)
     raise error

@@ -9,10 +9,10 @@ from .contact import ContactPair, Geom
 from .description import Model
 from .messages import shorten
 
-ORDER = ("plane", "sphere", "capsule", "cylinder", "box", "hull")  # what stands first of a pair
+GEOM_ORDER = ("plane", "sphere", "capsule", "cylinder", "box", "hull")  # what stands first of a pair
 # kinds of geoms whose distance is known, in that order
-RULES = (
-    *(("plane", kind) for kind in ORDER[1:]),
+TOUCHING_PAIRS = (
+    *(("plane", kind) for kind in GEOM_ORDER[1:]),
     *(("sphere", kind) for kind in ("sphere", "capsule", "cylinder")),
     ("capsule", "capsule"),
     ("capsule", "cylinder"),
@@ -70,7 +70,7 @@ def _carriers(model: Model, welded: dict[str, str]) -> dict[str, str]:
 
 def as_ruled(a: Geom, b: Geom) -> tuple[Geom, Geom]:
     """Two geoms as their rule takes them."""
-    return (a, b) if ORDER.index(a.kind) <= ORDER.index(b.kind) else (b, a)
+    return (a, b) if GEOM_ORDER.index(a.kind) <= GEOM_ORDER.index(b.kind) else (b, a)
 
 
 def without_rule(model: Model) -> str:
@@ -79,6 +79,6 @@ def without_rule(model: Model) -> str:
         return ""
     names: dict[str, list[str]] = {}
     for a, b in (as_ruled(a, b) for a, b, _ in touching_pairs(model)):
-        if (a.kind, b.kind) not in RULES:
+        if (a.kind, b.kind) not in TOUCHING_PAIRS:
             names.setdefault(f"{a.kind}-{b.kind}", []).append(f"{a.name!r} and {b.name!r}")
     return shorten([f"{kind} ({shorten(pairs)})" for kind, pairs in names.items()])

@@ -34,7 +34,7 @@ class Quantity(NamedTuple):
 
 
 _PAIR: tuple[int | str, ...] = ("nv", "nv")
-_ROWS = (
+_CATALOGUE_ROWS = (
     Quantity("inverse_dynamics", ("q", "v", "a"), (("tau", ("nv",)),),
              "tau = M a + h, N m or N; gravity is in", invariant=True, external=True, forces=True),
     Quantity("forward_dynamics", ("q", "v", "tau"), (("a", ("nv",)),),
@@ -92,7 +92,7 @@ _ARGUMENTS = {
     "tau": "efforts of the joints, (..., nv), N m or N",
     "x": "any vector of the joints, (..., nv)",
 }
-CATALOGUE: dict[str, Quantity] = {x.name: x for x in _ROWS}
+CATALOGUE: dict[str, Quantity] = {x.name: x for x in _CATALOGUE_ROWS}
 ALIASES = {"rnea": "inverse_dynamics", "aba": "forward_dynamics", "crba": "mass_matrix"}
 OPTION_DEFAULTS = {"frame": FRAMES[0], "kind": "classical"}
 OPTION_VALUES: dict[str, tuple[str, ...]] = {"frame": FRAMES, "kind": ("classical", "spatial")}

@@ -20,7 +20,7 @@ from .rotations import from_axis_angle
 
 Array = np.ndarray[Any, Any]
 
-TINY = 1e-9  # of the largest: a column or a singular value below this counts as zero
+NULL_SHARE = 1e-9  # of the largest: a column or a singular value below this counts as zero
 MOST_RUNS = 3000  # that are looked at; beyond them a vanishing pivot tells
 NEEDS_MASS = ("prismatic", "cylindrical", "planar", "free")  # kinds that rotational inertia alone does not resist
 
@@ -110,7 +110,12 @@ def _resisting(body: Inertial) -> bool:
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = body.tensor
     size = (xx + yy + zz) / 3
     whole = xx * (yy * zz - yz * yz) - xy * (xy * zz - yz * xz) + xz * (xy * yz - yy * xz)
-    return body.mass > 0.0 and xx > TINY * size and xx * yy - xy * xy > TINY * size**2 and whole > TINY * size**3
+    return (
+        body.mass > 0.0
+        and xx > NULL_SHARE * size
+        and xx * yy - xy * xy > NULL_SHARE * size**2
+        and whole > NULL_SHARE * size**3
+    )
 
 
 def _rotor(joint: Joint) -> bool:
@@ -219,9 +224,9 @@ def _independent(run: list[Joint], group: _Group, into: dict[str, Joint]) -> boo
     columns = weight @ _motions(run, com, into)
     sizes = np.linalg.norm(columns, axis=0)
     scale = 1.0 if group.loaded else float(np.sqrt(mass + mass * com @ com + np.trace(tensor)))
-    if not np.all(sizes > TINY * scale):
+    if not np.all(sizes > NULL_SHARE * scale):
         return False
-    return bool(np.linalg.svd(columns / sizes, compute_uv=False)[-1] > TINY)
+    return bool(np.linalg.svd(columns / sizes, compute_uv=False)[-1] > NULL_SHARE)
 
 
 def _composite(group: _Group, into: dict[str, Joint]) -> tuple[float, Array, Array]:
@@ -271,7 +276,7 @@ def _freedoms(joint: Joint) -> list[tuple[Array, Array]]:
         return []
     if kind == "universal":
         axis2 = np.array(joint.axis2)
-        carried = np.array(from_axis_angle(joint.axis2 or joint.axis, _ANGLES[1])).T @ axis
+        carried = np.array(from_axis_angle(joint.axis2 or joint.axis, _TEST_ANGLES[1])).T @ axis
         return [(zero, carried), (zero, axis2)]
     if kind in ("spherical", "free"):
         turns = [(zero, e) for e in np.eye(3)]
@@ -283,8 +288,8 @@ def _freedoms(joint: Joint) -> list[tuple[Array, Array]]:
     return {"prismatic": [slide], "cylindrical": [slide, turn], "helical": [screw]}.get(kind, [turn])
 
 
-_ANGLES = (0.7390851, 1.1345903, 0.4501836)  # a configuration that no published robot singles out
-_SHIFT: Vec3 = (0.3183099, 0.2018461, 0.1374082)
+_TEST_ANGLES = (0.7390851, 1.1345903, 0.4501836)  # a configuration that no published robot singles out
+_TEST_OFFSET: Vec3 = (0.3183099, 0.2018461, 0.1374082)
 
 
 def _displacement(joint: Joint) -> tuple[Array, Array]:
@@ -294,15 +299,19 @@ def _displacement(joint: Joint) -> tuple[Array, Array]:
     if kind == "fixed":
         return still, none
     if kind == "universal":
-        turn = np.array(from_axis_angle(axis, _ANGLES[0])) @ np.array(
-            from_axis_angle(joint.axis2 or axis, _ANGLES[1])
+        turn = np.array(from_axis_angle(axis, _TEST_ANGLES[0])) @ np.array(
+            from_axis_angle(joint.axis2 or axis, _TEST_ANGLES[1])
         )
         return turn, none
     if kind in ("spherical", "free"):
-        return np.array(from_axis_angle(_ANGLES, 0.9)), np.array(_SHIFT) if kind == "free" else none
-    spun = still if kind == "prismatic" else np.array(from_axis_angle(axis, _ANGLES[0]))
+        return np.array(from_axis_angle(_TEST_ANGLES, 0.9)), np.array(_TEST_OFFSET) if kind == "free" else none
+    spun = still if kind == "prismatic" else np.array(from_axis_angle(axis, _TEST_ANGLES[0]))
     if kind == "planar":
         u, w = np.linalg.svd(np.array(axis)[None])[2][1:]
-        return spun, _SHIFT[0] * u + _SHIFT[1] * w
-    along = {"prismatic": _SHIFT[0], "cylindrical": _SHIFT[1], "helical": joint.lead * _ANGLES[0] / (2 * pi)}
+        return spun, _TEST_OFFSET[0] * u + _TEST_OFFSET[1] * w
+    along = {
+        "prismatic": _TEST_OFFSET[0],
+        "cylindrical": _TEST_OFFSET[1],
+        "helical": joint.lead * _TEST_ANGLES[0] / (2 * pi),
+    }
     return spun, along.get(kind, 0.0) * np.array(axis)

@@ -7,7 +7,7 @@ from math import atan2, cos, hypot, sin, sqrt
 from .description import IDENTITY, ORIGIN, Mat3, Vec3
 
 FramePose = tuple[Vec3, Mat3]  # origin, rotation
-HERE: FramePose = (ORIGIN, IDENTITY)
+IDENTITY_POSE: FramePose = (ORIGIN, IDENTITY)
 
 
 def matmul(a: Mat3, b: Mat3) -> Mat3:
@@ -140,14 +140,14 @@ def plane_axes(normal: Vec3) -> tuple[Vec3, Vec3]:
 
 def compose(a: FramePose, b: FramePose) -> FramePose:
     """The placement b, given in the frame that a places, outside of it."""
-    if HERE in (a, b):
-        return a if b == HERE else b
+    if IDENTITY_POSE in (a, b):
+        return a if b == IDENTITY_POSE else b
     return add_vectors(a[0], apply(a[1], b[0])), b[1] if a[1] == IDENTITY else matmul(a[1], b[1])
 
 
 def inverse_pose(a: FramePose) -> FramePose:
     """The placement that undoes a."""
-    if a == HERE:
+    if a == IDENTITY_POSE:
         return a
     back = transpose(a[1])
     x, y, z = apply(back, a[0])

@@ -10,9 +10,9 @@ from .contact import (
     CONDIMS,
     CONES,
     GEOM_SIZES,
-    INTEGRATORS,
     JOINT_SENSORS,
     LINK_SENSORS,
+    STEP_INTEGRATORS,
     Actuator,
     ContactPair,
     Geom,
@@ -158,7 +158,8 @@ def _check_stepping(draft: Draft) -> None:
     s = draft.stepping
     faults = {
         f"the time step {s.timestep:g} s; it is positive": not 0.0 < s.timestep < math.inf,
-        f"the integrator {s.integrator!r}; known are {', '.join(INTEGRATORS)}": s.integrator not in INTEGRATORS,
+        f"the integrator {s.integrator!r}; known are {', '.join(STEP_INTEGRATORS)}": s.integrator
+        not in STEP_INTEGRATORS,
         f"the cone {s.cone!r}; known are {', '.join(CONES)}": s.cone not in CONES,
         f"impratio {s.impratio:g}; it is positive": not 0.0 < s.impratio < math.inf,
         f"the density {s.density:g}; it is not negative": not 0.0 <= s.density < math.inf,

@@ -25,11 +25,11 @@ from .rotations import add_vectors, apply, matmul, unit
 from .touching import check_touching
 from .values import control_character
 
-KINDS = {**{kind: kind for kind in JOINT_SIZES}, "floating": "free", "ball": "spherical", "screw": "helical"}
+KIND_NAMES = {**{kind: kind for kind in JOINT_SIZES}, "floating": "free", "ball": "spherical", "screw": "helical"}
 NO_AXIS = ("fixed", "spherical", "free", "custom")  # kinds whose motion needs no axis
-BOUNDED = ("revolute", "prismatic", "helical", "custom")  # kinds whose coordinates have limits
+LIMITED_KINDS = ("revolute", "prismatic", "helical", "custom")  # kinds whose coordinates have limits
 LARGEST_RATIO = 1e6  # of a mimic joint to the one that drives it
-ROUNDING = 1e-9  # of the trace: what an inertia that was printed and read again may miss by
+INERTIA_ROUNDING = 1e-9  # of the trace: what an inertia that was printed and read again may miss by
 
 
 def finish(draft: Draft, base: str = "fixed", strict: bool = False) -> Model:
@@ -168,7 +168,7 @@ def _check_inertias(draft: Draft) -> None:
     mass = np.array([body.mass for _, body in found])
     com = np.array([body.com for _, body in found]).reshape(-1, 3)
     moments = np.linalg.eigvalsh(np.array([body.tensor for _, body in found]).reshape(-1, 3, 3))
-    slack = ROUNDING * np.abs(moments).sum(1) + 1e-15 * np.abs(mass) * (com * com).sum(1)
+    slack = INERTIA_ROUNDING * np.abs(moments).sum(1) + 1e-15 * np.abs(mass) * (com * com).sum(1)
     low, middle, high = moments.T
     bad = (mass < 0.0) | (low < -slack) | (low + middle < high - slack) | ((mass == 0.0) & (high > slack))
     for i in np.flatnonzero(bad):
@@ -199,13 +199,13 @@ def _say_inertia(draft: Draft, who: str, body: Inertial, moments: list[float], s
 
 def _checked_joint(draft: Draft, joint: Joint) -> Joint:
     """The joint with its kind in Drevo's words and unit axes, limits uncrossed."""
-    if joint.kind not in KINDS:
+    if joint.kind not in KIND_NAMES:
         draft.problems.append(
-            f"{draft.at(joint)} has the unknown type {joint.kind!r}{draft.meant(joint.kind, KINDS)}; known are "
-            + ", ".join(KINDS)
+            f"{draft.at(joint)} has the unknown type {joint.kind!r}{draft.meant(joint.kind, KIND_NAMES)}; "
+            f"known are {', '.join(KIND_NAMES)}"
         )
         return replace(joint, kind="fixed", mimic=None)
-    kind, limit = KINDS[joint.kind], _uncrossed(draft, joint)
+    kind, limit = KIND_NAMES[joint.kind], _uncrossed(draft, joint)
     if joint.dynamics:
         joint = replace(joint, dynamics=checked_dynamics(draft, joint, joint.dynamics, kind))
     check_formula(draft, joint, kind)
@@ -248,7 +248,7 @@ def _with_second_axis(draft: Draft, joint: Joint) -> Joint:
 
 def _uncrossed(draft: Draft, joint: Joint) -> Limit | None:
     limit = joint.limit
-    if limit is None or KINDS[joint.kind] not in BOUNDED:
+    if limit is None or KIND_NAMES[joint.kind] not in LIMITED_KINDS:
         return limit and replace(limit, lower=None, upper=None)
     if limit.lower is not None and limit.upper is not None and limit.lower > limit.upper:
         draft.doubts.append(

@@ -20,12 +20,12 @@ from .description import Mat3, Vec3
 from .rotations import symmetric
 
 T = TypeVar("T")
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_CONTROL_CHARACTERS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-UNBOUNDED = 1e16  # what files write for a bound that is none
+BOUND_THAT_IS_NONE = 1e16  # what files write for a bound that is none
 MAX_PATH = 4096  # characters
 NO_PATH = "a robot is named by the path of its file or by its name"
-ROUNDING = 1e-6  # how far a printed rotation or tensor may be from orthogonal or symmetric
+ROTATION_ROUNDING = 1e-6  # how far a printed rotation or tensor may be from orthogonal or symmetric
 
 
 def checked(error: type[DrevoError], who: str, what: str, check: Callable[[object], T], value: object) -> T:
@@ -103,7 +103,7 @@ def rotation(value: object) -> Mat3:
     (a, b, c), (d, e, f), (g, h, i) = r
     lengths = a * a + b * b + c * c - 1.0, d * d + e * e + f * f - 1.0, g * g + h * h + i * i - 1.0
     angles = a * d + b * e + c * f, a * g + b * h + c * i, d * g + e * h + f * i
-    if max(map(abs, lengths + angles)) > ROUNDING:
+    if max(map(abs, lengths + angles)) > ROTATION_ROUNDING:
         raise ValueError(f"{shown(value)} is not a rotation: its rows are not orthogonal and of length one")
     if a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g) < 0.0:
         raise ValueError(f"{shown(value)} is a reflection (determinant -1), not a rotation")
@@ -116,7 +116,7 @@ def tensor(value: object) -> Mat3:
     size = max(abs(x) for row in t for x in row)
     for i in range(3):
         for j in range(i):
-            if abs(t[i][j] - t[j][i]) > ROUNDING * size:
+            if abs(t[i][j] - t[j][i]) > ROTATION_ROUNDING * size:
                 raise ValueError(f"{shown(value)} is not symmetric: {t[i][j]:g} against {t[j][i]:g}")
     return symmetric(t)
 
@@ -133,7 +133,7 @@ def gravity_vector(value: object) -> Vec3:
 
 def bound(value: float | None) -> float | None:
     """A bound of a joint; None for what files write where they mean that there is none."""
-    return None if value is None or abs(value) >= UNBOUNDED else value
+    return None if value is None or abs(value) >= BOUND_THAT_IS_NONE else value
 
 
 def path(value: object) -> str:
@@ -169,7 +169,7 @@ def name(value: object) -> str:
 
 def control_character(name: str) -> str:
     """The first control character or line break of a name; "" where there is none."""
-    found = _CONTROL.search(name)
+    found = _CONTROL_CHARACTERS.search(name)
     return found[0] if found else ""
 
 

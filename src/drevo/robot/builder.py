@@ -15,7 +15,7 @@ from ..io.xml import ANY
 from ..model import values
 from ..model.description import (
     IDENTITY,
-    LOOPS,
+    LOOP_KINDS,
     ORIGIN,
     ContactPoint,
     Joint,
@@ -30,7 +30,7 @@ from ..model.description import (
     Tendon,
     TendonCoupling,
 )
-from ..model.draft import GRAVITY, Draft
+from ..model.draft import STANDARD_GRAVITY, Draft
 from ..model.messages import did_you_mean
 from ..model.tendons import Waypoint, segments_along
 from ..model.validation import finish
@@ -67,7 +67,7 @@ class Builder:
     >>> robot = b.robot()  # doctest: +SKIP
     """
 
-    def __init__(self, name: str = "robot", gravity: Numbers = GRAVITY, root: str = WORLD) -> None:
+    def __init__(self, name: str = "robot", gravity: Numbers = STANDARD_GRAVITY, root: str = WORLD) -> None:
         """root: the name of the link that is the ground."""
         self.name = _checked("the robot", "name", values.name, name)
         self._gravity = values.gravity_vector(gravity)
@@ -192,7 +192,7 @@ class Builder:
         own axes; a prismatic one keeps a `rotation` too.
         """
         who = f"loop between {link_a!r} and {link_b!r}"
-        one_of(f"{who}: the kind", kind, LOOPS, ModelError)
+        one_of(f"{who}: the kind", kind, LOOP_KINDS, ModelError)
         points = [_checked(who, "point", values.vector, point) for point in (point_a, point_b)]
         turn = None if rotation is None else _checked(who, "rotation", values.rotation, rotation)
         one, other = (None if axis is None else _checked(who, "axis", values.vector, axis)

@@ -12,7 +12,7 @@ from ..compiler.tracer import Tracer, nodes_of
 from ..constraint.functions import call_traced
 from ..errors import InputError, ModelError, shown
 from ..model.description import PoseFormula
-from ..model.formula import MOST, STEPS, coordinate_names
+from ..model.formula import MAX_COORDINATES, POSE_STEPS, coordinate_names
 from ..model.values import checked, scalar
 
 GivenPose = Mapping[str, Any] | Callable[[list[Any]], Mapping[str, Any]]
@@ -32,8 +32,8 @@ def formula_of(who: str, pose: GivenPose | None, coordinates: int) -> PoseFormul
 
 
 def _count(given: object) -> int:
-    if isinstance(given, bool) or not isinstance(given, Integral) or not 1 <= int(given) <= MOST:
-        raise ValueError(f"is a whole number from 1 to {MOST}, not {shown(given)}")
+    if isinstance(given, bool) or not isinstance(given, Integral) or not 1 <= int(given) <= MAX_COORDINATES:
+        raise ValueError(f"is a whole number from 1 to {MAX_COORDINATES}, not {shown(given)}")
     return int(given)
 
 
@@ -54,8 +54,10 @@ def _traced(who: str, pose: Callable[[list[Any]], Any], coordinates: int) -> Pos
         found = call_traced("its pose", lambda: pose(list(q)))
     except InputError as error:
         raise ModelError(f"{who}: {error}") from None
-    if not isinstance(found, Mapping) or not set(found) <= set(STEPS):
-        raise ModelError(f"{who}: the function of its pose gives {{name: value}} with names of {', '.join(STEPS)}")
+    if not isinstance(found, Mapping) or not set(found) <= set(POSE_STEPS):
+        raise ModelError(
+            f"{who}: the function of its pose gives {{name: value}} with names of {', '.join(POSE_STEPS)}"
+        )
     for name, x in found.items():
         if not isinstance(x, Expr):
             _text(who, name, x)

@@ -26,7 +26,7 @@ from ..model.description import (
 )
 from ..model.messages import did_you_mean
 from ..model.rotations import from_rpy, shift_tensor
-from ..model.validation import KINDS
+from ..model.validation import KIND_NAMES
 
 _checked = partial(values.checked, ModelError)
 Numbers = Any  # anything that holds numbers: tuples, lists, numpy arrays
@@ -53,12 +53,12 @@ def check_shape(who: str, shape: object) -> None:
 
 
 def given_kind(who: str, kind: str) -> str:
-    if not isinstance(kind, str) or kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KIND_NAMES:
         raise ModelError(
-            f"{who}: the joint is of unknown type {kind!r}{did_you_mean(str(kind), KINDS)}; known are "
+            f"{who}: the joint is of unknown type {kind!r}{did_you_mean(str(kind), KIND_NAMES)}; known are "
             f"{', '.join(JOINT_SIZES)}"
         )
-    return KINDS[kind]
+    return KIND_NAMES[kind]
 
 
 def _inertial(who: str, mass: float, com: Numbers, inertia: Numbers, inertia_at: str) -> Inertial | None:
@@ -99,7 +99,7 @@ def given_placement(
 
 
 def given_lead(who: str, kind: str, lead: float | None) -> float:
-    if KINDS[kind] != "helical":
+    if KIND_NAMES[kind] != "helical":
         return 0.0
     if lead is None:
         raise ModelError(

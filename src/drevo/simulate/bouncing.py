@@ -19,7 +19,7 @@ from ..contact.pairs import warn_of_untouched
 from ..errors import InputError, NumericsError
 from ..io.given import Array, seconds, whole
 from ..mechanics.algorithms.delassus import ContactSlot, impact_problem
-from ..mechanics.algorithms.kinematics import WORLD, body_poses
+from ..mechanics.algorithms.kinematics import WORLD_POSE, body_poses
 from ..mechanics.algorithms.passive import passive_tree
 from ..mechanics.tree import Tree
 from ..model.dynamics import Dynamics
@@ -75,7 +75,7 @@ def simulate_bouncing(
 
 
 def _gap(tree: Tree, slot: ContactSlot, t: float, q: Array, v: Array) -> float:
-    return float(slot.touch(dict(enumerate(body_poses(tree, q.tolist()))) | {-1: WORLD}).dist)
+    return float(slot.touch(dict(enumerate(body_poses(tree, q.tolist()))) | {-1: WORLD_POSE}).dist)
 
 
 def _after(m: TouchingRobot, tree: Tree, at: Occurrence, now: float) -> Array:

@@ -91,7 +91,7 @@ def sources() -> str:
         found = sorted(files(version.FOLDER))
     except OSError:  # out of an archive
         found = []
-    changed = any(version.LOADED < modified / 1e9 <= time.time() for _, _, modified in found)
+    changed = any(version.PROCESS_START < modified / 1e9 <= time.time() for _, _, modified in found)
     state = os.urandom(16) if changed or not found else hashlib.sha256(repr(found).encode()).digest()
     return f"{version.VERSION} {state.hex()}"
 

@@ -7,7 +7,7 @@ import math
 from ...documents.pictures.drawing import Drawing, DrawnBody, Point, svg
 from ...mechanics.algorithms.kinematics import Pose, body_poses
 from ...mechanics.configuration import bounds, neutral
-from ...mechanics.spatial import UNIT, Vec
+from ...mechanics.spatial import UNIT_VECS, Vec
 from ...mechanics.tree import Tree, build_tree
 from ...model.description import Model
 from ...model.dynamics import Described
@@ -79,7 +79,7 @@ def _axis(tree: Tree, i: int, pose: Pose) -> Vec | None:
     b = tree.bodies[i]
     if b.kind not in ("revolute", "helical", "prismatic"):
         return None
-    return pose.R @ (UNIT[b.axis] * (-1.0 if b.factor < 0 else 1.0))
+    return pose.R @ (UNIT_VECS[b.axis] * (-1.0 if b.factor < 0 else 1.0))
 
 
 def _view(tree: Tree, axes: list[Vec | None]) -> tuple[Vec, Vec]:
@@ -87,7 +87,7 @@ def _view(tree: Tree, axes: list[Vec | None]) -> tuple[Vec, Vec]:
     down = tree.gravity
     hinges = [a for a in axes if a is not None]
     flat = bool(hinges) and all(_length(a.cross(hinges[0])) < STRAIGHT for a in hinges)
-    up = UNIT[2] if down.zero else down * (-1.0 / _length(down))
+    up = UNIT_VECS[2] if down.zero else down * (-1.0 / _length(down))
     if not flat:
         front = _across(up)
         eye = _unit(front + up.cross(front) * ASIDE + up * ABOVE)
@@ -102,7 +102,7 @@ def _view(tree: Tree, axes: list[Vec | None]) -> tuple[Vec, Vec]:
 
 def _across(up: Vec) -> Vec:
     """The coordinate axis to look along: z before y before x, whichever is across."""
-    return _unit(min((UNIT[k] for k in (1, 2, 0)), key=lambda e: abs(e.dot(up)) - 0.1 * e.z))
+    return _unit(min((UNIT_VECS[k] for k in (1, 2, 0)), key=lambda e: abs(e.dot(up)) - 0.1 * e.z))
 
 
 def _length(v: Vec) -> float:

@@ -13,7 +13,7 @@ from ...io.given import number
 from ...mechanics.configuration import random
 from ...mechanics.spatial import Mat, RigidInertia, Sym, Vec, inertia_of
 from ...mechanics.tree import LinkFrame, Tree, TreeBody, build_tree
-from ...mechanics.wheels import EXACT, asymmetry, missing_symmetry
+from ...mechanics.wheels import ASYMMETRY_TOLERANCE, asymmetry, missing_symmetry
 from ...model.description import Inertial, Link, Model
 from ...model.messages import did_you_mean, names_in, shorten
 from ..formalisms import common_algorithm
@@ -67,14 +67,14 @@ def _missing(tree: Tree, symmetric: Any) -> dict[int, RigidInertia]:
         return missing_symmetry(tree, lambda _, b: asymmetry(b, True) <= ASKED)
     if not isinstance(symmetric, (str, list, tuple, set, frozenset)):
         rule = "'auto', True, False, names of links or an asymmetry from 1e-12 to 1"
-        tolerance = number("symmetric", symmetric, rule, lambda x: EXACT <= x <= 1.0)
+        tolerance = number("symmetric", symmetric, rule, lambda x: ASYMMETRY_TOLERANCE <= x <= 1.0)
         return missing_symmetry(tree, lambda _, b: asymmetry(b, True) <= tolerance)
     names = names_in(symmetric, "symmetric")
     for name in names:
         if name not in tree.frames:
             raise InputError(f"symmetric: there is no link {name!r}{did_you_mean(name, tree.frames)}")
     asked = {tree.frames[name].body: name for name in names}
-    found = missing_symmetry(tree, lambda i, b: i in asked or asymmetry(b) <= EXACT)
+    found = missing_symmetry(tree, lambda i, b: i in asked or asymmetry(b) <= ASYMMETRY_TOLERANCE)
     for i, name in asked.items():
         if i not in found:
             raise InputError(
@@ -112,7 +112,7 @@ def nearly_symmetric(model: Model) -> dict[str, float]:
 
     def near(_: int, b: TreeBody) -> bool:
         off = asymmetry(b, True)
-        if off <= NEARLY and asymmetry(b) > EXACT:
+        if off <= NEARLY and asymmetry(b) > ASYMMETRY_TOLERANCE:
             found[b.link] = off
         return off <= NEARLY
 

@@ -20,9 +20,9 @@ from ...documents.sequence.sequence import Section, Statement, write_sequence
 from ...documents.sequence.symbols import symbols
 from ...mechanics.formalisms.telegin import split
 from ...mechanics.formalisms.telegin_planar import is_planar, parallel
-from ...mechanics.rotation import TINY
+from ...mechanics.rotation import ZERO_DIFFERENCE
 from ...mechanics.scalar import Scalar, is_zero
-from ...mechanics.spatial import IDENTITY, UNIT, Vec
+from ...mechanics.spatial import EYE, UNIT_VECS, Vec
 from ...mechanics.tree import Tree, TreeBody, build_tree
 from ...mechanics.tree_indices import ancestors, children_of, subtree_ends
 from ...model.description import Model
@@ -214,11 +214,11 @@ class _Inputs:
                         yield from self.letter(f"{AXES[a]}_{self.pair(b.parent, i)}^R", x, b.p[a])
             elif self.L[i][0]:
                 yield from self._pole(i, base)
-            if b.R != IDENTITY:
+            if b.R != EYE:
                 for k, axis in enumerate(AXES):
-                    yield Statement(f"{axis}_{b.number}", _vector(b.R @ UNIT[k], base))
+                    yield Statement(f"{axis}_{b.number}", _vector(b.R @ UNIT_VECS[k], base))
             if b.kind in TURNING:
-                own = UNIT[b.axis] * (-1.0 if b.factor < 0 else 1.0)
+                own = UNIT_VECS[b.axis] * (-1.0 if b.factor < 0 else 1.0)
                 yield Statement(f"q_{b.number}", _vector(own, b.number))
 
     def moving(self, i: int) -> bool:
@@ -363,7 +363,7 @@ class _Inputs:
 
     def moved(self, j: int) -> Vec:
         """d_j; what is zero by its numbers alone is tiny instead, for letters may change it."""
-        return Vec(*(x or (TINY if self._moment(j, a) else 0.0) for a, x in enumerate(self.d[j])))
+        return Vec(*(x or (ZERO_DIFFERENCE if self._moment(j, a) else 0.0) for a, x in enumerate(self.d[j])))
 
     def _axes(self, j: int) -> tuple[int, int]:
         """The body's own axes in the plane."""
@@ -378,7 +378,7 @@ class _Inputs:
     def _plain(self, i: int, j: int) -> bool:
         """Frames parallel at q = 0 and axes alike, so that no constant turn enters."""
         path = [k for k in ancestors(self.tree.parents, j) if k >= i]
-        turned = any(self.tree.bodies[k].R != IDENTITY or self.tree.bodies[k].phase for k in path)
+        turned = any(self.tree.bodies[k].R != EYE or self.tree.bodies[k].phase for k in path)
         above = self.tree.bodies[i].parent
         facing = all(self.facing[k] == 1 for k in (above, *path)) and all(
             self.tree.bodies[k].factor == 1.0 for k in path

@@ -12,9 +12,9 @@ from ...codegen.llvm.bodies.steps import BodyStep
 from ...mechanics.algorithms.derivatives import InertiaRates, inertia_rates
 from ...mechanics.algorithms.inertia_matrix import apply_inertia
 from ...mechanics.algorithms.kinematics import Pose
-from ...mechanics.body_table import KINDS
-from ...mechanics.joints import STILL, Motion
-from ...mechanics.spatial import IDENTITY, ZERO, Vec
+from ...mechanics.body_table import BODY_KINDS
+from ...mechanics.joints import NO_MOTION, Motion
+from ...mechanics.spatial import EYE, ZERO, Vec
 from ...model.description import Model
 from .rolled.dynamics import LOAD
 from .rolled.step import (
@@ -46,7 +46,7 @@ def plan_across(model: Model, quantity: str) -> Across | None:
         return None
     tables = Tables.of(model)
     c, counts = tables.columns, tables.columns.widths[1]
-    free = c.kind == KINDS.index("free")
+    free = c.kind == BODY_KINDS.index("free")
     in_order = (c.v == counts.cumsum() - counts).all() and c.loose is None and not (free & (c.parent >= 0)).any()
     if not in_order or c.nv != counts.sum():
         return None
@@ -74,7 +74,7 @@ def plan_across(model: Model, quantity: str) -> Across | None:
         ancestors=ancestors,
         own=tuple(int(v) for v, n in zip(c.v, counts) for _ in range(n)),
         ground={
-            **dict(enumerate(numbers_of_pose(Pose(IDENTITY, ZERO)))),
+            **dict(enumerate(numbers_of_pose(Pose(EYE, ZERO)))),
             **dict.fromkeys(range(_V, _A + 3), 0.0),
             **{_A + 3 + k: -x for k, x in enumerate(c.gravity)},
         },
@@ -121,7 +121,7 @@ def _sweeps(kinds: Sequence[Kind], forward: bool) -> tuple[RowSweep, ...]:
 
 
 def _sum(motions: Sequence[Motion], rates: Sequence[object]) -> Motion:
-    total = STILL
+    total = NO_MOTION
     for s, x in zip(motions, rates):
         total = total + s * x
     return total
@@ -135,7 +135,7 @@ def _out(kind: Kind, moving: bool) -> BodyStep:
     S = [here.motion(c * t.body.factor) for c in t.tree.motion_subspace(t.body)]
     vp, ap = motion_of(t.parent(6, _V)), motion_of(t.parent(6, _A))
     own = _sum(S, t.argument(1))
-    a = ap + vp.cross(own) + (_sum(S, t.argument(2)) if moving else STILL)
+    a = ap + vp.cross(own) + (_sum(S, t.argument(2)) if moving else NO_MOTION)
     for k, s in enumerate(S):
         t.write(f"row{k}", [*numbers_of_pose(here), *flat_of(vp + own), *flat_of(a), *flat_of(vp), *flat_of(ap)])
         t.write(f"row{k}", flat_of(s), _S)

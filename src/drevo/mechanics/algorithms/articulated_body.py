@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...errors import TraceError
-from ..joints import NO_FORCE, STILL, Force, Motion, Placement
+from ..joints import NO_FORCE, NO_MOTION, Force, Motion, Placement
 from ..scalar import Scalar, Vector, accumulate, is_zero
 from ..spatial import SYM_ZERO, ZERO, Mat, RigidInertia, Sym, Vec, congruence, rotated, rotated_mat, skew
 from ..tree import Tree
@@ -104,7 +104,7 @@ def forward_dynamics(
     """Accelerations, (nv,). Coordinates that drive several joints are refused: they couple the branches."""
     refuse_shared(tree)
     X, rates, n = tree.placements(q), tree.rates(v), len(tree)
-    moving, world = [STILL] * n, [X[0].R] * n if n else []
+    moving, world = [NO_MOTION] * n, [X[0].R] * n if n else []
     inertia, p, lost = [NO_INERTIA] * n, [NO_FORCE] * n, [NO_FORCE] * n
     joints: list[ArticulatedJoint | None] = [None] * n
     for out, i in tree.tour():

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from ..scalar import Scalar, clip, dot, maximum, minimum, where
 from ..spatial import Vec
-from .proximity import FAR, TINY, PlacedGeom, Proximity, absolute, frame_of, length_of
+from .proximity import NO_LENGTH, NO_PLACE, PlacedGeom, Proximity, absolute, frame_of, length_of
 
-FACE, CORNER, EDGE = 0.0, 1.0, 2.0  # of what a capsule is nearest to
+ON_FACE, ON_CORNER, ON_EDGE = 0.0, 1.0, 2.0  # of what a capsule is nearest to
 ACROSS = 1e-9  # of a cosine: below it a capsule does not leave a face by the ends of the edge that it crosses
-ALONG = 0.5  # of the square of a cosine: above it a capsule at a corner lies along an edge
+MIN_ALONG_EDGE = 0.5  # of the square of a cosine: above it a capsule at a corner lies along an edge
 
 
 def sphere_box(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
@@ -30,7 +30,7 @@ def _ball(c: Vec, radius: Scalar, box: PlacedGeom) -> Proximity:
     way = Vec(*(clip(x, -s, s) - x for x, s in zip(c, box.size)))
     far, inside = length_of(way)
     over = 1.0 / far
-    depth, out = FAR, [0.0, 0.0, 0.0]
+    depth, out = NO_PLACE, [0.0, 0.0, 0.0]
     for k, (x, s) in enumerate(zip(c, box.size)):
         for sign in (1.0, -1.0):
             deep = absolute(s + sign * x)
@@ -50,7 +50,7 @@ def capsule_box(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
     near = line.nearest()
     more, here = line.second(near)
     one, two = (_ball(line.at(t), radius, b) for t in (near.t, near.t + more))
-    return [one, Proximity(where(here > 0.5, two.dist, FAR), two.point, two.frame)]
+    return [one, Proximity(where(here > 0.5, two.dist, NO_PLACE), two.point, two.frame)]
 
 
 class _Nearest(NamedTuple):
@@ -93,20 +93,20 @@ class _Line(NamedTuple):
         return found
 
     def nearest(self) -> _Nearest:
-        found = _Nearest(FAR, 0.0, FACE, 0.0)
+        found = _Nearest(NO_PLACE, 0.0, ON_FACE, 0.0)
         for t in (-1.0, 1.0):
             found = found.or_nearer(self._end(t), 0.0)
         for j in range(3):
             for signs in product((-1.0, 1.0), repeat=2):
-                found = found.or_nearer(self._edge(j, signs[::-1]), TINY)
+                found = found.or_nearer(self._edge(j, signs[::-1]), NO_LENGTH)
         return found
 
     def _end(self, t: float) -> _Nearest:
         """An end that is over a face, or inside."""
         out = [x - clip(x, -s, s) for x, s in zip(self.at(t), self.size)]
         beyond = tuple(where(x < 0.0, 1.0, where(x > 0.0, 1.0, 0.0)) for x in out)
-        square = where(sum(beyond, 0.0) > 1.5, FAR, dot(out, out))
-        return _Nearest(square, t, FACE, 0.0, faces=beyond)
+        square = where(sum(beyond, 0.0) > 1.5, NO_PLACE, dot(out, out))
+        return _Nearest(square, t, ON_FACE, 0.0, faces=beyond)
 
     def _edge(self, j: int, signs: Sequence[float]) -> _Nearest:
         """The nearest points of the segment and of an edge along axis j, on these sides of the others."""
@@ -118,7 +118,7 @@ class _Line(NamedTuple):
         a, b, c = s * s, -s * h[j], self.half * self.half
         u, v = -s * way[j], h.dot(way)
         det = a * c - b * b
-        parallel = absolute(det) < TINY
+        parallel = absolute(det) < NO_LENGTH
         over = 1.0 / where(parallel, 1.0, det)
         x, t = (c * u - b * v) * over, (a * v - b * u) * over
         low, high = x < -1.0, x > 1.0
@@ -135,9 +135,9 @@ class _Line(NamedTuple):
         for k, sign in zip(others, signs):
             upper[k] = 0.5 + 0.5 * sign
         upper[j] = where(side > 0.5, 1.0, 0.0)
-        kind = where(side * side > 0.5, CORNER, EDGE)
+        kind = where(side * side > 0.5, ON_CORNER, ON_EDGE)
         edge = tuple(1.0 if k == j else 0.0 for k in range(3))
-        return _Nearest(where(parallel, FAR, dot(off, off)), t, kind, x, corner=tuple(upper), edge=edge)
+        return _Nearest(where(parallel, NO_PLACE, dot(off, off)), t, kind, x, corner=tuple(upper), edge=edge)
 
     # -- the second place -------------------------------------------------------------------------------------
 
@@ -146,11 +146,11 @@ class _Line(NamedTuple):
         h = self.h
         ahead = [where(x > 0.0, 1.0, 0.0) for x in h]
         apart = [(x - y) * (x - y) for x, y in zip(ahead, near.corner)]
-        reach = [2.0 * s / maximum(absolute(x), TINY) for s, x in zip(self.size, h)]
+        reach = [2.0 * s / maximum(absolute(x), NO_LENGTH) for s, x in zip(self.size, h)]
         found: list[tuple[Scalar, Scalar]] = [self._from_face(near)]
         found += [self._from_corner(near.t, apart, reach), self._from_edge(near, ahead, apart, reach)]
         more, here = found[0]
-        for kind, (x, is_there) in zip((CORNER, EDGE), found[1:]):
+        for kind, (x, is_there) in zip((ON_CORNER, ON_EDGE), found[1:]):
             fits = near.kind > kind - 0.5
             more, here = where(fits, x, more), where(fits, is_there, here)
         return more, here
@@ -160,7 +160,7 @@ class _Line(NamedTuple):
         sign, end, h = -near.t, self.at(near.t), self.h
         more: Scalar = 2.0
         for k, s in enumerate(self.size):
-            over = sign / where(absolute(h[k]) < TINY, TINY, h[k])
+            over = sign / where(absolute(h[k]) < NO_LENGTH, NO_LENGTH, h[k])
             for bound in (s, -s):
                 way = (bound - end[k]) * over
                 fits = where(way > 0.0, where(near.faces[k] > 0.5, 0.0, 1.0), 0.0)
@@ -173,7 +173,7 @@ class _Line(NamedTuple):
         one = count < 1.5
         sign = where(one, 1.0, -1.0)
         single = [where(one, x, 1.0 - x) for x in apart]  # the axis that differs from the other two
-        lies = sum((x * y * y for x, y in zip(single, self.axis)), 0.0) > ALONG
+        lies = sum((x * y * y for x, y in zip(single, self.axis)), 0.0) > MIN_ALONG_EDGE
         along, over = 1.0 - sign * t, 1.0 + sign * t
         for x, y in zip(single, reach):
             along, over = where(x > 0.5, minimum(along, y), along), where(x > 0.5, over, minimum(over, y))

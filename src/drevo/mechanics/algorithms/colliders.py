@@ -11,17 +11,28 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ...model.pairing import RULES
+from ...model.pairing import TOUCHING_PAIRS
 from ..scalar import Scalar, clip, maximum, sqrt, where
 from ..spatial import Mat, Vec
 from .boxes import capsule_box, sphere_box
-from .proximity import FAR, TINY, PlacedGeom, Proximity, absolute, frame_of, length_of, of_balls, perpendicular
+from .proximity import (
+    NO_LENGTH,
+    NO_PLACE,
+    PlacedGeom,
+    Proximity,
+    absolute,
+    frame_of,
+    length_of,
+    of_balls,
+    perpendicular,
+)
 
-NEARING = 10  # Newton's steps of an axis and a cylinder
-MOST = 0.999  # of a sine in them
-FLAT, ON_END = 0.0874886635259240, 0.99  # tan 5 degrees: of a capsule on an end; the cosine of its normal there
-LEVEL = 1e-9  # of such a sine: below it the whole axis is as near
-PARALLEL = 1e-8  # of the square of the sine of two axes
+AXIS_CYLINDER_STEPS = 10  # Newton's steps of an axis and a cylinder
+MAX_SINE = 0.999  # of a sine in them
+END_TANGENT = 0.0874886635259240  # tan 5 degrees: of a capsule on an end
+MIN_END_COSINE = 0.99  # of its normal there
+LEVEL_SINE = 1e-9  # of such a sine: below it the whole axis is as near
+PARALLEL_SINE2 = 1e-8  # of the square of the sine of two axes
 Ground = Callable[[Scalar, Scalar], tuple[Scalar, Vec]]  # of x, y: the height, and the unit normal
 
 
@@ -95,7 +106,7 @@ def _rim(cylinder: PlacedGeom, n: Vec) -> list[Vec]:
 
 def between(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
     """Two solids, of which a stands first. KeyError for a pair that has no rule."""
-    return PAIRS[a.kind, b.kind](a, b)
+    return PAIR_RULES[a.kind, b.kind](a, b)
 
 
 def _sphere_sphere(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
@@ -138,9 +149,9 @@ def _capsule_cylinder(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
     t, low, high = _nearest(at, way, half, b.size), *_over_end(at, way, half, b.size[0])
     farther = where(t - low < high - t, 1.0, 0.0) > 0.5
     level, steep = where(high > low, 1.0, 0.0) > 0.5, absolute(way.z)
-    t = where(level, where(steep < LEVEL, where(farther, low, high), t), t)
+    t = where(level, where(steep < LEVEL_SINE, where(farther, low, high), t), t)
     p = at + way * t
-    rim = sqrt(maximum(p.x * p.x + p.y * p.y, TINY))
+    rim = sqrt(maximum(p.x * p.x + p.y * p.y, NO_LENGTH))
     share = maximum(1.0 - b.size[0] / rim, 0.0)
     off = Vec(p.x * share, p.y * share, p.z - clip(p.z, -b.size[1], b.size[1]))
     far, inside = length_of(off)
@@ -151,14 +162,14 @@ def _capsule_cylinder(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
     one = Proximity(dist, p + n * (radius + 0.5 * dist), frame_of(n))
     other, up = at + way * where(farther, high, low), where(n.dot(b.axis) < 0.0, 1.0, -1.0)
     deep, down = up * other.z - b.size[1] - radius, b.axis * -up
-    lies = where(steep < FLAT, where(absolute(n.dot(b.axis)) > ON_END, 1.0, 0.0), 0.0)
+    lies = where(steep < END_TANGENT, where(absolute(n.dot(b.axis)) > MIN_END_COSINE, 1.0, 0.0), 0.0)
     two = b.p + b.R @ other + down * (radius + 0.5 * deep)
-    return [one, Proximity(where(level, where(lies > 0.5, deep, FAR), FAR), two, frame_of(down))]
+    return [one, Proximity(where(level, where(lies > 0.5, deep, NO_PLACE), NO_PLACE), two, frame_of(down))]
 
 
 def _over_end(at: Vec, way: Vec, half: Scalar, radius: Scalar) -> tuple[Scalar, Scalar]:
     """Between which t at + way t, |t| <= half, is within a cylinder's radius of its axis; equal where nowhere."""
-    square = maximum(way.x * way.x + way.y * way.y, TINY)
+    square = maximum(way.x * way.x + way.y * way.y, NO_LENGTH)
     middle = (at.x * way.x + at.y * way.y) / square
     rest = middle * middle - (at.x * at.x + at.y * at.y - radius * radius) / square
     root = sqrt(maximum(rest, 0.0))
@@ -170,12 +181,12 @@ def _nearest(at: Vec, way: Vec, half: Scalar, size: Sequence[Scalar]) -> Scalar:
     distance, which rises, by Newton's method between bounds; inside, as near to the cylinder's axis as may be."""
     flat = way.x * way.x + way.y * way.y
     low, high = -half, half
-    t = clip(-(at.x * way.x + at.y * way.y) / maximum(flat, TINY), low, high)
+    t = clip(-(at.x * way.x + at.y * way.y) / maximum(flat, NO_LENGTH), low, high)
     first, last = (_along(at, way, size, end)[0] for end in (low, high))
-    for _ in range(NEARING):
+    for _ in range(AXIS_CYLINDER_STEPS):
         slope, bend = _along(at, way, size, t)
         low, high = where(slope > 0.0, low, t), where(slope > 0.0, t, high)
-        trial, middle = t - slope / maximum(bend, TINY), 0.5 * (low + high)
+        trial, middle = t - slope / maximum(bend, NO_LENGTH), 0.5 * (low + high)
         t = where(trial < low, middle, where(high < trial, middle, trial))
     return where(first > 0.0, -half, where(last < 0.0, half, t))
 
@@ -199,11 +210,11 @@ def _way_out(at: Vec, way: Vec, half: Scalar, size: Sequence[Scalar]) -> WayOut:
     """The shortest of those by the side, by an end, and over the rim across the segment."""
     radius, end = size
     square = way.x * way.x + way.y * way.y
-    flat = sqrt(maximum(square, TINY))
+    flat = sqrt(maximum(square, NO_LENGTH))
     across = Vec(-way.y, way.x, 0.0) * (1.0 / flat)
-    p = at + way * clip(-(at.x * way.x + at.y * way.y) / maximum(square, TINY), -half, half)
+    p = at + way * clip(-(at.x * way.x + at.y * way.y) / maximum(square, NO_LENGTH), -half, half)
     off = sqrt(maximum(p.x * p.x + p.y * p.y, 0.0))
-    middle = off < TINY
+    middle = off < NO_LENGTH
     outward = Vec(*(where(middle, x, y / where(middle, 1.0, off)) for x, y in zip(across, (p.x, p.y, 0.0))))
     side = WayOut(radius - off, outward, p)
     up = where(at.z < 0.0, -1.0, 1.0)
@@ -219,13 +230,13 @@ def _over_rim(at: Vec, way: Vec, half: Scalar, across: Vec, flat: Scalar, size: 
     (radius, end), above = size, way.cross(across)
     a, b, steep = across.dot(at), above.dot(at), way.z * way.z
     k, rise = absolute(a), end * flat - absolute(b)
-    x = clip(absolute(way.z) * k / (flat * sqrt(maximum((radius * flat) ** 2 - k * k, TINY))), 0.0, MOST)
-    for _ in range(NEARING):
-        level, y = sqrt(maximum(steep + (flat * x) ** 2, TINY)), sqrt(1.0 - x * x)
+    x = clip(absolute(way.z) * k / (flat * sqrt(maximum((radius * flat) ** 2 - k * k, NO_LENGTH))), 0.0, MAX_SINE)
+    for _ in range(AXIS_CYLINDER_STEPS):
+        level, y = sqrt(maximum(steep + (flat * x) ** 2, NO_LENGTH)), sqrt(1.0 - x * x)
         slope = radius * flat * flat * x / level - rise * x / y - k
         bend = radius * flat * flat * steep / (level * level * level) - rise / (y * y * y)
-        x = clip(where(bend > 0.0, x - slope / where(bend > 0.0, bend, 1.0), x), 0.0, MOST)
-    level, y = sqrt(maximum(steep + (flat * x) ** 2, TINY)), sqrt(1.0 - x * x)
+        x = clip(where(bend > 0.0, x - slope / where(bend > 0.0, bend, 1.0), x), 0.0, MAX_SINE)
+    level, y = sqrt(maximum(steep + (flat * x) ** 2, NO_LENGTH)), sqrt(1.0 - x * x)
     n = across * where(a < 0.0, -x, x) + above * where(b < 0.0, -y, y)
     rim = Vec(n.x * radius / level, n.y * radius / level, where(n.z < 0.0, -end, end))
     return WayOut(radius * level + rise * y - k * x, n, at + way * clip(way.dot(rim - at), -half, half))
@@ -234,7 +245,7 @@ def _over_rim(at: Vec, way: Vec, half: Scalar, across: Vec, flat: Scalar, size: 
 def _along(at: Vec, way: Vec, size: Sequence[Scalar], t: Scalar) -> tuple[Scalar, Scalar]:
     """The slope of half the square distance of at + way t from a cylinder in its axes, and the slope of that."""
     (radius, half), (x, y, z) = size, at + way * t
-    square = maximum(x * x + y * y, TINY)
+    square = maximum(x * x + y * y, NO_LENGTH)
     along, share = x * way.x + y * way.y, 1.0 - radius / sqrt(square)
     flat = way.x * way.x + way.y * way.y
     beside, over = share > 0.0, absolute(z) > half
@@ -252,7 +263,7 @@ def _capsule_capsule(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
     way = b.p - a.p
     c, p, q = u.dot(w), u.dot(way), w.dot(way)
     det = 1.0 - c * c
-    parallel = det < PARALLEL
+    parallel = det < PARALLEL_SINE2
     free = (p - c * q) / where(parallel, 1.0, det)
     s = clip(free, -la, la)
     t = c * s - q
@@ -271,7 +282,7 @@ def _capsule_capsule(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
     apart = Vec(*(where(crosses, x, y) for x, y in zip(square * square.dot(way), apart)))
     one = of_balls(a.p + u * s, ra, apart, rb, square)
     two = of_balls(a.p + u * ends[1][0], ra, way + w * ends[1][1] - u * ends[1][0], rb)
-    return [one, Proximity(where(parallel, two.dist, FAR), two.point, two.frame)]
+    return [one, Proximity(where(parallel, two.dist, NO_PLACE), two.point, two.frame)]
 
 
 def _end_of_overlap(t: Scalar, c: Scalar, p: Scalar, q: Scalar, la: Scalar) -> tuple[Scalar, Scalar]:
@@ -282,8 +293,8 @@ def _end_of_overlap(t: Scalar, c: Scalar, p: Scalar, q: Scalar, la: Scalar) -> t
 
 
 PairRule = Callable[[PlacedGeom, PlacedGeom], list[Proximity]]
-PAIRS: dict[tuple[str, str], PairRule] = {
-    **{pair: against_plane for pair in RULES if pair[0] == "plane"},
+PAIR_RULES: dict[tuple[str, str], PairRule] = {
+    **{pair: against_plane for pair in TOUCHING_PAIRS if pair[0] == "plane"},
     ("sphere", "sphere"): _sphere_sphere,
     ("sphere", "capsule"): _sphere_capsule,
     ("sphere", "cylinder"): _sphere_cylinder,
@@ -297,7 +308,7 @@ TWICE = tuple(("capsule", kind) for kind in ("capsule", "cylinder", "box"))  # p
 
 def places(kinds: Sequence[str], points: int = 0) -> int:
     """The number of places of contact that a pair of kinds has; 0 where it has no rule. points: of a hull."""
-    if tuple(kinds) not in PAIRS:
+    if tuple(kinds) not in PAIR_RULES:
         return 0
     if kinds[0] != "plane":
         return 2 if tuple(kinds) in TWICE else 1

@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 from ...model.rotations import plane_axes
 from ..jet import Jet, jet, jet_along
-from ..joints import STILL, Motion, Placement
+from ..joints import NO_MOTION, Motion, Placement
 from ..scalar import Matrix, Scalar, Vector, sqrt
-from ..spatial import IDENTITY, ZERO, Mat, Vec
+from ..spatial import EYE, ZERO, Mat, Vec
 from ..tree import Context, Tree
 from ..tree_indices import ancestors
 from .explicit import Explicit
-from .kinematics import WORLD, Pose, pose, step_acceleration, step_velocity
+from .kinematics import WORLD_POSE, Pose, pose, step_acceleration, step_velocity
 
 MatrixRow = list[Scalar]
 
@@ -69,14 +69,14 @@ class Kinematics:
         self.parents = tree.parents
         self.explicit = Explicit(tree, q) if tree.formulas else None
         X, rates, rates2 = self._joints()
-        still = STILL
+        still = NO_MOTION
         self.poses: list[Pose] = []
         self.velocity: list[Motion] = []
         self.acceleration: list[Motion] = []
         for i, b in enumerate(tree.bodies):
             p = b.parent
             m, a = (self.velocity[p], self.acceleration[p]) if p >= 0 else (still, still)
-            self.poses.append((self.poses[p] if p >= 0 else WORLD).then(X[i]))
+            self.poses.append((self.poses[p] if p >= 0 else WORLD_POSE).then(X[i]))
             self.velocity.append(step_velocity(X[i], m, rates[i]))
             self.acceleration.append(step_acceleration(X[i], m, a, rates[i], rates2[i]))
 
@@ -84,13 +84,13 @@ class Kinematics:
         """Placements, rates and the rates of the rates at a = 0."""
         tree, e = self.tree, self.explicit
         if e is None:
-            return tree.placements(self.q), tree.rates(self.v), [STILL] * len(tree)
+            return tree.placements(self.q), tree.rates(self.v), [NO_MOTION] * len(tree)
         bias = e.accelerations(self.v, [0.0] * tree.nv)
         return e.tree.placements(e.expanded_q), e.tree.rates(e.rates(self.v)), e.tree.rates(bias)
 
     def pose(self, link: str) -> Pose:
         at = self.tree.frames[link]
-        return (self.poses[at.body] if at.body >= 0 else WORLD).compose(at.R, at.p)
+        return (self.poses[at.body] if at.body >= 0 else WORLD_POSE).compose(at.R, at.p)
 
     def point(self, link: str, r: Vector) -> Track:
         """A point fixed in a link: position, velocity, bias acceleration."""
@@ -138,7 +138,7 @@ def contact(
     if rows == 3:
         return out
     turn = k.turning(link)
-    error = rotation_error(k.pose(link).R, rotation, IDENTITY) if rotation is not None else ZERO
+    error = rotation_error(k.pose(link).R, rotation, EYE) if rotation is not None else ZERO
     return out + turn._replace(x=error).rows()
 
 
@@ -254,7 +254,7 @@ def pose_tracking(k: Kinematics, t: Scalar, link: str, point: Vector, program: P
     place, turn = k.point(link, point), k.turning(link)
     place = place._replace(x=place.x - p, d=place.d - dp, dd=place.dd - ddp)
     w, e = skew_part(dR.mul(R.T)), skew_part(ddR.mul(R.T))  # R'' R^T = [e]x + [w]x [w]x
-    error = rotation_error(k.pose(link).R, R, IDENTITY)
+    error = rotation_error(k.pose(link).R, R, EYE)
     return place.rows() + Track(error, turn.d - w, turn.dd - e, turn.columns).rows()
 
 

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 from ..scalar import Matrix, Scalar, Vector, clip, dot, maximum, minimum, sqrt, where
 
-FLOOR = 1e-14  # of the trace of a block: what is less stiff is no direction in which it moves
-LEAST = 1e-30  # is added where nothing may be divided by 0
+MIN_STIFFNESS = 1e-14  # of the trace of a block: what is less stiff is no direction in which it moves
+DIVISION_GUARD = 1e-30  # is added where nothing may be divided by 0
 INNER = 2  # Newton's steps of a block in each sweep; more of them save no sweep
 
 
@@ -87,7 +87,7 @@ class ImpulseProblem(NamedTuple):
 
     def trace(self, law: RowLaw) -> Scalar:
         """Mean of the diagonal of a block: what an impulse changes."""
-        total: Scalar = LEAST
+        total: Scalar = DIVISION_GUARD
         for r in law.rows:
             total = total + self.G[r][r]
         return total * (1.0 / len(law.rows))
@@ -110,12 +110,12 @@ class ContactBlock(NamedTuple):
     @classmethod
     def of(cls, G: Matrix, at: int) -> ContactBlock:
         n, t, o = at, at + 1, at + 2
-        floor = FLOOR * (G[n][n] + G[t][t] + G[o][o] + LEAST)
+        floor = MIN_STIFFNESS * (G[n][n] + G[t][t] + G[o][o] + DIVISION_GUARD)
         over = 1.0 / maximum(G[n][n], floor)
         x, y = G[t][n], G[o][n]
         a, d, e = G[t][t] - x * x * over, G[o][o] - y * y * over, G[o][t] - x * y * over
         mean, half = 0.5 * (a + d), 0.5 * (a - d)
-        size = sqrt(half * half + e * e + floor * floor * LEAST)
+        size = sqrt(half * half + e * e + floor * floor * DIVISION_GUARD)
         cosine = clip(half / size, -1.0, 1.0)  # of twice the angle
         long = sqrt(0.5 + 0.5 * abs(cosine))
         short = 0.5 * (e / size) / long
@@ -146,7 +146,7 @@ class ContactBlock(NamedTuple):
             y = where(step < low, middle, where(step > high, middle, step))
         x, z = self._tangents(r, y)[:2]
         normal = maximum(self._normal(w[0], (x, z)), 0.0)
-        onto = mu * normal / maximum(sqrt(x * x + z * z), LEAST)
+        onto = mu * normal / maximum(sqrt(x * x + z * z), DIVISION_GUARD)
         stays = sticks < 0.0
         x, z, normal = (
             where(stays, x * onto, stuck[0]),
@@ -176,7 +176,7 @@ class ContactBlock(NamedTuple):
         dx, dz = r[0] * self.scale * (d * d), r[1] * self.scale * (e * e)
         slope = x * dx + z * dz + mu * ((k[0] * dx + k[1] * dz) * self.over) * size
         excess = square - room * size  # one number for both, or the bracket would lose a root by its rounding
-        return excess > 0.0, y - excess / where(abs(slope) > LEAST, slope, LEAST)
+        return excess > 0.0, y - excess / where(abs(slope) > DIVISION_GUARD, slope, DIVISION_GUARD)
 
 
 class JointBlock(NamedTuple):
@@ -187,7 +187,7 @@ class JointBlock(NamedTuple):
 
     @classmethod
     def of(cls, G: Matrix, at: int) -> JointBlock:
-        return cls(1.0 / (G[at][at] + LEAST), G[at][at])
+        return cls(1.0 / (G[at][at] + DIVISION_GUARD), G[at][at])
 
     def impulse(self, w: Vector, law: RowLaw, y: Scalar = 0.0) -> tuple[list[Scalar], Scalar]:
         """By what friction leaves of w, and what its bounds leave of that; y is not needed."""
@@ -227,7 +227,7 @@ def parted(p: ImpulseProblem, before: Vector, lam: Vector) -> tuple[list[Scalar]
     lam, change = list(lam), 0.0
     for law in p.laws:
         r = law.at
-        u, own, over = p.b[r] + dot(p.G[r], lam), p.G[r][r], 1.0 / (p.G[r][r] + LEAST)
+        u, own, over = p.b[r] + dot(p.G[r], lam), p.G[r][r], 1.0 / (p.G[r][r] + DIVISION_GUARD)
         if isinstance(law, ContactLaw):
             new = maximum(lam[r] - u * over, before[r])
         else:
@@ -245,7 +245,7 @@ def onto_cone(x: Vector, mu: Scalar) -> list[Scalar]:
     size = sqrt(x[1] * x[1] + x[2] * x[2])
     inside, outside = size <= mu * x[0], mu * size <= -x[0]
     normal = (x[0] + mu * size) / (1.0 + mu * mu)
-    share = mu * normal / maximum(size, LEAST)
+    share = mu * normal / maximum(size, DIVISION_GUARD)
     near = [normal, x[1] * share, x[2] * share]
     return [where(inside, a, where(outside, 0.0, b)) for a, b in zip(x, near)]
 

@@ -19,9 +19,9 @@ from ..scalar import Matrix, Scalar, Vector, accumulate, dot, eliminated, sqrt, 
 from .coulomb import Carriers, ImpulseProblem, natural_map
 from .coulomb_newton import block_slopes, largest_speed
 
-DAMPING = 0.1  # delta of the mean diagonal of a block, times the residual over the largest |b|
+CARRIED_DAMPING = 0.1  # delta of the mean diagonal of a block, times the residual over the largest |b|
 LEAST_DELTA = 1e-7  # of the same: what is solved for stands beside it
-RANK = 1e-13  # of the diagonal of S: what is left of a pivot when it is none
+MIN_CARRIED_PIVOT = 1e-13  # of the diagonal of S: what is left of a pivot when it is none
 MOST_CARRIED = 18  # unknowns that are solved for without loops
 
 
@@ -44,7 +44,7 @@ def carrier_factors(c: Carriers) -> CarrierFactors:
     S = [list(row[: i + 1]) for i, row in enumerate(c.S)]
     L: Matrix = [[0.0] * i + [1.0] for i in range(n)]
     for k in range(n):
-        moves = S[k][k] > RANK * c.S[k][k]
+        moves = S[k][k] > MIN_CARRIED_PIVOT * c.S[k][k]
         over = where(moves, 1.0 / where(moves, S[k][k], 1.0), 0.0)
         E.append(where(moves, S[k][k], 0.0))
         for i in range(k + 1, n):
@@ -61,7 +61,7 @@ def carried_step(
     n, F = len(c.E), natural_map(p, lam, stiff)
     N: list[dict[int, Scalar]] = [{} for _ in range(n)]
     square, side = dot(F, F), dict[int, Scalar]()
-    part = DAMPING * damping * sqrt(square) / largest_speed(p) + LEAST_DELTA
+    part = CARRIED_DAMPING * damping * sqrt(square) / largest_speed(p) + LEAST_DELTA
     solved: list[tuple[Matrix, list[Scalar]]] = []
     for law in p.laws:
         by_u, by_lam = block_slopes(p, law, lam, stiff)

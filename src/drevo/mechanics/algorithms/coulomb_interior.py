@@ -13,14 +13,14 @@ from math import inf
 from typing import NamedTuple
 
 from ..scalar import Matrix, Scalar, Vector, dot, maximum, minimum, sqrt
-from .coulomb import LEAST, ContactLaw, ImpulseProblem, JointLaw, RowLaw
+from .coulomb import DIVISION_GUARD, ContactLaw, ImpulseProblem, JointLaw, RowLaw
 from .coulomb_newton import largest_speed
 
-LEAST_FRICTION = 1e-3  # of the cone that is followed: one without width has no inside
-INSIDE = 0.99  # of the way to the edge of a cone is gone
+MIN_CONE_FRICTION = 1e-3  # of the cone that is followed: one without width has no inside
+STEP_TO_EDGE = 0.99  # of the way to the edge of a cone is gone
 LAG = 0.1  # of the square of what mu |u_t| is off, over G: the path is followed no faster
-EDGE = 1e-14  # of the square of its height: what is nearer to the edge of a cone is on it
-FIRM = 1e-13  # of the mean diagonal of a block: D is no less
+CONE_EDGE = 1e-14  # of the square of its height: what is nearer to the edge of a cone is on it
+MIN_DIAGONAL = 1e-13  # of the mean diagonal of a block: D is no less
 
 
 class Way(NamedTuple):
@@ -60,13 +60,13 @@ class ConeBarrier(NamedTuple):
 
     @staticmethod
     def impulse(law: RowLaw, state: Vector) -> list[Scalar]:
-        return [state[0] / maximum(law.bound, LEAST_FRICTION), *state[1:3]]
+        return [state[0] / maximum(law.bound, MIN_CONE_FRICTION), *state[1:3]]
 
     @classmethod
     def of(cls, law: RowLaw, state: Vector, u: Vector) -> ConeBarrier:
-        mu, x, y = maximum(law.bound, LEAST_FRICTION), list(state[:3]), list(state[3:])
+        mu, x, y = maximum(law.bound, MIN_CONE_FRICTION), list(state[:3]), list(state[3:])
         there = [u[0] + mu * sqrt(y[1] * y[1] + y[2] * y[2]), *u[1:]]
-        a, b = (sqrt(maximum(v[0] * v[0] - v[1] * v[1] - v[2] * v[2], LEAST)) for v in (x, y))
+        a, b = (sqrt(maximum(v[0] * v[0] - v[1] * v[1] - v[2] * v[2], DIVISION_GUARD)) for v in (x, y))
         p, r = [v / a for v in x], [v / b for v in y]
         half = 0.5 / sqrt(0.5 + 0.5 * dot(p, r))
         w = [half * (r[0] + p[0]), half * (r[1] - p[1]), half * (r[2] - p[2])]
@@ -75,7 +75,7 @@ class ConeBarrier(NamedTuple):
 
     @classmethod
     def known(cls, law: RowLaw, state: Vector, numbers: Vector) -> ConeBarrier:
-        n, mu = list(numbers), maximum(law.bound, LEAST_FRICTION)
+        n, mu = list(numbers), maximum(law.bound, MIN_CONE_FRICTION)
         return cls(mu, list(state[:3]), list(state[3:]), n[:3], n[3:6], n[6], n[7], n[8:])
 
     def numbers(self) -> list[Scalar]:
@@ -96,7 +96,7 @@ class ConeBarrier(NamedTuple):
             own[i][i] = own[i][i] + x
         D = [[square * (s[i] * s[j]) * x for j, x in enumerate(row)] for i, row in enumerate(own)]
         for i in range(3):
-            D[i][i] = D[i][i] + FIRM * trace
+            D[i][i] = D[i][i] + MIN_DIAGONAL * trace
         return D
 
     def side(self, aim: Scalar = 0.0, curved: Sequence[Scalar] = ()) -> list[Scalar]:
@@ -122,7 +122,9 @@ class ConeBarrier(NamedTuple):
     @staticmethod
     def inside(state: Vector) -> Scalar:
         """Above 0 where a point is inside by more than rounding."""
-        x, y = ((v[0] * v[0] * (1.0 - EDGE) - v[1] * v[1] - v[2] * v[2], v[0]) for v in (state[:3], state[3:]))
+        x, y = (
+            (v[0] * v[0] * (1.0 - CONE_EDGE) - v[1] * v[1] - v[2] * v[2], v[0]) for v in (state[:3], state[3:])
+        )
         return minimum(minimum(*x), minimum(*y))
 
     def gap(self, way: Way | None = None, share: Scalar = 0.0) -> Scalar:
@@ -192,7 +194,7 @@ class RowBarrier(NamedTuple):
     @classmethod
     def known(cls, law: RowLaw, state: Vector, numbers: Vector) -> RowBarrier:
         friction, bounds = cls.parts(law)
-        u, eta = numbers[0], maximum(law.bound, LEAST)
+        u, eta = numbers[0], maximum(law.bound, DIVISION_GUARD)
         pairs = [(eta - state[0], state[1]), (eta + state[0], state[2])] if friction else []
         rest = state[3 * friction :]
         pairs += list(zip(rest[::2], rest[1::2]))
@@ -215,7 +217,7 @@ class RowBarrier(NamedTuple):
         return K, c
 
     def firmness(self, trace: Scalar) -> Matrix:
-        return [[1.0 / self._answer(0.0)[0] + FIRM * trace]]
+        return [[1.0 / self._answer(0.0)[0] + MIN_DIAGONAL * trace]]
 
     def side(self, aim: Scalar = 0.0, curved: Sequence[Scalar] = ()) -> list[Scalar]:
         K, c = self._answer(aim)
@@ -293,14 +295,14 @@ def aimed(p: ImpulseProblem, found: Sequence[BlockBarrier], change: Vector) -> t
     ways = [x.way(list(change[law.at : law.rows.stop])) for law, x in zip(p.laws, found)]
     share = gone(ways, 1.0)
     gap, then = _sum(x.gap() for x in found), _sum(x.gap(w, share) for x, w in zip(found, ways))
-    left = minimum(maximum(then / (gap + LEAST), 0.0), 1.0)
+    left = minimum(maximum(then / (gap + DIVISION_GUARD), 0.0), 1.0)
     mean, slow = gap * (1.0 / max(1, pairs(p))), 0.0
     for law, x in zip(p.laws, found):
         slow = maximum(slow, x.off * x.off / p.trace(law))
     return maximum(left * left * left * mean, minimum(LAG * slow, mean)), [w.curved for w in ways]
 
 
-def gone(ways: Sequence[Way], inside: float = INSIDE) -> Scalar:
+def gone(ways: Sequence[Way], inside: float = STEP_TO_EDGE) -> Scalar:
     """The share of a step that is gone."""
     over: Scalar = inside
     for w in ways:

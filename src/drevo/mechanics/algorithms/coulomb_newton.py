@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..scalar import Matrix, Scalar, Vector, clip, dot, is_zero, maximum, sqrt, where
-from .coulomb import LEAST, ContactLaw, ImpulseProblem, JointLaw, RowLaw, natural_map
+from .coulomb import DIVISION_GUARD, ContactLaw, ImpulseProblem, JointLaw, RowLaw, natural_map
 
-DAMPING = 1e-3  # of the scale of J' J, times the residual over the largest |b|
-FLOOR = 1e-14  # of the same scale
-ENOUGH = 0.1  # of the decrease of |F|^2 by a whole step along a straight line
+NEWTON_DAMPING = 1e-3  # of the scale of J' J, times the residual over the largest |b|
+MIN_NEWTON_DAMPING = 1e-14  # of the same scale
+MIN_DECREASE = 0.1  # of the decrease of |F|^2 by a whole step along a straight line
 
 
 def linearised(p: ImpulseProblem, lam: Vector, stiff: Scalar = 1.0) -> tuple[list[Scalar], Matrix]:
@@ -40,7 +40,7 @@ def _contact_slopes(p: ImpulseProblem, law: RowLaw, lam: Vector, stiff: Scalar) 
     """D W and m (1 - D), D the slope of the projection, W that of u^ by u, m the mean diagonal."""
     u, m = p.velocity(lam, law.rows), p.trace(law) * stiff
     speed = sqrt(u[1] * u[1] + u[2] * u[2])
-    away = law.bound / maximum(speed, LEAST)
+    away = law.bound / maximum(speed, DIVISION_GUARD)
     turned = [1.0, u[1] * away, u[2] * away]  # the first row of W
     shifted = [u[0] + law.bound * speed, u[1], u[2]]
     D = _projection_slope([lam[r] - x / m for r, x in zip(law.rows, shifted)], law.bound)
@@ -53,8 +53,8 @@ def _projection_slope(x: Vector, mu: Scalar) -> Matrix:
     size = sqrt(x[1] * x[1] + x[2] * x[2])
     inside, outside = size <= mu * x[0], mu * size <= -x[0]
     share = 1.0 / (1.0 + mu * mu)
-    t = [y / maximum(size, LEAST) for y in x[1:]]
-    normal, across = share * mu, mu * share * (x[0] + mu * size) / maximum(size, LEAST)
+    t = [y / maximum(size, DIVISION_GUARD) for y in x[1:]]
+    normal, across = share * mu, mu * share * (x[0] + mu * size) / maximum(size, DIVISION_GUARD)
     along = mu * normal - across
     middle = [
         [share, normal * t[0], normal * t[1]],
@@ -81,7 +81,7 @@ def _joint_slopes(p: ImpulseProblem, law: RowLaw, lam: Vector, stiff: Scalar) ->
 def newton_step(
     p: ImpulseProblem, lam: Vector, damping: Scalar, stiff: Scalar = 1.0
 ) -> tuple[list[Scalar], Scalar]:
-    """The way from lam by least squares, and |F|^2 at lam. damping: times what `DAMPING` says."""
+    """The way from lam by least squares, and |F|^2 at lam. damping: times what `NEWTON_DAMPING` says."""
     F, J = linearised(p, lam, stiff)
     square = dot(F, F)
     more = stabiliser(p, damping, square)
@@ -92,7 +92,7 @@ def newton_step(
 
 def stabiliser(p: ImpulseProblem, damping: Scalar, square: Scalar) -> list[Scalar]:
     """The terms added to the diagonal of J' J for damping, by |F|^2: of every row by its own scale."""
-    part = DAMPING * damping * sqrt(square) / largest_speed(p) + FLOOR
+    part = NEWTON_DAMPING * damping * sqrt(square) / largest_speed(p) + MIN_NEWTON_DAMPING
     out: list[Scalar] = []
     for law in p.laws:
         size = p.trace(law)
@@ -102,7 +102,7 @@ def stabiliser(p: ImpulseProblem, damping: Scalar, square: Scalar) -> list[Scala
 
 def largest_speed(p: ImpulseProblem) -> Scalar:
     """The largest velocity that impulses have to deal with; parting contacts do not count."""
-    most: Scalar = LEAST
+    most: Scalar = DIVISION_GUARD
     for law in p.laws:
         for r in law.rows:
             most = maximum(most, -p.b[r] if isinstance(law, ContactLaw) and r == law.at else abs(p.b[r]))

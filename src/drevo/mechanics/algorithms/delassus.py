@@ -18,18 +18,18 @@ from typing import NamedTuple
 from ..manifold import RotationVector, multiply
 from ..rotation import angle_and_axis, from_quaternion
 from ..scalar import Matrix, Scalar, Vector, accumulate, dot, is_zero, maximum, minimum, sqrt, where
-from ..spatial import UNIT, Vec
+from ..spatial import UNIT_VECS, Vec
 from ..tree import Tree
 from ..tree_indices import ancestors
 from .coulomb import Carriers, ContactLaw, ImpulseProblem, JointLaw, RowLaw
 from .inertia_matrix import Factors, SparseRows, elimination_order, guard_pivots, mass_matrix_rows
 from .inverse_dynamics import inverse_dynamics
-from .kinematics import WORLD, Pose, body_poses
+from .kinematics import WORLD_POSE, Pose, body_poses
 from .passive import passive
 from .proximity import Proximity
 
-MANY = 3  # places of two bodies, from which on their motion has fewer rows than they
-APART = 1e9  # m/s: how fast a contact that is open seems to part
+MIN_SHARED_PLACES = 3  # places of two bodies, from which on their motion has fewer rows than they
+OPEN_CONTACT_SPEED = 1e9  # m/s: how fast a contact that is open seems to part
 
 
 class ContactSlot(NamedTuple):
@@ -108,7 +108,7 @@ def free_motion(
     checked: Sequence[JointBounds] = (),
 ) -> FreeMotion:
     """The problem of a step. checked: joints whose bounds have no rows, but are told."""
-    poses = dict(enumerate(body_poses(tree, q))) | {-1: WORLD}
+    poses = dict(enumerate(body_poses(tree, q))) | {-1: WORLD_POSE}
     f = _damped_factors(tree, q, s.h)
     force = [t - x + p for t, x, p in zip(tau, fixed_axes_bias(tree, q, v), without_friction(tree, q, v))]
     half = f.solve_transposed([s.h * x for x in force])
@@ -138,7 +138,7 @@ def impact_problem(
     tree: Tree, q: Vector, v: Vector, slots: Sequence[ContactSlot], restitution: Scalar
 ) -> FreeMotion:
     """The impulse problem of an impact: impulses at slots that close change v at once."""
-    poses = dict(enumerate(body_poses(tree, q))) | {-1: WORLD}
+    poses = dict(enumerate(body_poses(tree, q))) | {-1: WORLD_POSE}
     f, touches = _damped_factors(tree, q, 0.0), [x.touch(poses) for x in slots]
     J, P = carried_rows(tree, poses, slots, touches)
     G, Y, S = _delassus(f, J, P)
@@ -244,14 +244,14 @@ def carried_rows(
     J, P, carriers = list[list[Scalar]](), RowSums(), dict[tuple[int, int], int]()
     pairs = [x.bodies for x in slots]
     for bodies, a in zip(pairs, touches):
-        if pairs.count(bodies) < MANY:
+        if pairs.count(bodies) < MIN_SHARED_PLACES:
             P += [{len(J) + i: 1.0} for i in range(3)]
             J += contact_rows(tree, poses, bodies, a)
             continue
         centre = poses[max(bodies)].p
         if bodies not in carriers:
             carriers[bodies] = len(J)
-            J += _relative(tree, poses, bodies, centre, UNIT)
+            J += _relative(tree, poses, bodies, centre, UNIT_VECS)
         at = carriers[bodies]
         for axis in a.frame:
             parts = (*axis, *(a.point - centre).cross(axis))
@@ -291,7 +291,7 @@ def closing_speed(gap: Scalar, before: Scalar, s: MoreauStep) -> Scalar:
         over = 1.0 / s.h
         return where(gap > 0.0, gap * over, maximum(minimum(gap + s.slop, 0.0) * (s.pull * over), -s.recovery))
     closes = gap + s.h * minimum(before, 0.0)
-    return where(closes > 0.0, APART, s.restitution * minimum(before, 0.0))
+    return where(closes > 0.0, OPEN_CONTACT_SPEED, s.restitution * minimum(before, 0.0))
 
 
 def joint_law(x: JointBounds, at: int, q: Vector, v: Vector, s: MoreauStep) -> JointLaw:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..joints import NO_FORCE, STILL, Force, Motion
+from ..joints import NO_FORCE, NO_MOTION, Force, Motion
 from ..scalar import Matrix, Vector
 from ..spatial import ZERO, ZERO_INERTIA, Mat, RigidInertia, Vec, skew
 from ..tree import Tree
@@ -56,9 +56,7 @@ def inertia_rates(body: RigidInertia, v: Motion) -> InertiaRates:
     Q = Mat(h * v.v.x, h * v.v.y, h * v.v.z) + skew(v.w).mul(body.S.mat)
     trace = Q.x.x + Q.y.y + Q.z.z
     T = Mat(
-        Vec(trace - Q.x.x, -Q.x.y, -Q.x.z),
-        Vec(-Q.y.x, trace - Q.y.y, -Q.y.z),
-        Vec(-Q.z.x, -Q.z.y, trace - Q.z.z),
+        Vec(trace - Q.x.x, -Q.x.y, -Q.x.z), Vec(-Q.y.x, trace - Q.y.y, -Q.y.z), Vec(-Q.z.x, -Q.z.y, trace - Q.z.z)
     )
     return InertiaRates(T, v.v * body.m + v.w.cross(h))
 
@@ -77,14 +75,14 @@ def world_sweep(tree: Tree, q: Vector, v: Vector, a: Vector | None) -> WorldSwee
     """Columns, inertias, 2 B and (with a) body wrenches of every body."""
     poses, n = body_poses(tree, q), len(tree)
     out = WorldSweep([], [ZERO_INERTIA] * n, [NO_RATES] * n, [NO_FORCE] * n)
-    speeds, accelerations = [STILL] * n, [STILL] * n
+    speeds, accelerations = [NO_MOTION] * n, [NO_MOTION] * n
     ground = Motion(ZERO, -tree.gravity)
     for i, b in enumerate(tree.bodies):
         tree.section(i)
         S = [poses[i].motion(c * b.factor) for c in tree.motion_subspace(b)]
-        vp = speeds[b.parent] if b.parent >= 0 else STILL
+        vp = speeds[b.parent] if b.parent >= 0 else NO_MOTION
         ap = accelerations[b.parent] if b.parent >= 0 else ground
-        own, own2 = STILL, STILL
+        own, own2 = NO_MOTION, NO_MOTION
         for k, s in enumerate(S):
             own = own + s * v[b.v + k]
             own2 = own2 + s * a[b.v + k] if a is not None else own2
@@ -93,7 +91,7 @@ def world_sweep(tree: Tree, q: Vector, v: Vector, a: Vector | None) -> WorldSwee
         out.rates[i] = inertia_rates(out.bodies[i], speeds[i])
         psi1 = [vp.cross(s) for s in S]
         if a is None:
-            out.columns.append([WorldColumn(s, p, STILL, speeds[i].cross(s)) for s, p in zip(S, psi1)])
+            out.columns.append([WorldColumn(s, p, NO_MOTION, speeds[i].cross(s)) for s, p in zip(S, psi1)])
             continue
         accelerations[i] = ap + own2 + vp.cross(own)
         psi2 = [ap.cross(s) + vp.cross(p) for s, p in zip(S, psi1)]

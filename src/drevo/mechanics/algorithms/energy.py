@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...errors import TraceError
-from ..joints import NO_FORCE, STILL, Force, Motion
+from ..joints import NO_FORCE, NO_MOTION, Force, Motion
 from ..scalar import Scalar, Vector, is_zero
 from ..spatial import ZERO, Vec
 from ..tree import Tree
@@ -62,7 +62,7 @@ def momentum(tree: Tree, q: Vector, v: Vector) -> list[Scalar]:
     """Linear momentum, then angular momentum about the centre of mass; (6,), world axes."""
     X, rates = tree.placements(q), tree.rates(v)
     n = len(tree)
-    moving = [STILL] * n
+    moving = [NO_MOTION] * n
     l = [NO_FORCE] * n
     total = NO_FORCE
     for out, i in tree.tour():

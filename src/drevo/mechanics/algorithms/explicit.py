@@ -263,7 +263,7 @@ def _of_motion(name: str, parts: Parts, tree: Tree, q: Vector, *rates: Vector, *
     return parts[name](e.tree, e.expanded_q, *at, **options)
 
 
-_QUANTITIES: dict[str, Compute] = {
+_EXPLICIT_QUANTITIES: dict[str, Compute] = {
     "inverse_dynamics": _inverse_dynamics,
     "bias": _bias,
     "gravity": _gravity,
@@ -292,4 +292,4 @@ NEEDS: dict[str, tuple[str, ...]] = {  # of the expanded tree, where it is not t
 
 def explicit(name: str, parts: Parts) -> Compute:
     """The algorithm of a quantity on a tree with joints by formula, from those that it NEEDS."""
-    return partial(_QUANTITIES.get(name) or partial(_of_motion, name), parts)
+    return partial(_EXPLICIT_QUANTITIES.get(name) or partial(_of_motion, name), parts)

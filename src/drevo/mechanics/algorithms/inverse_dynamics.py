@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from ..joints import NO_FORCE, Force
 from ..scalar import Scalar, Vector
-from ..spatial import IDENTITY, ZERO, Mat, RigidInertia, Vec
+from ..spatial import EYE, ZERO, Mat, RigidInertia, Vec
 from ..tree import Tree
 
 External = Mapping[str, Vector]  # link -> force, moment at the link's origin, world axes
@@ -60,9 +60,9 @@ def body_wrenches(
     X, rates, rates2 = tree.placements(q), tree.rates(v), tree.rates(a)
     n = len(tree)
     w, dw, pole = [ZERO] * n, [ZERO] * n, [ZERO] * n
-    U: list[Mat] = [IDENTITY] * n
+    U: list[Mat] = [EYE] * n
     f = [NO_FORCE] * n
-    world: list[Mat] = [IDENTITY] * n if external else []
+    world: list[Mat] = [EYE] * n if external else []
     start = -tree.gravity if gravity else ZERO
     for out, i in tree.tour():
         b, x, rate = tree.bodies[i], X[i], rates[i]
@@ -79,7 +79,7 @@ def body_wrenches(
             U[i] = tree.named_mat(rate_matrix(w[i], dw[i]), "U", i)
             f[i] = body_force(b.inertia, w[i], dw[i], U[i], pole[i])
             if external:
-                world[i] = (world[p] if p >= 0 else IDENTITY).mul(x.rotation)
+                world[i] = (world[p] if p >= 0 else EYE).mul(x.rotation)
                 f[i] = f[i] - external_on(tree, i, world[i], external)
         else:
             tree.named_vec(f[i].f, "f", i)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from ..joints import STILL, Motion, Placement
+from ..joints import NO_MOTION, Motion, Placement
 from ..scalar import Matrix, Scalar, Vector
-from ..spatial import IDENTITY, ZERO, Mat, Vec
+from ..spatial import EYE, ZERO, Mat, Vec
 from ..tree import LinkFrame, Tree
 from ..tree_indices import ancestors
 
@@ -31,15 +31,15 @@ class Pose(NamedTuple):
         return Motion(w, self.R @ m.v + self.p.cross(w))
 
 
-WORLD = Pose(IDENTITY, ZERO)
+WORLD_POSE = Pose(EYE, ZERO)
 
 
 def body_poses(tree: Tree, q: Vector, at_base: bool = False) -> list[Pose]:
     """World from body, for every body; at_base: from where body 0 is."""
     poses: list[Pose] = []
     for i, (b, X) in enumerate(zip(tree.bodies, tree.placements(q))):
-        here = (poses[b.parent] if b.parent >= 0 else WORLD).then(X)
-        poses.append(WORLD if at_base and i == 0 else here)
+        here = (poses[b.parent] if b.parent >= 0 else WORLD_POSE).then(X)
+        poses.append(WORLD_POSE if at_base and i == 0 else here)
     return poses
 
 
@@ -51,7 +51,7 @@ def path_poses(tree: Tree, q: Vector, body: int) -> dict[int, Pose]:
 def _named_poses(tree: Tree, q: Vector, bodies: Iterable[int]) -> dict[int, Pose]:
     """World from body, each in a section of its own; a body's parent comes before it or is the ground, -1."""
     X = tree.placements(q)
-    poses = {-1: WORLD}
+    poses = {-1: WORLD_POSE}
     for i in bodies:
         b = tree.bodies[i]
         tree.section(i)
@@ -155,7 +155,7 @@ def _state(tree: Tree, q: Vector, v: Vector, a: Vector | None, link: str) -> tup
     frame = tree.frames[link]
     X, rates = tree.placements(q), tree.rates(v)
     accelerations = tree.rates(a) if a is not None else None
-    here, m, acc = WORLD, STILL, STILL
+    here, m, acc = WORLD_POSE, NO_MOTION, NO_MOTION
     for i in sorted(ancestors(tree.parents, frame.body)):
         tree.section(i)
         if accelerations is not None:

@@ -10,7 +10,7 @@ from ..tree import Tree
 from .inertia_matrix import Factors, SparseRows, factorised, mass_matrix_rows
 from .kinematics import jacobian
 
-FLOOR = (
+MIN_LINK_PIVOT = (
     1e-10  # of a diagonal entry of J M^-1 J^T: a pivot below it means a direction in which the link cannot move
 )
 
@@ -84,5 +84,5 @@ def immobile(link: str) -> TraceError:
 
 def _kept(pivot: Scalar, diagonal: Scalar) -> Scalar:
     """The pivot; not a number where it is lost in the rounding of the diagonal that it is what is left of."""
-    root = sqrt(pivot - FLOOR * diagonal)
-    return root * root + FLOOR * diagonal
+    root = sqrt(pivot - MIN_LINK_PIVOT * diagonal)
+    return root * root + MIN_LINK_PIVOT * diagonal

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 from ..scalar import Scalar, Vector, sqrt, where
 from ..spatial import Mat, Vec
 
-FAR = 1e10  # m: the distance of a place that is none
-TINY = 1e-15  # of lengths and determinants: below it a direction is chosen
-X = Vec(1.0, 0.0, 0.0)
+NO_PLACE = 1e10  # m: the distance of a place that is none
+NO_LENGTH = 1e-15  # of lengths and determinants: below it a direction is chosen
+X_AXIS = Vec(1.0, 0.0, 0.0)
 
 
 class PlacedGeom(NamedTuple):
@@ -45,7 +45,7 @@ class Proximity(NamedTuple):
         return out
 
 
-def of_balls(p: Vec, r: Scalar, way: Vec, s: Scalar, concentric: Vec = X) -> Proximity:
+def of_balls(p: Vec, r: Scalar, way: Vec, s: Scalar, concentric: Vec = X_AXIS) -> Proximity:
     """Two spheres, the first about p, the second so far from it; concentric: the normal where they are that."""
     length, same = length_of(way)
     n = Vec(*(where(same, x, y / length) for x, y in zip(concentric, way)))
@@ -57,7 +57,7 @@ def perpendicular(a: Vec, b: Vec) -> Vec:
     """The unit vector square to two others, a x b; of parallel ones X."""
     n = a.cross(b)
     length, parallel = length_of(n)
-    return Vec(*(where(parallel, x, y / length) for x, y in zip(X, n)))
+    return Vec(*(where(parallel, x, y / length) for x, y in zip(X_AXIS, n)))
 
 
 def frame_of(n: Vec, hint: Vec | None = None) -> Mat:
@@ -68,14 +68,14 @@ def frame_of(n: Vec, hint: Vec | None = None) -> Mat:
         y = hint
     y = y - n * n.dot(y)
     length, along = length_of(y)
-    y = Vec(*(where(along, e, part / length) for e, part in zip(X, y)))
+    y = Vec(*(where(along, e, part / length) for e, part in zip(X_AXIS, y)))
     return Mat(n, y, n.cross(y))
 
 
 def length_of(v: Vec) -> tuple[Scalar, Any]:
     """The length of a vector, 1 where it has none, and whether it has none: with slopes there too."""
     square = v.dot(v)
-    none = square < TINY * TINY
+    none = square < NO_LENGTH * NO_LENGTH
     return sqrt(where(none, 1.0, square)), none
 
 

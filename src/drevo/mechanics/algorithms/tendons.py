@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...model.description import Model, Tendon
-from ..acting import WIDTH
+from ..acting import FRICTION_WIDTH
 from ..jet import Jet, jet_along
 from ..scalar import Scalar, Vector, is_zero, maximum, minimum, sqrt, where
 from ..tree import Tree
@@ -50,7 +50,7 @@ def tendon_coupling(k: Kinematics, tendon: Tendon, driver: Tendon | None, coeffi
     return ConstraintRows([value - wanted.x], [rate - wanted.d * dx], [row], [bias])
 
 
-def pull(tendon: Tendon, length: Scalar, rate: Scalar, width: float = WIDTH) -> Scalar:
+def pull(tendon: Tendon, length: Scalar, rate: Scalar, width: float = FRICTION_WIDTH) -> Scalar:
     """The force along a tendon that lengthens it, N (N m)."""
     force: Scalar = -(tendon.damping * rate)
     if tendon.quadratic:

@@ -22,9 +22,9 @@ from ...io.asked import asked
 from ...io.given import Array, finite, number
 from ..algorithms.inverse_dynamics import inverse_dynamics
 from ..algorithms.kinematics import body_poses, step_acceleration, step_velocity
-from ..joints import STILL, Motion
+from ..joints import NO_MOTION, Motion
 from ..scalar import Scalar, Vector, cos, is_zero, sin
-from ..spatial import UNIT, ZERO, Mat, Sym, Vec, congruence
+from ..spatial import UNIT_VECS, ZERO, Mat, Sym, Vec, congruence
 from ..tree import Tree, TreeBody
 
 Numbers = Any  # anything that holds numbers
@@ -33,7 +33,7 @@ MODES = {
     "B": "true angular velocity, constant polar moments",
     "C": "true angular velocity, constant polar moments, current products",
 }
-TOLERANCE = 1e-6  # of R^T R and det R from those of a rotation
+ROTATION_SLACK = 1e-6  # of R^T R and det R from those of a rotation
 
 
 class Energy(float):
@@ -149,10 +149,10 @@ def _body(
     m = number("the mass", mass, "finite and not negative", lambda x: 0.0 <= x < math.inf)
     turn = finite("R", R, (3, 3))
     wild = np.max(np.abs(turn)) > 2.0  # 1e200 has no square
-    if wild or np.max(np.abs(turn.T @ turn - np.eye(3))) > TOLERANCE or np.linalg.det(turn) < 0:
+    if wild or np.max(np.abs(turn.T @ turn - np.eye(3))) > ROTATION_SLACK or np.linalg.det(turn) < 0:
         raise InputError("R is no rotation: R^T R = 1 and det R = 1 are needed")
     J = finite("inertia", inertia, (3, 3))
-    if np.max(np.abs(J - J.T)) > TOLERANCE * np.max(np.abs(J)):
+    if np.max(np.abs(J - J.T)) > ROTATION_SLACK * np.max(np.abs(J)):
         raise InputError("inertia is not symmetric")
     return m, _vector("com", com), J, turn, _vector("v", v), _vector("omega", omega)
 
@@ -222,11 +222,11 @@ def _turned(tree: Tree, start: Sequence[Mat], q: Vector, v: Vector) -> list[tupl
 
 
 def _observer_axis(b: TreeBody, R: Mat) -> Vec:
-    axis = R @ UNIT[b.axis]
+    axis = R @ UNIT_VECS[b.axis]
     k = max(range(3), key=lambda i: abs(axis[i]))
-    if max(abs(abs(axis[k]) - 1.0), *(abs(x) for i, x in enumerate(axis) if i != k)) > TOLERANCE:
+    if max(abs(abs(axis[k]) - 1.0), *(abs(x) for i, x in enumerate(axis) if i != k)) > ROTATION_SLACK:
         _refuse(b)
-    return UNIT[k] * math.copysign(1.0, axis[k])
+    return UNIT_VECS[k] * math.copysign(1.0, axis[k])
 
 
 def _refuse(b: TreeBody) -> NoReturn:
@@ -251,7 +251,7 @@ def power_balance(tree: Tree, q: Vector, v: Vector, a: Vector) -> tuple[list[Sca
     kinetic: list[Scalar] = []
     potential: list[Scalar] = []
     for i, b in enumerate(tree.bodies):
-        m, acc = moving[b.parent] if b.parent >= 0 else (STILL, STILL)
+        m, acc = moving[b.parent] if b.parent >= 0 else (NO_MOTION, NO_MOTION)
         here = step_velocity(X[i], m, rates[i]), step_acceleration(X[i], m, acc, rates[i], rates2[i])
         moving.append(here)
         (w, u), (dw, du), P = here[0], here[1], b.inertia

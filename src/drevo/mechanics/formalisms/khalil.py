@@ -18,11 +18,11 @@ from ..joints import NO_FORCE, Force, Motion, Placement
 from ..reduce import linear_coordinates, linear_rates, scaled
 from ..reframe import renames
 from ..scalar import Scalar, Vector, cos, is_zero, sin
-from ..spatial import IDENTITY, UNIT, ZERO, Mat, RigidInertia, Vec, rotate
+from ..spatial import EYE, UNIT_VECS, ZERO, Mat, RigidInertia, Vec, rotate
 from ..tree import Tree
 from ..wheels import CarriedWheel, LastWheel, axial_inertia, carried_wheels
 
-STILL = Mat(ZERO, ZERO, ZERO)
+ZERO_MAT = Mat(ZERO, ZERO, ZERO)
 
 
 class FrameRates(NamedTuple):
@@ -36,7 +36,7 @@ class FrameRates(NamedTuple):
     a: Vec
 
 
-GROUND = FrameRates(ZERO, ZERO, STILL, ZERO, ZERO, ZERO)
+BASE_RATES = FrameRates(ZERO, ZERO, ZERO_MAT, ZERO, ZERO, ZERO)
 
 
 class ParallelRun(NamedTuple):
@@ -191,8 +191,8 @@ class Recursion:
             (effort, wheel), rho = self.felt[i], b.factor
             self.chosen[b.v] = effort / wheel.resistance - (rho * J / wheel.resistance) * dw[b.axis]
             moment = (effort - wheel.rotor * self.chosen[b.v]) / rho
-        self.rates[i] = GROUND._replace(w=w, dw=dw)
-        self.f[i] = Force(UNIT[b.axis] * moment, ZERO)
+        self.rates[i] = BASE_RATES._replace(w=w, dw=dw)
+        self.f[i] = Force(UNIT_VECS[b.axis] * moment, ZERO)
         if self.tree.locked:
             self.added[i] = own * J
 
@@ -223,7 +223,7 @@ class Recursion:
     def _hinge(self, i: int, up: FrameRates, a: Vec) -> FrameRates:
         b = self.tree.bodies[i]
         run = self._run(i, up)
-        e = UNIT[b.axis]
+        e = UNIT_VECS[b.axis]
         w = run.w + e * run.rate
         empty = self.empty[i] if self.empty else ""
         r = through_hinge(b.axis, run.s, run.c, w, run.u, run.dw + run.rate2, a, empty)
@@ -285,7 +285,7 @@ class Recursion:
                 old.first, old.w, old.u, old.dw, angle, s, c, old.rate + rate, old.rate2 + rate2, name
             )
         else:
-            e = x.R @ UNIT[b.axis]
+            e = x.R @ UNIT_VECS[b.axis]
             w, u = x.R.T @ up.w, x.R.T @ (up.U @ e)
             run = ParallelRun(i, w, u, e.dot(up.dw), angle, x.s, x.c, rate, rate2, b.number)
         if b.kind == "revolute":
@@ -295,7 +295,7 @@ class Recursion:
     def _joins(self, i: int, run: ParallelRun) -> bool:
         """Same axis, no constant turn between, and a source sparse enough for a gain."""
         b, first = self.tree.bodies[i], self.tree.bodies[run.first]
-        if not self.parallel or b.kind != "revolute" or b.axis != first.axis or b.R != IDENTITY:
+        if not self.parallel or b.kind != "revolute" or b.axis != first.axis or b.R != EYE:
             return False
         x, y, _ = axes_of(b.axis)
         return sum(is_zero(z) for z in (run.w[x], run.w[y], run.u[x], run.u[y])) >= 2
@@ -312,7 +312,7 @@ class Recursion:
         run = self.runs.get(i)
         if run is not None and run.first != i:
             k = b.axis
-            axial = UNIT[k] * n[k]
+            axial = UNIT_VECS[k] * n[k]
             self.past[run.first] = self.past[run.first] + rotate(k, run.s, run.c, n - axial)
             n = axial
         moment = self._up(x, n, self.past[i])
@@ -357,11 +357,11 @@ def recursion(
     A mass at the pole of a hinge is left out: it acts in the parent's axes and gives the hinge no moment.
     wrenches: what acts on bodies from outside, about the body's origin in its axes.
     """
-    start = FrameRates(ZERO, ZERO, STILL, ZERO, ZERO, -tree.gravity)
+    start = FrameRates(ZERO, ZERO, ZERO_MAT, ZERO, ZERO, -tree.gravity)
     X, n = tree.placements(q), len(tree)
-    world: list[Mat] = [IDENTITY] * n
+    world: list[Mat] = [EYE] * n
     r = Recursion(tree, X, tree.rates(v), tree.rates(a), q, start, parallel,
-                  [GROUND] * n, [NO_FORCE] * n, [ZERO] * n, empty=empty, felt=felt or {},
+                  [BASE_RATES] * n, [NO_FORCE] * n, [ZERO] * n, empty=empty, felt=felt or {},
                   wheels=carried_wheels(tree))  # fmt: skip
     for out, i in tree.tour():
         if not out:
@@ -373,7 +373,7 @@ def recursion(
             r.f[i] = r.f[i] - wrenches[i]
         if external:
             p = tree.bodies[i].parent
-            world[i] = (world[p] if p >= 0 else IDENTITY).mul(X[i].rotation)
+            world[i] = (world[p] if p >= 0 else EYE).mul(X[i].rotation)
             r.f[i] = r.f[i] - external_on(tree, i, world[i], external)
     return r
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from ..algorithms.inertia_matrix import SparseRows, add_entry
 from ..joints import Force, Placement
 from ..scalar import Scalar, Vector, accumulate
-from ..spatial import IDENTITY, UNIT, RigidInertia, Vec
+from ..spatial import EYE, UNIT_VECS, RigidInertia, Vec
 from ..tree import Tree
 
 
@@ -83,9 +83,9 @@ def parallel_runs(tree: Tree, absolute: Sequence[int] | None = None) -> Parallel
     slip: dict[int, Vec] = {}
     for c, b in enumerate(bodies):
         up = bodies[b.parent] if b.parent >= 0 else b
-        parallel = up.kind == b.kind == "revolute" and up is not b and b.R == IDENTITY and up.axis == b.axis
+        parallel = up.kind == b.kind == "revolute" and up is not b and b.R == EYE and up.axis == b.axis
         plain = alone[b.v] == alone[up.v] == 1 and abs(b.factor) == abs(up.factor) == 1.0
         if parallel and plain and (absolute is None or up.v in absolute):
             after.setdefault(b.parent, []).append(c)
-            slip[c] = UNIT[b.axis].cross(b.p)
+            slip[c] = UNIT_VECS[b.axis].cross(b.p)
     return ParallelRuns(tree, dict(sorted(after.items())), slip)

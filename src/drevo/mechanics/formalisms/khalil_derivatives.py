@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ..algorithms.inertia_matrix import Factors, SparseRows, add_entry, dense, factorised, rotor_rows
 from ..algorithms.inverse_dynamics import rate_matrix
-from ..joints import NO_FORCE, STILL, Force, Motion, Placement
+from ..joints import NO_FORCE, NO_MOTION, Force, Motion, Placement
 from ..scalar import Matrix, Scalar, Vector, is_zero
 from ..spatial import ZERO, ZERO_INERTIA, Mat, RigidInertia, Vec, rotated_mat, skew
 from ..tree import Tree
@@ -141,7 +141,7 @@ def _columns(tree: Tree, r: Recursion, i: int) -> list[BodyColumn]:
     up = r.rates[b.parent] if b.parent >= 0 else r.start
     before = Motion(w - r.own[i].w, -r.own[i].v)  # of the parent
     if b.kind == "wheel":  # nothing changes with its angle, and w x S is that of the parent
-        return [BodyColumn(S, STILL, STILL, (c := before.cross(S)) + c) for S in tree.motion_subspace(b)]
+        return [BodyColumn(S, NO_MOTION, NO_MOTION, (c := before.cross(S)) + c) for S in tree.motion_subspace(b)]
     pole = x.to_child(r.poles[i])
     # a fixed axis has one second derivative in both bodies
     U = r.rates[i].U if b.nv == 1 else rate_matrix(before.w, x.to_child(up.dw))
@@ -331,7 +331,7 @@ def carried_by_base(s: BodySweep) -> tuple[Matrix, Matrix]:
             for out, m in ((dq, c.psi2), (dv, c.both)):
                 for l, x in enumerate((*m.v, *m.w)):
                     out[b.v + l][b.v + k] = -x
-            s.columns[i][k] = c._replace(psi2=STILL, both=STILL)
+            s.columns[i][k] = c._replace(psi2=NO_MOTION, both=NO_MOTION)
     return dq, dv
 
 

@@ -13,7 +13,7 @@ from ..algorithms.articulated_body import solve_with_inertia
 from ..algorithms.inertia_matrix import factorised
 from ..algorithms.inverse_dynamics import External
 from ..scalar import Scalar, Vector, is_zero
-from ..spatial import UNIT, ZERO, Vec
+from ..spatial import UNIT_VECS, ZERO, Vec
 from ..tree import Tree, TreeBody
 from ..tree_indices import ancestors, children_of
 from ..wheels import last_wheels
@@ -21,7 +21,9 @@ from .khalil import efforts, inverse_dynamics
 from .khalil_absolute import parallel_runs
 from .khalil_matrix import Meeting, direction_rows
 
-DEEP = 50  # mean square of the rates above one: beyond it articulated bodies win by a sixth and more
+MAX_MEAN_SQUARE_RATES = (
+    50  # mean square of the rates above one: beyond it articulated bodies win by a sixth and more
+)
 
 
 def bias(
@@ -70,7 +72,7 @@ def _worth(tree: Tree, children: Sequence[int], h: Scalar, S: Scalar, a: int) ->
     total = 2 * (not is_zero(h)) + 2 * (not is_zero(S))
     for j in children:
         c = tree.bodies[j]
-        total += 2 * (not is_zero(c.p[a])) + 4 * (abs((c.R @ UNIT[c.axis])[a]) == 1.0)
+        total += 2 * (not is_zero(c.p[a])) + 4 * (abs((c.R @ UNIT_VECS[c.axis])[a]) == 1.0)
     return total
 
 
@@ -100,7 +102,7 @@ def with_last_wheels(tree: Tree, q: Vector, a: Vector, light: Tree) -> list[Scal
         b = tree.bodies[w.body]
         for i in reversed([i for i in ancestors(tree.parents, b.parent) if i not in turning]):
             turning[i] = X[i].to_child(turning[tree.bodies[i].parent]) + rates[i].w
-        out[b.v] = -(b.factor * w.J / w.resistance) * (b.R @ UNIT[b.axis]).dot(turning[b.parent])
+        out[b.v] = -(b.factor * w.J / w.resistance) * (b.R @ UNIT_VECS[b.axis]).dot(turning[b.parent])
     return out
 
 
@@ -149,7 +151,7 @@ def deep(tree: Tree) -> bool:
     for i, b in enumerate(tree.bodies):
         above[i] = (above[b.parent] if b.parent >= 0 else 0) + b.nv
         total += sum(d * d for d in range(above[i] - b.nv + 1, above[i] + 1))
-    return not shared_rates(tree) and total > DEEP * tree.nv
+    return not shared_rates(tree) and total > MAX_MEAN_SQUARE_RATES * tree.nv
 
 
 def shared_rates(tree: Tree) -> bool:

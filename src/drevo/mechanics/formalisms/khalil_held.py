@@ -18,7 +18,7 @@ from ..algorithms.inertia_matrix import Factors, factorised
 from ..algorithms.kinematics import Pose, body_poses
 from ..joints import Force, Motion
 from ..scalar import Matrix, Scalar, Vector
-from ..spatial import IDENTITY, ZERO, Mat, Vec, skew
+from ..spatial import EYE, ZERO, Mat, Vec, skew
 from ..tree import Tree
 from ..tree_indices import ancestors
 from .khalil_derivatives import BodySweep, Flow, body_sweep, columnwise, empty, outer, slip_of
@@ -46,7 +46,7 @@ class HeldSlopes(NamedTuple):
     slopes: tuple[Matrix, Matrix]
     sizes: list[Scalar]
     turned: tuple[int, ...] = ()
-    turn: Mat = IDENTITY
+    turn: Mat = EYE
 
 
 def held_slopes(tree: Tree, q: Vector, v: Vector, a: Vector, points: Sequence[HeldPoint], N: Vector) -> HeldSlopes:

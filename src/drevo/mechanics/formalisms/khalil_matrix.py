@@ -15,7 +15,7 @@ from ..joints import Force, Motion, Placement
 from ..reduce import linear_coordinates, linear_rates, scaled
 from ..reframe import renames
 from ..scalar import Matrix, Scalar, Vector, cos, is_zero, sin
-from ..spatial import IDENTITY, UNIT, ZERO, RigidInertia, Sym, Vec, congruence, rotate, rotated
+from ..spatial import EYE, UNIT_VECS, ZERO, RigidInertia, Sym, Vec, congruence, rotate, rotated
 from ..tree import Tree
 from .khalil import joined_numbers
 from .khalil_absolute import ParallelRuns, parallel_runs
@@ -203,7 +203,7 @@ class Screws:
         angle = b.factor * self.q[b.q] + b.phase
         turn = SharedAngle(angle, x.s, x.c, b.number)
         up = self.turns.get(b.parent)
-        joined = self.sums and up is not None and b.R == IDENTITY and b.axis == self.tree.bodies[b.parent].axis
+        joined = self.sums and up is not None and b.R == EYE and b.axis == self.tree.bodies[b.parent].axis
         if joined and up is not None:
             angle, name = up.angle + angle, joined_numbers(up.name, b.number)
             s, c = self.tree.named(sin(angle), f"s_{name}"), self.tree.named(cos(angle), f"c_{name}")
@@ -220,7 +220,7 @@ class Screws:
             return Screw(m.w, m.v, x.R.T @ s.w)
         turn = self.turns[i]
         w = rotate(k, -turn.s, turn.c, s.before)
-        axis = UNIT[k]
+        axis = UNIT_VECS[k]
         d, axial = axis * x.p[k], axis * s.w[k]
         flat = x.p - d
         v = rotate(k, -x.s, x.c, s.v + axial.cross(flat)) + (s.w - axial).cross(flat) + w.cross(d)

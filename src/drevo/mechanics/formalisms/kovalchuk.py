@@ -19,7 +19,7 @@ from ...errors import TraceError
 from ..algorithms.inverse_dynamics import External
 from ..rotation import axis_rotation
 from ..scalar import Matrix, Scalar, Vector, cos, is_zero, sin
-from ..spatial import IDENTITY, SYM_ZERO, UNIT, ZERO, Mat, Sym, Vec
+from ..spatial import EYE, SYM_ZERO, UNIT_VECS, ZERO, Mat, Sym, Vec
 from ..tree import Tree, TreeBody
 from ..tree_indices import children_of, depth_first, subtree_ends
 
@@ -34,7 +34,7 @@ class MechanismLink(NamedTuple):
     chi: Scalar
     theta: Scalar = 0.0
     d: Scalar = 0.0
-    tail_R: Mat = IDENTITY
+    tail_R: Mat = EYE
     tail_p: Vec = ZERO
     axis: int = 2  # of the joint in frame (f, ns); DH has z
     m: Scalar = 0.0
@@ -77,8 +77,8 @@ class Wrench(NamedTuple):
     M: Vec
 
 
-BASE = LinkState(
-    IDENTITY, ZERO, IDENTITY, ZERO, ZERO, ZERO, ZERO, [], ZERO, [], [], ZERO, ZERO, ZERO, ZERO
+BASE_STATE = LinkState(
+    EYE, ZERO, EYE, ZERO, ZERO, ZERO, ZERO, [], ZERO, [], [], ZERO, ZERO, ZERO, ZERO
 )  # fmt: skip
 
 
@@ -101,8 +101,8 @@ class Mechanism:
 def _step(l: MechanismLink, q: Scalar) -> tuple[Mat, Vec]:
     """A_i."""
     angle = l.theta + l.sigma * q
-    turn = axis_rotation(l.axis, sin(angle), cos(angle)) if l.sigma or not is_zero(l.theta) else IDENTITY
-    return turn.mul(l.tail_R), UNIT[l.axis] * (l.d + l.chi * q) + turn @ l.tail_p
+    turn = axis_rotation(l.axis, sin(angle), cos(angle)) if l.sigma or not is_zero(l.theta) else EYE
+    return turn.mul(l.tail_R), UNIT_VECS[l.axis] * (l.d + l.chi * q) + turn @ l.tail_p
 
 
 def _frames(mech: Mechanism, i: int, kids: Sequence[int]) -> list[Vec]:
@@ -127,9 +127,9 @@ def link_motion(mech: Mechanism, q: Vector, qd: Vector, qdd: Vector) -> list[Lin
     out: list[LinkState] = []
     kids = mech.children
     for i, l in enumerate(mech.links):
-        f = out[l.parent] if l.parent >= 0 else BASE
+        f = out[l.parent] if l.parent >= 0 else BASE_STATE
         A_R, A_p = _step(l, q[i])
-        z = l.M_R @ UNIT[l.axis]
+        z = l.M_R @ UNIT_VECS[l.axis]
         back = l.M_R.mul(A_R).T  # ^f R_i transposed
         rate = f.w.cross(z * qd[i])
         w = back @ (f.w + z * (l.sigma * qd[i]))
@@ -191,7 +191,7 @@ def link_efforts(
 ) -> list[Scalar]:
     """Drive efforts."""
     s = link_motion(mech, q, qd, qdd)
-    return project_wrenches(mech, [UNIT[l.axis] for l in mech.links], link_wrenches(mech, s, loads))
+    return project_wrenches(mech, [UNIT_VECS[l.axis] for l in mech.links], link_wrenches(mech, s, loads))
 
 
 def unit_accelerations(mech: Mechanism, q: Vector) -> Matrix:
@@ -223,7 +223,7 @@ def _column(
         e_f, a_f, one = ZERO, ZERO, 1.0
         if j != i:
             e_f, a_f, one = eps[l.parent], acc[l.parent][1][list(kids[l.parent]).index(j)], 0.0
-        back, z = l.M_R.mul(A_R).T, l.M_R @ UNIT[l.axis]
+        back, z = l.M_R.mul(A_R).T, l.M_R @ UNIT_VECS[l.axis]
         eps[j] = back @ (e_f + z * (l.sigma * one))
         a0, l_main = back @ (a_f + z * (l.chi * one)), A_R.T @ A_p
         frames = [a0 + eps[j].cross(l_main + r) for r in _frames(mech, j, kids[j])]
@@ -239,7 +239,9 @@ def _column(
             force = below_l.M_R @ out[child].f
             f, M = f + force, M + below_l.M_R @ out[child].M + (l_main + below_l.M_p).cross(force)
         out[j] = Wrench(A_R @ f, A_R @ M)
-    return {j: -UNIT[l.axis].dot(w.M * l.sigma + w.f * l.chi) for j, w in out.items() for l in (mech.links[j],)}
+    return {
+        j: -UNIT_VECS[l.axis].dot(w.M * l.sigma + w.f * l.chi) for j, w in out.items() for l in (mech.links[j],)
+    }
 
 
 # -- the same quantities of a Tree, with the signatures of `algorithms` ------------------------------------

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ...errors import TraceError
 from ..algorithms.inertia_matrix import Factors, SparseRows, dense, factorised, guard_pivots, with_rotor_rows
 from ..scalar import Matrix, Scalar, Vector, accumulate, atan2, cos, is_zero, sin, sqrt
-from ..spatial import IDENTITY, Vec
+from ..spatial import EYE, Vec
 from ..tree import Tree
 from ..tree_indices import ancestors
 
@@ -70,7 +70,7 @@ def flat(tree: Tree) -> PlaneTree | None:
         return None
     if len({b.v for b in tree.bodies}) < len(tree) or any(abs(b.factor) != 1.0 for b in tree.bodies):
         return None
-    if any(b.axis != tree.bodies[b.parent].axis or b.R != IDENTITY for b in tree.bodies if b.parent >= 0):
+    if any(b.axis != tree.bodies[b.parent].axis or b.R != EYE for b in tree.bodies if b.parent >= 0):
         return None
     found: list[list[AmplitudePhase]] = []
     for i, b in enumerate(tree.bodies):

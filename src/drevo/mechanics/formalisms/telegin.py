@@ -20,7 +20,7 @@ from typing import Any
 
 from ..joints import Motion, Placement
 from ..scalar import Matrix, Scalar, Vector, accumulate, is_constant, is_negative, is_zero, sqrt
-from ..spatial import UNIT, Mat, Sym, Vec
+from ..spatial import UNIT_VECS, Mat, Sym, Vec
 from ..tree import Tree
 from ..tree_indices import ancestors, children_of, subtree_ends
 from .telegin_cosines import Cosines
@@ -37,7 +37,7 @@ def split(p: Vec) -> tuple[Scalar, Vec]:
         return 0.0, p
     if len(nonzero) == 1:
         k = nonzero[0]
-        return (-p[k], -UNIT[k]) if is_negative(p[k]) else (p[k], UNIT[k])
+        return (-p[k], -UNIT_VECS[k]) if is_negative(p[k]) else (p[k], UNIT_VECS[k])
     if not all(is_constant(x) for x in p):
         return 1.0, p
     L = sqrt(p.dot(p))
@@ -75,7 +75,7 @@ class Elements:
                 self.L[i], e = split(p)
                 self.see.define("e", i, b.parent, e)
                 self.see.define("R", i, b.parent, p)
-            for axis, unit in zip("xyz", UNIT):
+            for axis, unit in zip("xyz", UNIT_VECS):
                 self.see.define(axis, i, i, unit)
             for k, column in enumerate(self.columns[i]):
                 self.see.define(_letter("q", k), i, i, column.w)
@@ -353,7 +353,7 @@ def _columns(tree: Tree, i: int) -> list[Motion]:
 def _placements(tree: Tree, q: Vector) -> list[Placement]:
     """Placements; a tree of hinges alone needs their constant parts only."""
     if all(b.kind == "revolute" for b in tree.bodies):
-        unit = Mat(*UNIT)
+        unit = Mat(*UNIT_VECS)
         return [Placement(b.R, -2, 0.0, 1.0, unit, b.p) for b in tree.bodies]
     return tree.placements(q)
 

@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..scalar import Scalar, Vector, atan2, cos, is_zero, sin, sqrt
-from ..spatial import UNIT, Vec
+from ..spatial import UNIT_VECS, Vec
 from ..tree import Tree, TreeBody
 from ..tree_indices import ancestors, children_of
 
 Pair = tuple[Scalar, Scalar]
-PARALLEL = 1e-12
+PARALLEL_AXES = 1e-12
 
 
 def parallel(tree: Tree, i: int) -> int:
@@ -29,9 +29,9 @@ def parallel(tree: Tree, i: int) -> int:
     b, up = tree.bodies[i], tree.bodies[i].parent
     if up < 0 or b.kind != "revolute" or tree.bodies[up].kind != "revolute":
         return 0
-    column = b.R @ UNIT[b.axis]
+    column = b.R @ UNIT_VECS[b.axis]
     along, rest = column[tree.bodies[up].axis], [x for k, x in enumerate(column) if k != tree.bodies[up].axis]
-    if not all(isinstance(x, (float, int)) and abs(x) < PARALLEL for x in rest):
+    if not all(isinstance(x, (float, int)) and abs(x) < PARALLEL_AXES for x in rest):
         return 0
     return 1 if along > 0 else -1
 
@@ -112,7 +112,7 @@ class Plane:
         if root:
             self.turn[i], self.offset[i] = (1.0, 0.0), (0.0, 0.0)  # L_1, e_1 and R_1 never enter H
             return
-        own = self._flat(b.parent, b.R @ UNIT[(b.axis + 1) % 3])
+        own = self._flat(b.parent, b.R @ UNIT_VECS[(b.axis + 1) % 3])
         phase = self.facing[i] * b.phase
         self.turn[i] = complex_product(own, (cos(phase), sin(phase)))
         self.offset[i] = self._flat(b.parent, b.p)

@@ -9,7 +9,7 @@ from ..scalar import Scalar, atan2, cos, is_constant, is_zero, sin, sqrt
 from ..spatial import Mat, Sym, Vec
 
 Product = tuple[Scalar, ...]
-ROUNDING = 1e-15
+MERGED_BELOW = 1e-15
 
 
 class Formula(NamedTuple):
@@ -101,7 +101,7 @@ AngleBetween = Callable[[int, int], Scalar]
 Pair = tuple[Scalar, Scalar]
 Letters = tuple[str, str]
 Label = Callable[[Scalar, str], Scalar]
-PRODUCTS = ("P", "rho")  # of the products of inertia with the axis
+AXIS_PRODUCTS = ("P", "rho")  # of the products of inertia with the axis
 
 
 def turned_product(
@@ -138,7 +138,7 @@ def _unless_rounding(v: Pair) -> Pair:
     """Without a number that is what rounding left beside the other."""
     if not all(isinstance(x, (float, int)) for x in v):
         return v
-    x, y = (0.0 if abs(x) < ROUNDING * abs(y) else x for x, y in (v, v[::-1]))
+    x, y = (0.0 if abs(x) < MERGED_BELOW * abs(y) else x for x, y in (v, v[::-1]))
     return x, y
 
 
@@ -159,7 +159,7 @@ def turned_form(J: Sym, P: Sym, x: PlaneTurn, y: PlaneTurn, angle: AngleBetween,
         if x.run is None and y.run is None:
             return [(x.v.dot(tensor @ y.v),)]
         still, moving = (x, y) if x.run is None else (y, x)
-        return linear(tensor @ still.v, moving, angle, named, PRODUCTS)
+        return linear(tensor @ still.v, moving, angle, named, AXIS_PRODUCTS)
     k, i, j = x.axis, (x.axis + 1) % 3, (x.axis + 2) % 3
     (xi, xj), (yi, yj), theta = x.plane, y.plane, angle(*x.run)
     along, across = x.v[k], y.v[k]
@@ -168,5 +168,5 @@ def turned_form(J: Sym, P: Sym, x: PlaneTurn, y: PlaneTurn, angle: AngleBetween,
     mean, half, mixed = 0.5 * (tensor[i][i] + tensor[j][j]), 0.5 * (tensor[i][i] - tensor[j][j]), tensor[i][j]
     constant = tensor[k][k] * (along * across) + mean * (xi * yi + xj * yj)
     first = along * yi + across * xi, along * yj + across * xj
-    once = turned_product((tensor[k][i], tensor[k][j]), first, theta, named, PRODUCTS)
+    once = turned_product((tensor[k][i], tensor[k][j]), first, theta, named, AXIS_PRODUCTS)
     return [(constant,), *once, *turned_product((half, mixed), (U, V), theta, named, ("S", "sigma"), True)]

@@ -14,9 +14,9 @@ from ..algorithms.articulated_body import NO_MATRIX, Articulated, pivots_of, ref
 from ..algorithms.inertia_matrix import Factors
 from ..algorithms.inverse_dynamics import External
 from ..algorithms.kinematics import Pose, body_poses
-from ..joints import NO_FORCE, STILL, Force, Motion, Placement
+from ..joints import NO_FORCE, NO_MOTION, Force, Motion, Placement
 from ..scalar import Scalar, Vector, is_zero
-from ..spatial import IDENTITY, ZERO, RigidInertia, Sym, Vec, congruence
+from ..spatial import EYE, ZERO, RigidInertia, Sym, Vec, congruence
 from ..tree import Tree
 
 
@@ -99,7 +99,7 @@ def _external(tree: Tree, i: int, here: Pose, r: Vec, external: External) -> For
 
 def shift(rho: Vec) -> Placement:
     """C_k as a placement: no turn, the parent's centre of mass at -rho."""
-    return Placement(IDENTITY, -2, 0.0, 1.0, IDENTITY, rho)
+    return Placement(EYE, -2, 0.0, 1.0, EYE, rho)
 
 
 class Solution(NamedTuple):
@@ -186,7 +186,7 @@ def _outwards(
     moved: list[Motion] = []
     reactions: list[Force] = []
     for k, (b, part) in enumerate(zip(tree.bodies, parts)):
-        parent = shift(part.rho).motion_to_child(moved[b.parent]) if b.parent >= 0 else STILL
+        parent = shift(part.rho).motion_to_child(moved[b.parent]) if b.parent >= 0 else NO_MOTION
         here = parent + part.bias
         left = Q[k] - M[k].times(here)
         x = U[k].solve([tau[b.v + j] + s.dot(left) for j, s in enumerate(part.S)])

@@ -14,7 +14,16 @@ from ..scalar import Matrix, Scalar, Vector, accumulate, is_zero
 from ..spatial import ZERO, Mat, Vec
 from ..tree import Tree
 from ..tree_indices import ancestors
-from .zaremba_terms import GROUND, MOTION, SIGHT, Indices, PoseSight, ZarembaTerms, distinct_orders, leibniz_splits
+from .zaremba_terms import (
+    BASE_COLUMN,
+    MOTION_RULES,
+    SIGHT,
+    Indices,
+    PoseSight,
+    ZarembaTerms,
+    distinct_orders,
+    leibniz_splits,
+)
 
 Entries = dict[tuple[int, ...], Scalar]  # by index, structural zeros absent
 
@@ -60,8 +69,8 @@ def gravity_derivatives(tree: Tree, q: Vector, order: int, meeting: int = 0, onc
     c, out = ZarembaTerms.at(tree, q, meeting), Entries()
     related = c.related()
     for b in range(tree.nv):
-        for ts in _indices(c, related, (GROUND, b), order):
-            _put(out, ((b,),), ts, c.entry(GROUND, b, ts), once)
+        for ts in _indices(c, related, (BASE_COLUMN, b), order):
+            _put(out, ((b,),), ts, c.entry(BASE_COLUMN, b, ts), once)
     return out
 
 
@@ -185,7 +194,7 @@ def pose_derivatives(tree: Tree, q: Vector, link: str, order: int, once: bool = 
     """d^p T / dq^p of a link's pose, world from link: keys (row, column, t1, .., tp)."""
     c, at, out = ZarembaTerms.at(tree, q), tree.frames[link], Entries()
     for ts in combinations_with_replacement(_rates_of(c, at.body), order):
-        x = c.carried("link", at.body, GROUND, PoseSight(at.R.T, at.p, 1.0), ts, SIGHT)
+        x = c.carried("link", at.body, BASE_COLUMN, PoseSight(at.R.T, at.p, 1.0), ts, SIGHT)
         if x is not None:
             for k, column in enumerate((*x.axes, x.p)):
                 for row, value in enumerate(column):
@@ -223,7 +232,7 @@ def _world_column(c: ZarembaTerms, link: str, r: int, ts: Indices) -> tuple[Vec,
     linear, angular = ZERO, ZERO
     for j in ancestors(c.tree.parents, c.tree.frames[link].body):
         if r in c.own[j]:
-            x = c.carried(("f", r), j, GROUND, c.own[j][r], ts, MOTION)
+            x = c.carried(("f", r), j, BASE_COLUMN, c.own[j][r], ts, MOTION_RULES)
             if x is not None:
                 linear, angular = linear + x.v, angular + x.w
     return linear, angular
@@ -239,7 +248,7 @@ def _aligned_column(c: ZarembaTerms, link: str, r: int, ts: Indices) -> tuple[Ve
                 f = c.own[j][r]
                 rate = f.w.cross(origin.p) + f.v * origin.one
                 x = PoseSight(Mat(rate, ZERO if low else f.w, ZERO), ZERO, 0.0)
-                y = c.carried(("rate", r, low), j, GROUND, x, high, SIGHT)
+                y = c.carried(("rate", r, low), j, BASE_COLUMN, x, high, SIGHT)
                 if y is not None:
                     linear, angular = linear + y.axes.x, angular + y.axes.y
     return linear, angular

@@ -16,11 +16,11 @@ from itertools import product
 from typing import Any, NamedTuple, TypeVar
 
 from ..algorithms.inertia_matrix import apply_inertia
-from ..joints import NO_FORCE, STILL, Force, Motion, Placement
+from ..joints import NO_FORCE, NO_MOTION, Force, Motion, Placement
 from ..reduce import linear_coordinates, linear_rates, scaled
 from ..scalar import Scalar, Vector
 from ..spatial import (
-    IDENTITY,
+    EYE,
     ZERO,
     ZERO_INERTIA,
     Mat,
@@ -36,8 +36,8 @@ from ..spatial import (
 from ..tree import Tree
 from ..tree_indices import children_of
 
-GROUND = -1  # as a column: -g, the base's fictitious acceleration
-NONE = Placement(IDENTITY, -2, 0.0, 1.0, IDENTITY, ZERO)
+BASE_COLUMN = -1  # as a column: -g, the base's fictitious acceleration
+NO_PLACEMENT = Placement(EYE, -2, 0.0, 1.0, EYE, ZERO)
 Indices = tuple[int, ...]
 T = TypeVar("T")
 
@@ -88,9 +88,9 @@ class Rules(NamedTuple):
     ad: Callable[[Motion, Any], Any]
 
 
-BODY = Rules(lifted_body, carried_body)
-FORCE = Rules(Placement.force_to_parent, Motion.cross_force)
-MOTION = Rules(lifted_motion, Motion.cross)
+BODY_RULES = Rules(lifted_body, carried_body)
+FORCE_RULES = Rules(Placement.force_to_parent, Motion.cross_force)
+MOTION_RULES = Rules(lifted_motion, Motion.cross)
 SIGHT = Rules(lifted_sight, carried_sight)
 
 
@@ -199,8 +199,8 @@ class ZarembaTerms:
         """The placement of a body as (outer, inner); between them, of a ball inside both, its columns are unit."""
         x = self.X[c]
         if self.tree.bodies[c].nv > 1:
-            return x, NONE
-        return x._replace(k=-2, Q=IDENTITY), x._replace(R=IDENTITY, p=ZERO)
+            return x, NO_PLACEMENT
+        return x._replace(k=-2, Q=EYE), x._replace(R=EYE, p=ZERO)
 
     def _up(self, c: int, ts: Indices, below: Callable[[Indices], T | None], rules: Rules) -> T | None:
         """(L_c x)^{ts} in the parent's frame, x^{..} = below(..): Leibniz' rule over joint c and its load."""
@@ -226,7 +226,7 @@ class ZarembaTerms:
         return self._once(("above", r, m, ts), lambda: self._named(self._above(r, m, ts), r, m, ts))
 
     def _above(self, r: int, m: int, ts: Indices) -> Motion:
-        p, out = self.tree.bodies[m].parent, STILL
+        p, out = self.tree.bodies[m].parent, NO_MOTION
         if r >= 0 and r not in self.over[m]:
             return out
         outer, inner = self._steps(m)
@@ -240,7 +240,7 @@ class ZarembaTerms:
     def column(self, r: int, m: int, ts: Indices) -> Motion:
         """(l_m^r)^{ts}: what r moves above body m and at body m itself, felt there. GROUND: the base at -g."""
         if m < 0:
-            return Motion(ZERO, -self.tree.gravity) if r < 0 and not ts else STILL
+            return Motion(ZERO, -self.tree.gravity) if r < 0 and not ts else NO_MOTION
         out = self.above(r, m, ts)
         return out + self.own[m][r] if r in self.own[m] and not ts else out
 
@@ -251,7 +251,7 @@ class ZarembaTerms:
     def _inertia(self, m: int, ts: Indices) -> RigidInertia:
         out = ZERO_INERTIA if ts else self.tree.bodies[m].inertia
         for c in self.children[m]:
-            x = self._up(c, ts, partial(self.inertia, c), BODY)
+            x = self._up(c, ts, partial(self.inertia, c), BODY_RULES)
             out = out if x is None else out + x
         above = _above_letters(*ts)
         self.tree.named_vec(out.h, f"Theta{above}", m)
@@ -273,7 +273,7 @@ class ZarembaTerms:
         out = NO_FORCE
         for c in self.children[m]:
             if r in self.sub(c):
-                x = self._up(c, ts, partial(self.wrench, r, c), FORCE)
+                x = self._up(c, ts, partial(self.wrench, r, c), FORCE_RULES)
                 out = out if x is None else out + x
         return out
 

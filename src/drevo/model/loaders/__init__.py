@@ -112,7 +112,7 @@ def read_draft(source: object, where: str, roots: list[str], model: str, hulls: 
 def _held(source: Any) -> bytes:
     """The bytes of a text or of an open file, one more than allowed at most."""
     try:
-        data = source.read(xml.MAX_BYTES + 1) if hasattr(source, "read") else source
+        data = source.read(xml.MAX_XML_BYTES + 1) if hasattr(source, "read") else source
         return data.encode() if isinstance(data, str) else bytes(memoryview(data))
     except (OSError, ValueError, TypeError) as error:
         raise ModelError(f"cannot be read ({error}); give a file of text or bytes, open for reading") from None
@@ -123,7 +123,7 @@ def _expanded(path: str, roots: list[str]) -> bytes:
 
     Packages are looked for in the roots and above the file.
     """
-    xacrodoc, given = package("xacrodoc", "a xacro file"), read_regular_file(path, xml.MAX_BYTES)
+    xacrodoc, given = package("xacrodoc", "a xacro file"), read_regular_file(path, xml.MAX_XML_BYTES)
     try:
         if roots:
             xacrodoc.packages.look_in(list(roots))
@@ -185,7 +185,7 @@ def _read(path: str, suffix: str) -> bytes:
         raise ModelError(f"there is no such file{_meant(path)}")
     if suffix not in SUFFIXES:
         raise ModelError(f"a robot file ends in {', '.join(SUFFIXES)}, this one in {suffix or 'nothing'!r}")
-    return read_regular_file(path, xml.MAX_BYTES)
+    return read_regular_file(path, xml.MAX_XML_BYTES)
 
 
 def _robots_in(folder: str) -> str:

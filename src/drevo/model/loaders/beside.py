@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ...errors import ModelError
 from ...io.files import read_regular_file
-from ...io.xml import MAX_BYTES
+from ...io.xml import MAX_XML_BYTES
 from ..draft import Draft
 from . import native
 
@@ -19,7 +19,7 @@ def read_beside(draft: Draft, path: str) -> None:
     if suffix not in (".toml", ".json"):
         raise ModelError(f"loops: the file {path!r} ends in {suffix or 'nothing'!r}; give .toml or .json")
     try:
-        plain = native.read_plain(read_regular_file(path, MAX_BYTES), suffix)
+        plain = native.read_plain(read_regular_file(path, MAX_XML_BYTES), suffix)
     except ModelError as error:
         raise ModelError(f"loops: the file {path!r}: {error}") from None
     for key, rows in plain.items():

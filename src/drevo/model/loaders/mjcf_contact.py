@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ..contact import (
-    FRICTION,
+    DEFAULT_FRICTION,
     JOINT_SENSORS,
     SOLIMP,
     SOLREF,
@@ -85,7 +85,10 @@ def _geom(geom: Geom) -> list[str]:
             ("contype", 1),
         )
     }
-    given |= {"conaffinity": unless(float(geom.conaffinity), 1), "friction": unless(geom.friction, FRICTION)}
+    given |= {
+        "conaffinity": unless(float(geom.conaffinity), 1),
+        "friction": unless(geom.friction, DEFAULT_FRICTION),
+    }
     given["surfacevel"] = geom.surface if any(geom.surface) else None
     given["size"] = (0.0, 0.0, 1.0) if geom.kind == "plane" else geom.size
     place = place_of((geom.origin, geom.rotation))

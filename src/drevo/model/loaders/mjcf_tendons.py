@@ -7,8 +7,8 @@ from math import nextafter
 
 from ..contact import SOLIMP
 from ..description import Model, Tendon, TendonSegment
-from ..rotations import HERE, pose_of_quaternion
-from ..values import UNBOUNDED
+from ..rotations import IDENTITY_POSE, pose_of_quaternion
+from ..values import BOUND_THAT_IS_NONE
 from .mjcf.equality import shifted
 from .mjcf.posture import Posture
 from .mjcf.tendons import AUTOMATIC
@@ -23,7 +23,7 @@ class TendonLines:
         """stands: q of joints as the file stands, where it is not neutral."""
         self.sites, self.count = sites, 0
         free = {
-            joint.child: pose_of_quaternion(stands[joint.name]) if joint.name in stands else HERE
+            joint.child: pose_of_quaternion(stands[joint.name]) if joint.name in stands else IDENTITY_POSE
             for joint in model.joints
             if joint.kind == "free"
         }
@@ -65,8 +65,8 @@ class TendonLines:
     def _limits(self, tendon: Tendon) -> dict[str, TextValue | None]:
         if tendon.lower is None and tendon.upper is None:
             return {}
-        low = -UNBOUNDED if tendon.lower is None else tendon.lower - tendon.offset
-        high = UNBOUNDED if tendon.upper is None else tendon.upper - tendon.offset
+        low = -BOUND_THAT_IS_NONE if tendon.lower is None else tendon.lower - tendon.offset
+        high = BOUND_THAT_IS_NONE if tendon.upper is None else tendon.upper - tendon.offset
         weight = self.posture.of_tendon(tendon)
         direct = (-tendon.limit_stiffness * weight, -tendon.limit_damping * weight)
         return {"range": (low, high), "solreflimit": tendon.limit_solref or direct}

@@ -30,7 +30,7 @@ from ..description import (
 )
 from ..messages import listed
 from ..rotations import (
-    HERE,
+    IDENTITY_POSE,
     FramePose,
     add_vectors,
     apply,
@@ -39,7 +39,7 @@ from ..rotations import (
     inverse_pose,
     pose_of_quaternion,
 )
-from ..values import UNBOUNDED
+from ..values import BOUND_THAT_IS_NONE
 from .mjcf import CONTACT
 from .mjcf.equality import MIMIC, shifted
 from .mjcf_contact import (
@@ -184,7 +184,7 @@ def _holder(model: Model, joint: Joint) -> str:
 def _lost(model: Model, bodies: set[str]) -> Iterator[str]:
     """The parts of a robot that MuJoCo would refuse or take for another robot's."""
     free = [j for j in model.joints if j.kind == "free"]
-    if placed := [j.name for j in free if (j.origin, j.rotation) != HERE or _holder(model, j) != WORLD]:
+    if placed := [j.name for j in free if (j.origin, j.rotation) != IDENTITY_POSE or _holder(model, j) != WORLD]:
         yield f"the places of {listed(placed)} (a free joint counts from the world's origin)"
     if bare := [link.name for link in moving_without_mass(model) if link.name in bodies]:
         yield f"moving links without mass, {listed(bare)} (MuJoCo wants one; give them some)"
@@ -224,7 +224,7 @@ def _placed(
     run: list[Joint], stands: dict[str, tuple[float, ...]], softness: dict[str, JointSoftness]
 ) -> tuple[FramePose, list[list[str]]]:
     """The body's pose in the body that holds it as the file stands, and its joints."""
-    pose, frames = HERE, []
+    pose, frames = IDENTITY_POSE, []
     for joint in run:
         frames.append(pose := compose(pose, (joint.origin, joint.rotation)))
         if joint.name in stands and joint.kind in ("revolute", "continuous", "prismatic"):
@@ -266,7 +266,7 @@ def _joint(joint: Joint, frame: FramePose, ref: float, soft: JointSoftness | Non
         "joint",
         name=joint.name,
         type=KINDS.get(joint.kind, joint.kind),
-        pos=frame[0] if frame[0] != HERE[0] and joint.kind != "free" else None,
+        pos=frame[0] if frame[0] != IDENTITY_POSE[0] and joint.kind != "free" else None,
         axis=apply(frame[1], joint.axis) if line else None,
         ref=ref or None if line else None,
         **(_limits(joint.limit or Limit()) if line else {}),
@@ -276,8 +276,8 @@ def _joint(joint: Joint, frame: FramePose, ref: float, soft: JointSoftness | Non
 
 
 def _limits(limit: Limit) -> dict[str, tuple[float, float] | None]:
-    low = -UNBOUNDED if limit.lower is None else limit.lower
-    high = UNBOUNDED if limit.upper is None else limit.upper
+    low = -BOUND_THAT_IS_NONE if limit.lower is None else limit.lower
+    high = BOUND_THAT_IS_NONE if limit.upper is None else limit.upper
     bounded = low < high and (limit.lower, limit.upper) != (None, None)
     return {
         "range": (low, high) if bounded else None,

@@ -23,11 +23,11 @@ from types import UnionType
 from typing import Any, get_args, get_type_hints
 
 from ...errors import ModelError
-from ...io.xml import ANY, MAX_BYTES, MAX_MASS, MOST, too_many_bytes
+from ...io.xml import ANY, MAX_MASS, MAX_XML_BYTES, TAG_LIMITS, too_many_bytes
 from .. import values
 from ..contact import Actuator, ContactPair, Geom, JointSoftness, Sensor, Stepping
 from ..description import (
-    LOOPS,
+    LOOP_KINDS,
     SHAPE_SIZES,
     ContactExclusion,
     ContactPoint,
@@ -51,7 +51,7 @@ from ..draft import Draft
 from ..messages import refuse
 
 VERSION = 1
-MOST_ROWS = MOST["link"]
+MOST_ROWS = TAG_LIMITS["link"]
 _NOT_KEPT = ("line", "source", "about")
 _DOTTED = re.compile(r"(?:\.[\w\s\"'-]*){16}")  # keys that tomllib would take quadratic time over; we use none
 
@@ -123,7 +123,7 @@ def _toml(value: Any) -> str:
 
 def read_plain(data: bytes, suffix: str) -> dict[str, object]:
     """The dictionary that a file's bytes hold."""
-    if len(data) > MAX_BYTES:
+    if len(data) > MAX_XML_BYTES:
         raise ModelError(too_many_bytes(len(data)))
     try:
         text = data.decode("utf-8-sig")
@@ -294,7 +294,7 @@ _OTHERWISE: dict[type, FieldReaders] = {
     Inertial: {"mass": lambda m: values.scalar(m, MAX_MASS), "tensor": values.tensor},
     PoseFormula: {"pose": _each(_pair)},
     Shape: {"kind": _of(*SHAPE_SIZES, "mesh"), "role": _of("visual", "collision")},
-    Loop: {"kind": _of(*LOOPS)},
+    Loop: {"kind": _of(*LOOP_KINDS)},
     JointCoupling: dict.fromkeys(("joint", "driver"), values.text),
     TendonCoupling: dict.fromkeys(("tendon", "driver"), values.text),
     Actuator: dict.fromkeys(("gain", "bias"), values.tuple_of(3, ANY)),

@@ -11,7 +11,7 @@ import json
 from ...errors import ModelError
 from ...io.xml import Element, Reader
 from ..description import ORIGIN, ContactPoint, Model
-from ..draft import GRAVITY as USUAL
+from ..draft import STANDARD_GRAVITY as USUAL
 from ..draft import Draft
 from . import native
 from .primitives import geoms_of_shapes

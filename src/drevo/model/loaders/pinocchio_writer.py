@@ -15,7 +15,7 @@ from ...io.packages import package
 from ..carriers import with_chains
 from ..description import JOINT_SIZES, Inertial, Joint, JointDynamics, Limit, Model
 from ..messages import listed
-from ..rotations import HERE, FramePose, compose
+from ..rotations import IDENTITY_POSE, FramePose, compose
 from .writing import Written, begin, read_order
 
 KINDS = ("fixed", "revolute", "continuous", "prismatic", "helical", "spherical", "free")
@@ -31,7 +31,7 @@ def to_model(robot: Model) -> tuple[Written, Any]:
     out = pin.Model()
     out.name = model.name
     out.gravity = pin.Motion(np.array(model.gravity), np.zeros(3))
-    held: dict[str, tuple[int, FramePose]] = {model.root: (0, HERE)}
+    held: dict[str, tuple[int, FramePose]] = {model.root: (0, IDENTITY_POSE)}
     links = {link.name: link for link in model.links}
     joints = _leaders_first(model)
     first = _first(joints)
@@ -48,7 +48,7 @@ def to_model(robot: Model) -> tuple[Written, Any]:
             at = out.addJoint(at, _joint(pin, joint, first), _se3(pin, pose), joint.name)
             out.addJointFrame(at)
             _equip(out, at, joint)
-            pose = HERE
+            pose = IDENTITY_POSE
         pose = compose(pose, (joint.child_origin, joint.child_rotation))
         held[joint.child] = at, pose
         body = links[joint.child].inertial

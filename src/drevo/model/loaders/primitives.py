@@ -14,7 +14,7 @@ import numpy as np
 from ...errors import ModelError
 from ...io import meshes
 from ...io.files import Files
-from ..contact import FRICTION, GEOM_SIZES, Geom
+from ..contact import DEFAULT_FRICTION, GEOM_SIZES, Geom
 from ..description import Link, Shape, Vec3
 from ..draft import Draft
 from .hulls import hull_of
@@ -47,7 +47,7 @@ def _hull(draft: Draft, files: Files, locate: Callable[[str], str], link: Link, 
     label = f"the mesh {shape.uri.rpartition('/')[2]} of link {link.name!r}"
     try:
         path = locate(shape.uri)
-        data = files.read(path, meshes.MAX_BYTES, meshes.weight(path))
+        data = files.read(path, meshes.MAX_MESH_BYTES, meshes.weight(path))
         points, _ = meshes.read_mesh(data, os.path.splitext(path)[1][1:].lower())
     except ModelError as error:
         draft.notes.append(f"{label}: {error}")
@@ -68,7 +68,7 @@ def geoms_of_shapes(links: Iterable[Link], friction: Mapping[str, float]) -> lis
 def _geom(link: Link, k: int, shape: Shape, friction: Mapping[str, float]) -> Geom:
     """The collision geom of shape k of a link."""
     name = f"{link.name}_collision{k}"
-    rough = (friction.get(name, friction.get(link.name, FRICTION[0])), *FRICTION[1:])
+    rough = (friction.get(name, friction.get(link.name, DEFAULT_FRICTION[0])), *DEFAULT_FRICTION[1:])
     size = () if shape.kind == "mesh" else half_lengths(shape)
     return Geom(name, link.name, shape.kind, size, shape.origin, shape.rotation, rough, conaffinity=0)
 

@@ -22,8 +22,8 @@ from ..description import (
     Model,
     Shape,
 )
-from ..draft import GRAVITY
-from ..rotations import HERE, FramePose, compose, inverse_pose, to_rpy
+from ..draft import STANDARD_GRAVITY
+from ..rotations import IDENTITY_POSE, FramePose, compose, inverse_pose, to_rpy
 from . import own
 from .closures import closing_joint
 from .writing import PLAIN, Written, begin, element, text_element
@@ -49,7 +49,7 @@ def to_sdf(robot: Model) -> Written:
         own.own_elements(told, gravity=False),
         name=model.name,
     )
-    if model.gravity != GRAVITY:
+    if model.gravity != STANDARD_GRAVITY:
         held = element(
             "world", text_element("gravity", model.gravity), held, name="default"
         )  # "world" is reserved
@@ -62,7 +62,7 @@ def to_sdf(robot: Model) -> Written:
 def _closing(model: Model) -> tuple[list[Joint], tuple[Loop, ...]]:
     """The loops that a joint closes where all coordinates are zero, as those joints, and the other loops."""
     names = {joint.name for joint in model.joints} | {link.name for link in model.links}
-    stands: dict[str, FramePose] = {WORLD: HERE}
+    stands: dict[str, FramePose] = {WORLD: IDENTITY_POSE}
     for joint in model.joints:
         place = compose((joint.origin, joint.rotation), (joint.child_origin, joint.child_rotation))
         stands[joint.child] = compose(stands[joint.parent], place)
@@ -93,7 +93,7 @@ def _told_apart(model: Model) -> Model:
 
 def _pose(pose: FramePose, relative_to: str | None = None) -> list[str]:
     place, turn = pose
-    if pose == HERE and relative_to is None:
+    if pose == IDENTITY_POSE and relative_to is None:
         return []
     return list(
         text_element("pose", (*place, *(ORIGIN if turn == IDENTITY else to_rpy(turn))), relative_to=relative_to)

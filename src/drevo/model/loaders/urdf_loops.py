@@ -13,7 +13,7 @@ from ...io.files import Files
 from ...io.xml import Element, Reader
 from ..description import IDENTITY, ORIGIN, Joint, JointDynamics, Loop, Mat3, Vec3
 from ..draft import Draft
-from ..rotations import HERE, FramePose, apply, from_rpy, inverse_pose, matmul, transpose
+from ..rotations import IDENTITY_POSE, FramePose, apply, from_rpy, inverse_pose, matmul, transpose
 from .closures import close
 from .sdf.frames import MODEL, WORLD, Scene, child_text, key_of, read_pose
 from .sdf.joints import read_gearboxes, read_joint
@@ -54,7 +54,7 @@ def _placed(reader: Reader, element: Element, tag: str) -> tuple[str, FramePose]
     found = element.first(tag)
     if found is None or not found.get("link"):
         reader.report(f"{reader.owner} names no {tag}; add <{tag} link=.../>")
-        return f"<{tag}>", HERE
+        return f"<{tag}>", IDENTITY_POSE
     x, y, z = reader.vector(found, "xyz", ORIGIN)
     rpy = reader.vector(found, "rpy", ORIGIN)
     return found.get("link"), ((x, y, z), from_rpy(*rpy) if any(rpy) else IDENTITY)
@@ -106,9 +106,9 @@ def _read_gazebo(draft: Draft, joints: list[Element]) -> None:
     if not joints:
         return
     scene = Scene(draft, Files())
-    scene.placed[WORLD] = HERE
+    scene.placed[WORLD] = IDENTITY_POSE
     carried = {joint.child for joint in draft.joints}
-    scene.frames = {link.name: (MODEL, HERE) for link in draft.links if link.name not in carried}
+    scene.frames = {link.name: (MODEL, IDENTITY_POSE) for link in draft.links if link.name not in carried}
     scene.frames |= {joint.child: (joint.parent, (joint.origin, joint.rotation)) for joint in draft.joints}
     tree = list(draft.joints)
     for element in joints:

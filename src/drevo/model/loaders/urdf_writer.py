@@ -18,7 +18,7 @@ from ..description import (
     Vec3,
 )
 from ..rotations import to_rpy
-from ..values import UNBOUNDED
+from ..values import BOUND_THAT_IS_NONE
 from .own import NAMESPACE, own_elements
 from .writing import PLAIN, Written, begin, element
 
@@ -102,10 +102,10 @@ def _dynamics(d: JointDynamics) -> list[str]:
 def _limit(limit: Limit, kind: str) -> list[str]:
     """urdfdom wants effort and velocity of every limit, and takes bounds that are not there for 0."""
 
-    def bound(value: float | None, usual: float = UNBOUNDED) -> float:
+    def bound(value: float | None, usual: float = BOUND_THAT_IS_NONE) -> float:
         return usual if value is None else value
 
     bounds = {"effort": bound(limit.effort), "velocity": bound(limit.velocity)}
     if kind in ("revolute", "prismatic"):
-        bounds = {"lower": bound(limit.lower, -UNBOUNDED), "upper": bound(limit.upper), **bounds}
+        bounds = {"lower": bound(limit.lower, -BOUND_THAT_IS_NONE), "upper": bound(limit.upper), **bounds}
     return element("limit", **bounds)

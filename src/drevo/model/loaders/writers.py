@@ -38,6 +38,6 @@ def text_of(written: Written, suffix: str, certificate: Mapping[str, str | float
     else:
         says = ", ".join(f"{key} {value}" for key, value in (certificate or {}).items())
         found = "\n".join([*([f"<!-- drevo certificate: {says} -->"] if says else []), *written.lines, ""])
-    if (size := len(found.encode())) > xml.MAX_BYTES:
+    if (size := len(found.encode())) > xml.MAX_XML_BYTES:
         raise ModelError(f"robot {written.model.name!r} as {suffix[1:].upper()}: {xml.too_many_bytes(size)}")
     return found

@@ -8,12 +8,12 @@ from typing import Any
 from ....codegen.graph.node import Expr
 from ....codegen.llvm.bodies.steps import BodyStep, Place
 from ....codegen.lower.lower import lower
-from ....mechanics.acting import FORCES, Acting, force_in
+from ....mechanics.acting import ACTING_FIELDS, Acting, force_in
 from ....mechanics.algorithms.kinematics import Pose
-from ....mechanics.body_table import MORE, WIDTH
+from ....mechanics.body_table import ALL_BODY_NUMBERS, BODY_NUMBERS
 from ....mechanics.joints import NO_FORCE, Force, Motion, Placement, place
 from ....mechanics.scalar import Scalar, Vector, dot, sqrt
-from ....mechanics.spatial import IDENTITY, ZERO, Mat, RigidInertia, Sym, Vec
+from ....mechanics.spatial import EYE, ZERO, Mat, RigidInertia, Sym, Vec
 from ....mechanics.tree import Loose, Tree, TreeBody
 from ...tracer import Tracer
 
@@ -22,7 +22,7 @@ from ...tracer import Tracer
 Kind = tuple[str, int, bool, bool, int, tuple[str, ...]]
 LOST = 6  # numbers behind those of the freedoms: the right-hand side that tests the pivots, see `guard_pivots`
 RESTS = 7  # numbers of the rest of a free joint's spring
-ALL = MORE + len(FORCES) + RESTS  # with what acts in the joint
+ALL = ALL_BODY_NUMBERS + len(ACTING_FIELDS) + RESTS  # with what acts in the joint
 TURNING = ("revolute", "helical")
 WORLD = 9  # with external wrenches the world's rotation comes before all else in a slot
 
@@ -38,18 +38,18 @@ class StepTracer(Tracer):
         self.written: list[Place] = []
         name, axis, parallel, geared, run, acts = kind
         x = self.read("table", table_width(kind))
-        self.forces = dict(zip((*FORCES, *range(RESTS)), x[MORE:])) if acts else {}
+        self.forces = dict(zip((*ACTING_FIELDS, *range(RESTS)), x[ALL_BODY_NUMBERS:])) if acts else {}
         inertia = RigidInertia(x[12], Vec(*x[13:16]), Sym(*x[16:22]))
-        R = IDENTITY if parallel else Mat.of((x[0:3], x[3:6], x[6:9]))
+        R = EYE if parallel else Mat.of((x[0:3], x[3:6], x[6:9]))
         self.body = TreeBody(
             "body", "joint", "1", -1, name, axis, R, Vec(*x[9:12]), x[22], 0, 0, x[23], inertia,  # type: ignore[arg-type]
         )  # fmt: skip
         names = ("joint",) * self.body.nv
-        self.rotor = x[WIDTH] if geared else 0.0
+        self.rotor = x[BODY_NUMBERS] if geared else 0.0
         armature = dict.fromkeys(range(self.body.nv), self.rotor) if geared else {}
         self.tree = Tree(
             (self.body,), {}, ZERO, self.body.nq, self.body.nv, names, self.context, armature=armature,
-            loose={k: Loose(0, x[WIDTH + 1 + k]) for k in range(self.body.nv)} if run else {},
+            loose={k: Loose(0, x[BODY_NUMBERS + 1 + k]) for k in range(self.body.nv)} if run else {},
         )  # fmt: skip
 
     def read(self, base: str, count: int, offset: int = 0) -> list[Expr]:
@@ -80,7 +80,7 @@ class StepTracer(Tracer):
         if springy:
             read = self.argument(0)
             x = self.unit(read) if b.nq > 1 else read
-        found: dict[str, Any] = {a: self.forces[a] if a in acts else 0.0 for a in FORCES}
+        found: dict[str, Any] = {a: self.forces[a] if a in acts else 0.0 for a in ACTING_FIELDS}
         rest = tuple(self.forces[k] for k in range(b.nq if b.nq > 1 else 0))
         return force_in(Acting(b.kind, 0, 0, b.nv, 1.0, 0.0, rest, **found), x, self.argument(1))
 
@@ -137,7 +137,7 @@ class StepTracer(Tracer):
 
 def table_width(kind: Kind) -> int:
     """Numbers of a body in the table."""
-    return ALL if kind[5] else MORE if kind[3] or kind[4] else WIDTH
+    return ALL if kind[5] else ALL_BODY_NUMBERS if kind[3] or kind[4] else BODY_NUMBERS
 
 
 def motion_of(x: Vector) -> Motion:

@@ -12,16 +12,16 @@ import numpy as np
 from ....codegen.call.rolled import Data
 from ....codegen.llvm.bodies.rolled import BLOCK
 from ....codegen.llvm.bodies.steps import INTEGERS
-from ....mechanics.acting import FORCES, Acting, acting
-from ....mechanics.body_table import KINDS, MORE, WIDTH, BodyTable, along_z, body_table
+from ....mechanics.acting import ACTING_FIELDS, Acting, acting
+from ....mechanics.body_table import ALL_BODY_NUMBERS, BODY_KINDS, BODY_NUMBERS, BodyTable, along_z, body_table
 from ....mechanics.loose import loose_rates
-from ....mechanics.spatial import IDENTITY
+from ....mechanics.spatial import EYE
 from ....model.description import QUATERNIONS, Model
 from .dynamics import SweepShape
 from .step import ALL, LOST, RESTS, WORLD, Kind
 
 Array = np.ndarray[Any, Any]
-_ONE = [x for row in IDENTITY for x in row]
+_ONE = [x for row in EYE for x in row]
 LINKED = {"poses": 12, "joint_wrenches": 6}  # quantities of all links that move, so many numbers of each
 FEW = 6  # kinds of joints that have code of their own; of more, each takes a few tenths of a second to compile
 _LATEST: list[tuple[Model, Tables]] = []  # one call per link must not read the model again
@@ -64,7 +64,7 @@ class Tables:
         plain = Tables.of(model)
         if plain._acting is None:
             plain._acting, forces = copy(plain), acting(model)
-            acts = tuple(a for a in FORCES if any(getattr(f, a) for f in forces))
+            acts = tuple(a for a in ACTING_FIELDS if any(getattr(f, a) for f in forces))
             plain._acting.kinds = [(*kind[:5], acts) for kind in plain.kinds]
             if acts:
                 plain._acting.columns = with_joint_forces(plain.columns, forces)
@@ -173,7 +173,7 @@ def kinds_of(columns: BodyTable) -> tuple[list[Kind], Array]:
         36 * run + 6 * columns.kind + 2 * columns.axis + columns.parallel, return_inverse=True
     )
     kinds: list[Kind] = [
-        (KINDS[c % 36 // 6], int(c % 6 // 2), bool(c % 2), columns.geared, int(c // 36), ()) for c in codes
+        (BODY_KINDS[c % 36 // 6], int(c % 6 // 2), bool(c % 2), columns.geared, int(c // 36), ()) for c in codes
     ]
     return kinds, number
 
@@ -183,22 +183,24 @@ def with_runs(c: BodyTable) -> BodyTable:
     found = loose_rates(c)
     if not found:
         return c
-    numbers = np.hstack([c.numbers[:, : WIDTH + 1], np.zeros((len(c), MORE))])[:, :MORE]
+    numbers = np.hstack([c.numbers[:, : BODY_NUMBERS + 1], np.zeros((len(c), ALL_BODY_NUMBERS))])[
+        :, :ALL_BODY_NUMBERS
+    ]
     loose = np.zeros(len(c), bool)
     for i, (v, width) in enumerate(zip(c.v, c.widths[1])):
         for k in range(width):
             if v + k in found:
-                loose[i], numbers[i, WIDTH + 1 + k] = True, found[v + k].weight
+                loose[i], numbers[i, BODY_NUMBERS + 1 + k] = True, found[v + k].weight
     return replace(c, numbers=numbers, loose=loose)
 
 
 def with_joint_forces(c: BodyTable, forces: Sequence[Acting]) -> BodyTable:
     """The table with what acts in the joints of the bodies."""
-    rates = np.zeros((c.nv, ALL - MORE))
+    rates = np.zeros((c.nv, ALL - ALL_BODY_NUMBERS))
     for f in forces:
         rest = f.rest if f.kind in QUATERNIONS else ()
-        rates[f.v : f.v + f.n] = [*(getattr(f, a) for a in FORCES), *rest, *[0.0] * (RESTS - len(rest))]
-    held = np.hstack([c.numbers, np.zeros((len(c), MORE - c.numbers.shape[1])), rates[c.v]])
+        rates[f.v : f.v + f.n] = [*(getattr(f, a) for a in ACTING_FIELDS), *rest, *[0.0] * (RESTS - len(rest))]
+    held = np.hstack([c.numbers, np.zeros((len(c), ALL_BODY_NUMBERS - c.numbers.shape[1])), rates[c.v]])
     return replace(c, numbers=np.ascontiguousarray(held))
 
 

@@ -19,7 +19,7 @@ from ....codegen.llvm.stages import StageCalls, Stages
 from ....compiler.differentiate import put
 from ....compiler.tracer import Tracer
 from ....mechanics.algorithms.delassus import closing_speed, joint_law
-from ....mechanics.algorithms.kinematics import WORLD, body_poses
+from ....mechanics.algorithms.kinematics import WORLD_POSE, body_poses
 from ....mechanics.joints import Force
 from ....mechanics.scalar import Matrix, Scalar, dot
 from ....mechanics.spatial import ZERO
@@ -168,7 +168,7 @@ class ImpulseColumns:
         )
         tree = t.tree.replace(acting=tuple(a._replace(friction=0.0) for a in t.tree.acting))
         q, v, u, lam, at = (t.input(name, sizes[name]) for name in ("Q", "V", "ended", "best", "at"))
-        poses = dict(enumerate(body_poses(tree, q))) | {-1: WORLD}
+        poses = dict(enumerate(body_poses(tree, q))) | {-1: WORLD_POSE}
         chains = {b: chain_of(tree, poses, b, (u, v)) for b in {ground_body(x.bodies)[0] for x in robot.slots}}
         maps: dict[int, BodyMap] = {}
         speeds: tuple[Matrix, Matrix] = ([], [])

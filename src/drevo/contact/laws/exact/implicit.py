@@ -31,7 +31,7 @@ from ....mechanics.algorithms.delassus import (
     moved,
     without_friction,
 )
-from ....mechanics.algorithms.kinematics import WORLD, body_poses
+from ....mechanics.algorithms.kinematics import WORLD_POSE, body_poses
 from ....mechanics.scalar import Scalar, Vector, dot, where
 from ...packing import of
 from ..soft.implicit import cotangents_of, tangents_of
@@ -125,7 +125,7 @@ class MoreauLinear:
         """R and w."""
         tree, r = t.tree, self.s.robot
         q, v, tau, u, lam, at = (given[x] for x in ("Q", "V", "tau", "ended", "best", "at"))
-        step, poses = r.stepping, dict(enumerate(body_poses(tree, q))) | {-1: WORLD}
+        step, poses = r.stepping, dict(enumerate(body_poses(tree, q))) | {-1: WORLD_POSE}
         left = [-step.h * (x - y + z) for x, y, z in
                 zip(tau, fixed_axes_bias(tree, q, v), without_friction(tree, q, v))]  # fmt: skip
         way = [x - y for x, y in zip(u, v)]

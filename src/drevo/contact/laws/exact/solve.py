@@ -18,7 +18,7 @@ from ....mechanics.algorithms.coulomb import (
 )
 from ....mechanics.algorithms.coulomb_carried import carried_step, carrier_factors, few_carriers
 from ....mechanics.algorithms.coulomb_interior import aimed, barriers, begun, impulses_at, stepped
-from ....mechanics.algorithms.coulomb_newton import ENOUGH, newton_step
+from ....mechanics.algorithms.coulomb_newton import MIN_DECREASE, newton_step
 from ....mechanics.scalar import Vector, dot
 
 Array = np.ndarray[Any, Any]
@@ -235,7 +235,7 @@ def _share(
         a = 0.5**k
         there = p._replace(u=[x + a * y for x, y in zip(p.u, du)])
         found = sum(x * x for x in natural_map(there, list(lam + a * way), stiff))
-        good = asked & (found < square * (1.0 - ENOUGH * a))
+        good = asked & (found < square * (1.0 - MIN_DECREASE * a))
         share[good] = a
         asked &= ~good
         if not asked.any():

@@ -32,7 +32,7 @@ from ....mechanics.algorithms.coulomb_interior import (
     kind,
     stepped,
 )
-from ....mechanics.algorithms.coulomb_newton import ENOUGH, linearised, stabiliser
+from ....mechanics.algorithms.coulomb_newton import MIN_DECREASE, linearised, stabiliser
 from ....mechanics.algorithms.delassus import ContactSlot, free_motion, moved
 from ....mechanics.scalar import Scalar, dot, maximum, where
 from ...packing import Pack, Packed, of
@@ -317,7 +317,7 @@ class MoreauStages:
         share, opened = self.number(s, "share"), self.number(s, "open")
         there = self.problem(s)._replace(u=[x + share * y for x, y in zip(u, du)])
         found = natural_map(there, [x + share * y for x, y in zip(lam, way)], self.number(s, "stiff"))
-        enough = dot(found, found) < self.number(s, "square") * (1.0 - ENOUGH * share)
+        enough = dot(found, found) < self.number(s, "square") * (1.0 - MIN_DECREASE * share)
         good = where(opened > 0.0, where(enough, 1.0, 0.0), 0.0)
         self.write(
             s, taken=where(good > 0.0, share, self.number(s, "taken")), open=opened - good, share=0.5 * share

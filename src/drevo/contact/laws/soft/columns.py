@@ -19,7 +19,7 @@ from ....codegen.llvm.dense.products import Summand, Tile, write_product
 from ....codegen.llvm.stages import StageCalls
 from ....compiler.tracer import nodes_of, unknowns
 from ....mechanics.algorithms.inertia_matrix import Factors, SparseRows
-from ....mechanics.algorithms.kinematics import WORLD, body_poses
+from ....mechanics.algorithms.kinematics import WORLD_POSE, body_poses
 from ....mechanics.algorithms.passive import passive_slopes
 from ....mechanics.formalisms.khalil_derivatives import Derivatives, body_sweep, columnwise, empty
 from ....mechanics.joints import Force
@@ -79,7 +79,7 @@ class StepColumns:
         self.bodies = sorted({ground_body(x.bodies)[0] for x in e.problem.slots})
         given = {p.name: p.nodes for p in e.t.inputs}
         self.q, self.v = ([Expr(self.graph, 2 * n) for n in given[k]] for k in ("Q", "V"))
-        self.poses = dict(enumerate(body_poses(self.tree, self.q))) | {-1: WORLD}
+        self.poses = dict(enumerate(body_poses(self.tree, self.q))) | {-1: WORLD_POSE}
         e.sizes |= {f"map_{b}": MAP for b in self.bodies} | {f"pole_{b}": 24 for b in self.bodies}
         e.sizes["c"] = e.nv
         self.rows = ResponseRows(self.tree, e.sizes, e.problem.step, e.nv * self.damped)

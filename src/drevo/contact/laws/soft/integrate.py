@@ -15,7 +15,7 @@ from ....mechanics.algorithms.passive import passive_slopes
 from ....mechanics.manifold import RotationVector, multiply
 from ....mechanics.rotation import from_quaternion
 from ....mechanics.scalar import Scalar, Vector, accumulate, cos, dot, eliminated, maximum, sin, sqrt, where
-from ....mechanics.spatial import UNIT, Mat, Vec, skew
+from ....mechanics.spatial import UNIT_VECS, Mat, Vec, skew
 from ....mechanics.tree import Tree, TreeBody
 from ....mechanics.tree_indices import ancestors
 from ...packing import of
@@ -116,7 +116,7 @@ def _with_gyroscopic(b: TreeBody, M: SparseRows, v: Vector, efforts: Vector, h: 
     k, w = b.v, Vec(*v[b.v + 3 : b.v + 6])
     A = [[M[k + max(i, j)].get(k + min(i, j), 0.0) for j in range(6)] for i in range(6)]
     spin, inertia = skew(w), b.inertia
-    J = Mat.of([list(inertia.J @ e) for e in UNIT])
+    J = Mat.of([list(inertia.J @ e) for e in UNIT_VECS])
     linear = [skew(w.cross(inertia.h)), spin.mul(skew(inertia.h))]
     turning, carried = spin.mul(J), skew(J @ w)
     for i in range(3):

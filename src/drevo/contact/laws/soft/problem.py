@@ -9,7 +9,7 @@ from functools import partial
 from ....errors import InputError
 from ....ground import LEVEL, Uneven, ground_of
 from ....mechanics.acting import offsets_of
-from ....mechanics.algorithms.colliders import PARALLEL
+from ....mechanics.algorithms.colliders import PARALLEL_SINE2
 from ....mechanics.scalar import Scalar, where
 from ....model.contact import JointSoftness
 from ....model.description import Joint, Model
@@ -79,7 +79,7 @@ def _near(x: ContactCandidate):  # type: ignore[no-untyped-def]
     def parallel(poses: Poses) -> Scalar:
         """Negative where two capsules may touch at a second place, which is none unless they are parallel."""
         along = a.at(poses).axis.dot(b.at(poses).axis)
-        return where(1.0 - along * along < 2.0 * PARALLEL, spheres(poses), 1.0)
+        return where(1.0 - along * along < 2.0 * PARALLEL_SINE2, spheres(poses), 1.0)
 
     if a.geom.kind == "plane":
         return plane

@@ -16,7 +16,7 @@ from ....mechanics.acting import resistance
 from ....mechanics.algorithms.constraints import Kinematics
 from ....mechanics.algorithms.inertia_matrix import Factors, SparseRows, elimination_order, mass_matrix_rows
 from ....mechanics.algorithms.inverse_dynamics import inverse_dynamics
-from ....mechanics.algorithms.kinematics import WORLD, Pose, body_poses
+from ....mechanics.algorithms.kinematics import WORLD_POSE, Pose, body_poses
 from ....mechanics.algorithms.passive import passive
 from ....mechanics.algorithms.proximity import Proximity
 from ....mechanics.joints import Motion
@@ -266,7 +266,7 @@ class Evaluation:
         self.nv, self.order, self.main = tree.nv, elimination_order(tree), Pack()
         self.sizes = {"Q": tree.nq, "V": tree.nv, "tau": tree.nv}
         q, v, tau = (t.input(name, self.sizes[name]) for name in ("Q", "V", "tau"))
-        poses = dict(enumerate(body_poses(tree, q))) | {-1: WORLD}
+        poses = dict(enumerate(body_poses(tree, q))) | {-1: WORLD_POSE}
         columns = Columns(tree, poses)
         drag = problem.medium(columns, poses, v) if problem.medium else [0.0] * tree.nv
         self._dynamics(q, v, [x + y for x, y in zip(tau, drag)])

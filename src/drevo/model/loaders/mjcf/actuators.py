@@ -6,7 +6,7 @@ from ....io import xml
 from ....io.xml import Element, Reader
 from ...contact import JOINT_SENSORS, LINK_SENSORS, Actuator, Sensor
 from ...description import ORIGIN, Limit, Vec3
-from ...rotations import HERE
+from ...rotations import IDENTITY_POSE
 from ..schema import nonzero
 from .defaults import as_general
 from .equality import Layout
@@ -123,7 +123,7 @@ def read_sensor(file: File, element: Element, layout: Layout) -> bool:
     if kind == "site" and target in layout.sites:
         body, (place, turn) = layout.sites[target]
     elif kind == "body" and target in layout.bodies and get("objtype") == "xbody":
-        body, (place, turn) = target, HERE
+        body, (place, turn) = target, IDENTITY_POSE
     else:
         return False
     file.draft.sensors.append(Sensor(name, tag, "", body, place, turn, layout.sizes.get(target, ORIGIN)))

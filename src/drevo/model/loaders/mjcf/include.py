@@ -53,7 +53,7 @@ def _opened(
             raise ModelError(
                 f"{element.get('file')!r} includes itself or too many files in each other; take it out"
             )
-        data = files.read(path, xml.MAX_BYTES, xml.WEIGHT)
+        data = files.read(path, xml.MAX_XML_BYTES, xml.WEIGHT)
     except ModelError as error:
         raise ModelError(f"{who}: {error}") from None
     name = os.path.basename(path)

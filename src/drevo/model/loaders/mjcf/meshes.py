@@ -94,7 +94,7 @@ class Meshes:
         file = element.get("file")
         path = self.files.find(os.path.basename(file) if self.strip else file, (self.folder,))
         kind = element.get("content_type").rpartition("/")[2].rpartition(".")[2] or os.path.splitext(path)[1][1:]
-        data = self.files.read(path, meshes.MAX_BYTES, meshes.weight(path))
+        data = self.files.read(path, meshes.MAX_MESH_BYTES, meshes.weight(path))
         return meshes.read_mesh(data, kind.lower())
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...description import JOINT_SIZES, ORIGIN, Inertial, Joint, JointDynamics, Model, Tendon
 from ...draft import Draft
-from ...rotations import HERE, FramePose, compose, from_axis_angle, unit
+from ...rotations import IDENTITY_POSE, FramePose, compose, from_axis_angle, unit
 
 Array = np.ndarray[Any, Any]
 MOST = 2000  # rates for which M is inverted
@@ -55,7 +55,7 @@ class Posture:
     def _walked(self) -> tuple[dict[str, FramePose], dict[str, list[int]], dict[str, slice], Array]:
         """Poses of the links, the rates that move them, those of every joint, and their twists (w, v) at the
         world's origin."""
-        poses: dict[str, FramePose] = {"world": HERE}
+        poses: dict[str, FramePose] = {"world": IDENTITY_POSE}
         above: dict[str, list[int]] = {"world": []}
         rates: dict[str, slice] = {}
         twists: list[Array] = []
@@ -70,7 +70,7 @@ class Posture:
             if q and joint.kind == "revolute":
                 frame = compose(frame, (ORIGIN, from_axis_angle(axis, q)))
             elif q:
-                frame = compose(frame, ((q * axis[0], q * axis[1], q * axis[2]), HERE[1]))
+                frame = compose(frame, ((q * axis[0], q * axis[1], q * axis[2]), IDENTITY_POSE[1]))
             poses[joint.child] = compose(frame, (joint.child_origin, joint.child_rotation))
         return poses, above, rates, np.array(twists).reshape(-1, 6)
 

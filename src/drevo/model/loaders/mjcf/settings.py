@@ -10,7 +10,7 @@ from ....io import xml
 from ....io.files import Files
 from ....io.xml import Budget, Element, Reader
 from ...description import ORIGIN
-from ...draft import GRAVITY, Draft
+from ...draft import STANDARD_GRAVITY, Draft
 from ..schema import nonzero
 from .defaults import read_defaults
 from .expand import expand
@@ -79,7 +79,7 @@ def _model(file: File, element: Element, files: Files, folder: str) -> File:
             raise ModelError(f"it is attached more than {DEEPEST} deep; take it out")
         path = files.find(element.get("file"), (folder,))
         root = xml.parse(
-            files.read(path, xml.MAX_BYTES, xml.WEIGHT), file=os.path.basename(path), budget=file.budget
+            files.read(path, xml.MAX_XML_BYTES, xml.WEIGHT), file=os.path.basename(path), budget=file.budget
         )
         if root.tag != "mujoco":
             raise ModelError(f"it begins with <{root.tag[:40]}>; <mujoco> is needed")
@@ -99,7 +99,7 @@ def _read_options(file: File) -> None:
     """Gravity, and what the medium does."""
     option, draft = _merged(file.root, "option"), file.draft
     if "gravity" not in file.flags.off:
-        draft.gravity = read_vector(Reader(draft.problems.append, "option"), option, "gravity", GRAVITY)
+        draft.gravity = read_vector(Reader(draft.problems.append, "option"), option, "gravity", STANDARD_GRAVITY)
     else:
         draft.gravity = ORIGIN
     read_stepping(file, option)

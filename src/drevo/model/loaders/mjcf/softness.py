@@ -6,7 +6,7 @@ from typing import Any
 
 from ....io import xml
 from ....io.xml import Element, Reader
-from ...contact import FRICTION, SOLIMP, SOLREF, JointSoftness, Solimp, Solref, Stepping
+from ...contact import DEFAULT_FRICTION, SOLIMP, SOLREF, JointSoftness, Solimp, Solref, Stepping
 from .file import File, read_some
 
 # of <flag>: what the laws of contact heed
@@ -19,7 +19,7 @@ def read_whole(reader: Reader, element: Element, attribute: str, default: int) -
 
 
 def read_friction(reader: Reader, element: Element) -> tuple[float, float, float]:
-    a, b, c = read_some(reader, element, "friction", FRICTION)
+    a, b, c = read_some(reader, element, "friction", DEFAULT_FRICTION)
     return a, b, c
 
 

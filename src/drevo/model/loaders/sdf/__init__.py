@@ -15,7 +15,7 @@ from ....io import xml
 from ....io.files import Files
 from ....io.xml import Budget, Element, Reader
 from ...description import Link
-from ...draft import GRAVITY, Draft
+from ...draft import STANDARD_GRAVITY, Draft
 from ...messages import list_counts, listed
 from ...rotations import compose
 from .. import own
@@ -45,7 +45,7 @@ def draft_of(root: Element, source: str = "", files: Files | None = None, model:
     )
     if world:
         reader = Reader(draft.problems.append, "world")
-        draft.gravity = as_vec3(read_numbers(reader, world.first("gravity"), GRAVITY))
+        draft.gravity = as_vec3(read_numbers(reader, world.first("gravity"), STANDARD_GRAVITY))
         top.children += _joints_of_world(draft, world, top.get("name"))
     scene = Scene(draft, files, _version(root) < (1, 5))
     enter_frames(scene, top, world)

@@ -10,7 +10,7 @@ from ....io.files import Files
 from ....io.xml import Element, Reader
 from ...description import IDENTITY, Vec3
 from ...draft import Draft
-from ...rotations import HERE, FramePose, compose, from_rpy, inverse_pose, matrix_of_quaternion
+from ...rotations import IDENTITY_POSE, FramePose, compose, from_rpy, inverse_pose, matrix_of_quaternion
 from .. import own
 from ..schema import true
 
@@ -29,7 +29,7 @@ class Scene:
     old_axes: bool = False  # before 1.5, axes were given in the frame of the model
     frames: dict[str, tuple[str, FramePose]] = field(default_factory=dict)  # name -> what it is relative to
     held: dict[str, str] = field(default_factory=dict)  # name -> what it is attached to
-    placed: dict[str, FramePose] = field(default_factory=lambda: {MODEL: HERE})
+    placed: dict[str, FramePose] = field(default_factory=lambda: {MODEL: IDENTITY_POSE})
     gearboxes: list[Element] = field(default_factory=list)
     friction: dict[str, float] = field(default_factory=dict)  # of sliding, by the names of geoms
 
@@ -44,7 +44,7 @@ class Scene:
             self.draft.problems.append(
                 f"the frame {name!r}, to which a pose is relative, {why}; correct relative_to"
             )
-            self.placed[name] = HERE
+            self.placed[name] = IDENTITY_POSE
         for link in reversed(chain):
             self.placed[link] = compose(self.placed[self.frames[link][0]], self.frames[link][1])
         return self.placed[next(iter(chain), name)]
@@ -105,14 +105,14 @@ def enter_frames(scene: Scene, model: Element, world: Element | None) -> None:
 
 def _within(scene: Scene, name: str, model: str) -> FramePose:
     """The pose of a frame in the nested model that holds it."""
-    pose, seen = HERE, {model}
+    pose, seen = IDENTITY_POSE, {model}
     while name not in seen and name in scene.frames:
         seen.add(name)
         relative, own_pose = scene.frames[name]
         pose, name = compose(own_pose, pose), relative
     if name != model:
         scene.draft.problems.append(f"the placement_frame of {model!r} is no frame in it; correct its name")
-        return HERE
+        return IDENTITY_POSE
     return pose
 
 
@@ -124,7 +124,7 @@ def _in_world(scene: Scene, model: Element, world: Element | None) -> FramePose:
     relative = (pose.get("relative_to") or pose.get("frame")) if pose else ""
     if not relative or relative == WORLD:
         return own_pose
-    beside = Scene(scene.draft, scene.files, placed={MODEL: HERE, WORLD: HERE})
+    beside = Scene(scene.draft, scene.files, placed={MODEL: IDENTITY_POSE, WORLD: IDENTITY_POSE})
     for element in world.children if world else ():
         if element.tag in ("frame", "model"):
             there = element.first("pose")
@@ -170,14 +170,14 @@ def as_vec3(values: tuple[float, ...]) -> Vec3:
 def read_pose(reader: Reader, element: Element | None) -> FramePose:
     """<pose>: a place, and roll pitch yaw or a quaternion."""
     if element is None or not element.text:
-        return HERE
+        return IDENTITY_POSE
     if element.get("rotation_format") == "quat_xyzw":
         v = read_numbers(reader, element, (0.0,) * 6 + (1.0,))
         if abs(math.hypot(*v[3:]) - 1.0) > 1e-3:
             reader.report(
                 f"{reader.owner}: the quaternion on line {element.line} is not of length one; normalise it"
             )
-            return HERE
+            return IDENTITY_POSE
         return as_vec3(v), matrix_of_quaternion(*v[3:])
     v = read_numbers(reader, element, (0.0,) * 6)
     angles = [math.radians(x) for x in v[3:]] if true(element.get("degrees")) else v[3:]

@@ -44,7 +44,7 @@ def _opened(element: Element, files: Files, folder: str, depth: int) -> Element:
         if depth >= DEEPEST:
             raise ModelError(f"files include each other more than {DEEPEST} deep; take one out")
         path = located(uri.text if uri else "", files, folder)
-        root = xml.parse(files.read(path, xml.MAX_BYTES, xml.WEIGHT), file=os.path.basename(path))
+        root = xml.parse(files.read(path, xml.MAX_XML_BYTES, xml.WEIGHT), file=os.path.basename(path))
         included(root, files, os.path.dirname(path), depth + 1)
         models = root.all("model")
         if root.tag != "sdf" or len(models) != 1:
@@ -82,7 +82,7 @@ def _described(files: Files, folder: str) -> str:
     config = os.path.join(folder, "model.config")
     if os.path.lexists(os.path.join(folder, "model.sdf")) or not os.path.isfile(config):
         return "model.sdf"
-    named = xml.parse(files.read(files.find("model.config", [folder]), xml.MAX_BYTES, xml.WEIGHT)).all("sdf")
+    named = xml.parse(files.read(files.find("model.config", [folder]), xml.MAX_XML_BYTES, xml.WEIGHT)).all("sdf")
     return named[-1].text if named else "model.sdf"
 
 

@@ -9,7 +9,7 @@ from ....io import xml
 from ....io.xml import Element, Reader
 from ... import values
 from ...description import ORIGIN, Joint, JointCoupling, JointDynamics, Limit, Link, Mimic, Vec3
-from ...rotations import HERE, FramePose, apply, compose, inverse_pose, matmul, transpose
+from ...rotations import IDENTITY_POSE, FramePose, apply, compose, inverse_pose, matmul, transpose
 from ..schema import true
 from .frames import MODEL, WORLD, Scene, as_vec3, child_text, given_name, read_numbers
 
@@ -57,7 +57,7 @@ def _apart(scene: Scene, joint: Joint, limit: Limit | None, dynamics: JointDynam
     middle = f"{joint.child}_{joint.name}"
     scene.draft.links.append(Link(middle, line=joint.line))
     first = replace(joint, name=f"{joint.name}_1", kind="revolute", child=middle, child_origin=ORIGIN,
-                    child_rotation=HERE[1], axis2=None)  # fmt: skip
+                    child_rotation=IDENTITY_POSE[1], axis2=None)  # fmt: skip
     return [first, Joint(
         f"{joint.name}_2", "revolute", middle, joint.child, axis=joint.axis2 or joint.axis, limit=limit,
         dynamics=dynamics, line=joint.line, child_origin=joint.child_origin, child_rotation=joint.child_rotation,
@@ -75,7 +75,7 @@ def _end(scene: Scene, reader: Reader, element: Element, role: str) -> str:
 
 def _link_pose(scene: Scene, name: str) -> FramePose:
     """The pose of a link or of the world, in the model; validation names what does not exist."""
-    return scene.where(name) if name in scene.frames or name == WORLD else HERE
+    return scene.where(name) if name in scene.frames or name == WORLD else IDENTITY_POSE
 
 
 def _axis(scene: Scene, reader: Reader, element: Element | None, here: FramePose) -> Vec3:

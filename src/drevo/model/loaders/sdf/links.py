@@ -101,7 +101,7 @@ def _weighed(scene: Scene, reader: Reader, solid: Element) -> MassProperties:
     """A solid at density one."""
     if solid.tag == "mesh":
         path = located(child_text(solid, "uri"), scene.files, scene.files.folder)
-        data = scene.files.read(path, meshes.MAX_BYTES, meshes.weight(path))
+        data = scene.files.read(path, meshes.MAX_MESH_BYTES, meshes.weight(path))
         points, faces = meshes.read_mesh(data, os.path.splitext(path)[1][1:].lower())
         scale = np.array(read_numbers(reader, solid.first("scale"), (1.0, 1.0, 1.0)))
         faces = meshes.hull_faces(points) if faces is None else faces
