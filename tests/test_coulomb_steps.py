@@ -244,6 +244,16 @@ def test_what_cannot_part_rests_and_is_told() -> None:
     assert np.abs(compiled.forces).max() < 1e3
 
 
+def test_impulses_beyond_all_digits_fulfil_no_law() -> None:
+    """Between that floor and ceiling, at impulses of 1e16 N s, the law seems to hold: no digit of u is left."""
+    robot, q = drevo.load(PINCHED), np.array([0, 0, 0.0751, 0, 0, 0, 1.0])
+    for mu in (0.5, 1.0, 2.0, 3.0, 10.0):
+        f = drevo.compile(robot, "step", dt=1e-3, law="coulomb", friction=mu)
+        reference = step(exact_robot(robot.model, 1e-3, None, mu), q[None], np.zeros((1, 6)), np.zeros((1, 6)))
+        for forces, residual in ((f(q, np.zeros(6), np.zeros(6))[2:]), (reference.forces, reference.residual)):
+            assert np.abs(forces).max() < 10.0 and np.allclose(residual, 1.0, atol=1e-6)
+
+
 CORNER = """<mujoco><option gravity="0 0 {g}"/><worldbody><geom type="plane" size="1 1 1" euler="{tilt} 0 0"/>
 <geom type="plane" size="1 1 1" euler="{wall} 0 0"/>{more}</worldbody></mujoco>"""
 WALL = '<geom type="plane" size="1 1 1" euler="0 90 0"/>'
@@ -313,6 +323,36 @@ def test_bad_input_is_one_sentence() -> None:
 
 
 # -- derivatives ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("product", ["vjp", "value_and_jvp", "jacobian"])
+@pytest.mark.parametrize("case", ["pinched", "held by friction"])
+def test_where_a_step_has_no_derivatives_none_are_given(case: str, product: str) -> None:
+    """In a batch the row is named; unchecked it alone is NaN, and others are what they are without it."""
+    text, q = PINCHED, np.array([0, 0, 0.0751, 0, 0, 0, 1.0])
+    if case != "pinched":
+        text = CORNER.format(g=-9.81, tilt=45, wall=-45, more=CORNER_BALL.format("ball"))
+        q[2] = 0.0991 * math.sqrt(2.0)
+    robot, how = drevo.load(text), {"dt": 1e-3, "law": "coulomb", "friction": 3.0, "ground": None}
+    qs = np.repeat(q[None], 10, 0)
+    qs[:, 2] += 0.2
+    qs[6] = q
+    f = drevo.compile(robot, "step", product=product, **how)
+    given = [qs, *(np.full((10, *shape), 0.1) for _, shape in f.inputs[1:])]
+    for x in given[1:3]:
+        x[...] = 0.0
+    with pytest.raises(drevo.NumericsError, match=r"in row 6 is nan: a step has no derivatives where it has not"):
+        f(*given)
+    loose = drevo.compile(robot, "step", product=product, check=False, **how)
+    results = {
+        name: x for (name, _), x in zip(f.outputs, loose(*given)) if name not in ("q1", "v1", "forces", "residual")
+    }
+    rest = [np.delete(x, 6, 0) for x in given]
+    assert all(np.isnan(x[6]).any() for x in results.values())
+    for name, x in zip((name for name, _ in f.outputs), f(*rest)):
+        assert name not in results or np.array_equal(np.delete(results[name], 6, 0), x)
+    with pytest.raises(drevo.NumericsError, match="in row 6 there are none: a step has no derivatives where"):
+        exact_step_derivatives(robot, *given[:3], 1e-3, None, 3.0)
 
 
 @pytest.mark.parametrize(("name", "limits"), [("go2", True), ("go1", False)])

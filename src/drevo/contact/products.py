@@ -20,7 +20,7 @@ from ..mechanics.algorithms.passive import passive_tree
 from ..model.description import Model
 from .laws.exact.columns import exact_by_columns, exact_jacobian_program
 from .laws.exact.derivatives import step_derivatives
-from .laws.exact.implicit import SOLVED, MoreauLinear, calls_of
+from .laws.exact.implicit import SOLVED, UNDEFINED, MoreauLinear, calls_of
 from .laws.exact.kernel import ImpulseSolver, fill_exactly, load_at, store_at
 from .laws.exact.moreau import TouchingRobot, step
 from .laws.exact.solve import TOLERANCE
@@ -74,6 +74,11 @@ def soft_product_program(problem: SoftProblem, kind: str, numbers: bool = False,
 
 def exact_product_program(robot: TouchingRobot, kind: str, numbers: bool = False) -> Program:
     """The program of a step's products under the exact law, like `soft_product_program`, without parameters."""
+    program = _exact_product(robot, kind, numbers)
+    return replace(program, meta={**program.meta, "undefined": UNDEFINED})
+
+
+def _exact_product(robot: TouchingRobot, kind: str, numbers: bool) -> Program:
     stages, mark = MoreauStages(robot, TOLERANCE), _mark(kind)
     fill = partial(_fill_exactly, robot, "rows" if kind == "jacobian" else mark, numbers)
     if kind == "jacobian" and exact_by_columns(stages):

@@ -70,7 +70,7 @@ def compile_step(
     "value_and_jvp" the results of the step before them; "jacobian": f(q, v, tau, [parameters]) gives by_q, by_v,
     by_tau, [by_parameters] (2 nv, n), rows of q1 before those of v1. Of q and q1 all are of size nv, in the frames
     of the joints; of products with tangents="numbers" of size nq, as `drevo.compile` has it. What touches, sticks
-    or slides, and which limits hold, stays as it is.
+    or slides, and which limits hold, stays as it is; under the exact law a step that has not converged has none.
     Raises InputError; calls raise NumericsError. A DrevoWarning says what has no rule and passes through others.
     """
     model = model_of(robot, "step")

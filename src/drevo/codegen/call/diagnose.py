@@ -180,7 +180,7 @@ def _output(m: Manifest, ins: Sequence[Array], outs: Sequence[Array], many: bool
     singular = "the mass matrix or another divisor is singular there"
     if joints := m.meta.get("by_formula"):
         singular += f", or the formula of joint {' or '.join(map(repr, joints[:4]))} has no value"
-    why = _too_large(m, ins, r) or _SINGULAR.get(name, singular)
+    why = _too_large(m, ins, r) or m.meta.get("undefined") or _SINGULAR.get(name, singular)
     return f"{entry}{_row(r, many)} is {float(outs[i][r, k])}: {why}"
 
 

@@ -3,7 +3,8 @@
 Each contact is open, sticks or slides, each joint is free, held by friction or at a bound; of what holds then the
 impulses follow from the state. Where a contact is just between two of these the derivative is one-sided, that of
 the side found here: lam_n = 0 counts as open, u_t = 0 as sticking. Where impulses are not unique the least change
-of them is taken; velocities do not depend on that.
+of them is taken; velocities do not depend on that. Where a step has not converged, or has parted what friction
+holds, derivatives are NaN.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ....mechanics.jet import Jet, jet, jet_along
 from ....mechanics.manifold import logarithm
 from ....mechanics.scalar import Scalar
 from .moreau import TouchingRobot, step_problem
-from .solve import Impulses, impulses
+from .solve import TOLERANCE, Impulses, impulses
 
 Array = np.ndarray[Any, Any]
 NOTHING = 1e-9  # of the largest impulse: below it a contact is open
@@ -37,7 +38,7 @@ class StepDerivatives(NamedTuple):
 
 
 def step_derivatives(
-    m: TouchingRobot, q: Array, v: Array, tau: Array, tolerance: float = 1e-12
+    m: TouchingRobot, q: Array, v: Array, tau: Array, tolerance: float = TOLERANCE
 ) -> StepDerivatives:
     """At states (B, nq), (B, nv) under efforts (B, nv)."""
     found = impulses(step_problem(m, q, v, tau).problem, tolerance)
@@ -54,6 +55,7 @@ def step_derivatives(
     turned = logarithm(runs, [jet(x).x for x in q1], q1)
     rows = np.stack([_wide(jet(x).d, count * many) for x in (*turned, *v1)])
     parts = rows.reshape(2 * nv, count, 3, nv).transpose(2, 1, 0, 3)
+    parts[:, found.eased | (found.residual > tolerance)] = np.nan
     return StepDerivatives(parts[0], parts[1], parts[2], found)
 
 

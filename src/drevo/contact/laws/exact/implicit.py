@@ -32,7 +32,7 @@ from ....mechanics.algorithms.delassus import (
     without_friction,
 )
 from ....mechanics.algorithms.kinematics import WORLD_POSE, body_poses
-from ....mechanics.scalar import Scalar, Vector, dot, where
+from ....mechanics.scalar import Scalar, Vector, dot, maximum, sqrt, where
 from ...packing import of
 from ..soft.implicit import cotangents_of, tangents_of
 from ..soft.stages import StageTracer
@@ -41,6 +41,10 @@ from .stages import MoreauStages
 SOLVED = ("normal", "factorise", "substitute")  # routines
 NEAR = 1e-8  # m/s: as near to a bound a joint is at it
 LEAST_PART = 1e-14  # of the scale of J' J: added where impulses are not unique
+UNDEFINED = (
+    "a step has no derivatives where it has not converged, or parts what friction holds (docs/contact.md): leave "
+    "this state, or see by the residual of the step alone which it is"
+)
 
 
 class MoreauLinear:
@@ -182,17 +186,22 @@ def slope_sizes(s: MoreauStages) -> dict[str, int]:
 
 
 def tell_slopes(s: StageTracer, stages: MoreauStages, by_rows: bool) -> None:
-    """The rates u that a step "ended" with; F_w; at which bounds joints are; F_w G + F_lam by columns or rows."""
+    """The rates u that a step "ended" with; F_w; at which bounds joints are; F_w G + F_lam by columns or rows.
+
+    Where impulses are no zero of the natural map all derivatives are NaN, see UNDEFINED.
+    """
     free, lam, p, n = s.read("free"), s.read("best")[: stages.rows], stages.problem(s), stages.rows
     M = stages.factors.mapped(lambda x: of(free, x))
     y = [dot([of(free, row[k]) for row in stages.Y], lam) for k in range(stages.tree.nv)]
     _, J = linearised(p, lam)
     entries = [J[i][k] if by_rows else J[k][i] for i in range(n) for k in range(n)]
     by_u, at, more = list[Scalar](), list[Scalar](), list[Scalar]()
+    least, eased = (stages.number(s, x) for x in ("least", "eased"))
+    undefined = sqrt(where(maximum(least - stages.tolerance, eased) > 0.0, -1.0, 1.0)) - 1.0  # NaN, else 0
     for law in p.laws:
         by_u += [x for row in block_slopes(p, law, lam)[0] for x in row]
         size, w = p.trace(law), p.velocity(lam, law.rows)[0]
-        more += [size * size * LEAST_PART] * len(law.rows)
+        more += [size * size * LEAST_PART + undefined] * len(law.rows)
         bounds = (law.lower, law.upper) if isinstance(law, JointLaw) else (0.0, 0.0)
         at += [where(abs(w - x) < NEAR, 1.0, 0.0) if isinstance(x, Expr) else 0.0 for x in bounds]
     s.write(

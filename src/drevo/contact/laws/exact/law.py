@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ....codegen.call.function import Function, Spec
 from ....compiler.request import requested
-from ....errors import InputError, one_of, warn_caller
+from ....errors import InputError, NumericsError, one_of, warn_caller
 from ....ground import LEVEL, Deciding, Height, Uneven, ground_of
 from ....io.given import finite, leading, number, seconds
 from ....mechanics.algorithms.delassus import ContactSlot, MoreauStep
@@ -22,6 +22,7 @@ from ...pairs import ContactCandidate, contact_candidates, with_ground
 from ...products import exact_product_program, require_one_product
 from ...request import StepRequest
 from .derivatives import StepDerivatives, step_derivatives
+from .implicit import UNDEFINED
 from .kernel import moreau_program
 from .moreau import TouchingRobot, joint_rows
 
@@ -118,7 +119,7 @@ def exact_step_derivatives(
     """Derivatives of q1 and v1 of a step by q, v and tau, (..., 2 nv, nv) each; of q1 and by q on tangents.
 
     Open, sticking and sliding contacts, free, held and bounded joints stay so: `contact.derivatives` says what is
-    taken where they just change.
+    taken where they just change. Raises InputError, NumericsError where a step has no derivatives.
     """
     model = robot if isinstance(robot, Model) else robot.model
     what = exact_robot(model, dt, ground, friction, restitution, touching)
@@ -126,5 +127,7 @@ def exact_step_derivatives(
     lead = leading("derivatives of a step", q=x, v=u, tau=w)
     rows = [np.broadcast_to(y, (*lead, y.shape[-1])).reshape(-1, y.shape[-1]) for y in (x, u, w)]
     found = step_derivatives(what, rows[0], rows[1], rows[2])
+    if (bad := np.isnan(found.by_v).any((1, 2))).any():
+        raise NumericsError(f"derivatives of a step: in row {int(bad.argmax())} there are none: {UNDEFINED}")
     by_q, by_v, by_tau = (y.reshape(*lead, *y.shape[1:]) for y in found[:3])
     return StepDerivatives(by_q, by_v, by_tau, found.impulses)

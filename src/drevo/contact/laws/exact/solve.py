@@ -54,12 +54,14 @@ EASE, STIFFEN = 0.3, 10.0  # of the damping, after a whole step and after none
 
 
 class Impulses(NamedTuple):
-    """lam (n, B), residual (B,) m/s; sweeps and Newton's steps that each problem took (B,)."""
+    """lam (n, B), residual (B,) m/s; sweeps and Newton's steps that each problem took (B,); where contacts had to
+    part without friction (B,)."""
 
     lam: Array
     residual: Array
     sweeps: Array
     steps: Array
+    eased: Array
 
 
 def impulses(p: ImpulseProblem, tolerance: float = TOLERANCE, first: int = ATTEMPTS[0].sweeps) -> Impulses:
@@ -70,7 +72,7 @@ def impulses(p: ImpulseProblem, tolerance: float = TOLERANCE, first: int = ATTEM
     without friction. Where that cannot be either, nothing parts, and the residual is that of what was asked.
     """
     found = _attempted(p, tolerance, first)
-    stuck = found.residual > tolerance
+    stuck = found.eased[...] = found.residual > tolerance
     if stuck.any():
         asked, still = _part(p, stuck), _attempted(_part(p.eased(), stuck), tolerance, first)
         lam, change = _parted(asked, list(still.lam), tolerance)
@@ -120,7 +122,7 @@ def _attempted(p: ImpulseProblem, tolerance: float, first: int) -> Impulses:
         sweeps[at] += used
         steps[at] += taken
         todo = left > tolerance
-    return Impulses(lam, left, sweeps, steps)
+    return Impulses(lam, left, sweeps, steps, np.zeros(count, bool))
 
 
 def _part(p: ImpulseProblem, which: Array) -> ImpulseProblem:
