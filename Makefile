@@ -11,7 +11,7 @@ WORKERS ?= auto
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
   --max-worker-restart 0
 
-.PHONY: demo test test-avx2 learn docs cheat-sheet links spelling dist bench bench-others bench-check bench-record nightly check style types layers coverage sizes matrix replay setup clean
+.PHONY: demo test test-avx2 learn docs cheat-sheet links spelling dist bench bench-others bench-check bench-record nightly check style types layers house coverage sizes matrix replay setup clean
 
 demo: $(VENV)/.core            ## the main job: equations in demo/, checks, throughput
 	$(BIN)/drevo demo
@@ -57,7 +57,7 @@ nightly: $(VENV)/.dev          ## what needs longer
 	for lever in $$($(BIN)/python -c 'from drevo.codegen.graph.levers import LEVERS; print(*LEVERS)'); do \
 	  echo "without $$lever"; DREVO_WITHOUT=$$lever $(PYTEST) -m "not nightly" $(PROGRAMS) || exit 1; done
 
-check: style types layers      ## what a commit must pass beside the tests
+check: style types layers house ## what a commit must pass beside the tests
 
 style: $(VENV)/.dev
 	$(BIN)/ruff format --check src tests benchmarks docs examples tools
@@ -68,6 +68,9 @@ types: $(VENV)/.dev
 
 layers: $(VENV)/.dev
 	$(BIN)/lint-imports
+
+house: $(VENV)/.dev            ## sizes of rooms and words of the code, by the numbers in pyproject.toml
+	$(BIN)/python -m pytest -q -p no:cacheprovider tests/test_house.py
 
 coverage: $(VENV)/.dev         ## lines and branches that the tests reach, into docs/coverage.md
 	rm -f .coverage .coverage.*
