@@ -70,15 +70,15 @@ def chain() -> dict[str, tuple[Callable[[], Any], float]]:
     robot = drevo.load("rod-chain")
     q0 = np.zeros(RODS)
     q0[0] = -1.0
-    last = simulate(robot, q0, duration=0.2, step=STEP, every=200).q[-1]
+    last = simulate(robot, q0, duration=0.2, dt=STEP, every=200).q[-1]
     assert np.abs(np.cumsum(last) - by_hand(0.2)[:RODS]).max() < 1e-12
     return {
-        "Drevo, RK4 at 1 ms": (lambda: simulate(robot, q0, duration=10.0, step=STEP, every=100), 10.0),
+        "Drevo, RK4 at 1 ms": (lambda: simulate(robot, q0, duration=10.0, dt=STEP, every=100), 10.0),
         "NumPy by hand, RK4 at 1 ms": (lambda: by_hand(0.2), 0.2),
         "NumPy by hand, SciPy's RK45 at rtol 1e-12": (
             lambda: solve_ivp(lambda _, y: rates(y), (0.0, 0.2), START, rtol=1e-12, atol=1e-12), 0.2),
         "Drevo, DOP853 at rtol 1e-12": (
-            lambda: simulate(robot, q0, duration=10.0, step=0.1, method="dop853", rtol=1e-12), 10.0),
+            lambda: simulate(robot, q0, duration=10.0, dt=0.1, method="dop853", rtol=1e-12), 10.0),
     }  # fmt: skip
 
 
@@ -96,12 +96,12 @@ def pendulums() -> dict[str, tuple[Callable[[], Any], float]]:
         model = mujoco.MjModel.from_xml_string(PENDULUM.format(theirs))
         states = np.concatenate([np.zeros((BATCH, 1)), q0, np.zeros((BATCH, 2))], 1)
         data = [mujoco.MjData(model)]
-        run = simulate(robot, q0, duration=STEPS * STEP, step=STEP, every=STEPS, method=method)
+        run = simulate(robot, q0, duration=STEPS * STEP, dt=STEP, every=STEPS, method=method)
         seen, _ = rollout.rollout(model, data, states, nstep=STEPS)
         assert np.abs(seen[:, -1, 1:3] - run.q[-1]).max() < 1e-9, method
 
         def ours(method: str = method) -> Any:
-            return simulate(robot, q0, duration=STEPS * STEP, step=STEP, every=STEPS, method=method)
+            return simulate(robot, q0, duration=STEPS * STEP, dt=STEP, every=STEPS, method=method)
 
         def others(model: Any = model, states: Array = states, data: list[Any] = data) -> Any:
             return rollout.rollout(model, data, states, nstep=STEPS)

@@ -45,7 +45,7 @@ def chain() -> str:
     """Ten rods that fall for eight seconds."""
     robot = drevo.robots.rod_chain(RODS)
     start = np.array([-0.25, *[0.0] * (RODS - 1)])
-    moved = simulate(robot, start, duration=SECONDS, step=STEP, every=round(FRAME / STEP))
+    moved = simulate(robot, start, duration=SECONDS, dt=STEP, every=round(FRAME / STEP))
     lowest = float(robot.potential_energy(np.array([-np.pi / 2, *[0.0] * (RODS - 1)])))
     return picture(joints(moved.q[:-1]), float(np.ptp(moved.energy)) / abs(lowest))
 
@@ -179,7 +179,7 @@ def drift(name: str) -> Panel:
     q0, v0 = hold(robot, robot.neutral(), v0)
     seconds, curves = np.arange(100) + 0.5, []
     for way, stabilise in WAYS.items():
-        table = simulate(robot, q0, v0, law, duration=100.0, step=1e-3, every=20, stabilise=stabilise)
+        table = simulate(robot, q0, v0, law, duration=100.0, dt=1e-3, every=20, stabilise=stabilise)
         gaps = np.abs(table.gaps[0]).max(axis=1)[1:].reshape(100, 50).max(axis=1)
         curves.append(Curve(way, seconds, np.maximum(gaps, 1e-16)))
     return Panel(f"{name}: largest gap of each second, m", curves, log=True)

@@ -22,7 +22,7 @@ def main() -> None:
     def tau(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         return robot.gravity(np.zeros(robot.nq)) - K @ np.concatenate([q, v])
 
-    table = robot.simulate(q + 0.01, v, duration=10.0, step=1e-3, tau=tau)
+    table = robot.simulate(q + 0.01, v, duration=10.0, dt=1e-3, tau=tau)
     print(f"let go 0.01 rad off, it is off by {np.abs(table.q[-1]).max():.1e} rad after {table.t[-1]:g} s")
 
 

@@ -16,7 +16,7 @@ def main() -> None:
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 10.0
     robot = drevo.load("four-bar")
     q = robot.assemble(robot.neutral())
-    table = robot.simulate(q, np.zeros(robot.nv), duration=seconds, step=1e-3)
+    table = robot.simulate(q, np.zeros(robot.nv), duration=seconds, dt=1e-3)
     print(f"{len(table)} states by {table.method}, {table.steps} steps")
     moving = robot.kinetic_energy(table.q, table.v).max()
     print(f"the energy drifts by {np.abs(table.drift).max():.1e} J, of motion it has up to {moving:.1e} J")

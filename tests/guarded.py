@@ -259,10 +259,10 @@ def entry(robot: Any, q: Any, v: Any) -> None:
 
 def motions(robot: Any) -> None:
     q, zero = robot.neutral(), np.zeros(robot.nv)
-    drevo.simulate.simulate(robot, q, duration=0.02, step=0.005)
+    drevo.simulate.simulate(robot, q, duration=0.02, dt=0.005)
     drevo.simulate.simulate(robot, q, duration=0.02)
     contact = Contact(robot.link_names[-1], (0.0, 0.0, 0.1))
-    drevo.simulate.simulate(robot, q, duration=0.02, step=0.005, constraints=[contact])
+    drevo.simulate.simulate(robot, q, duration=0.02, dt=0.005, constraints=[contact])
     for _ in range(2):
         linearise(robot, robot.neutral(), zero, zero, contacts=[contact])
 

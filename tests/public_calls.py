@@ -196,7 +196,7 @@ def motions(rng: Rng) -> Iterator[Call]:
     q, v = now["q"], now["v"]
     law = Control(lambda t, q, v: [-x for x in v])
     for tau in (None, 0.1 * now["tau"], damping(0.1), pd(np.zeros(r.nq), 1.0, 0.1), law):
-        yield call(r.simulate, q, v, tau, duration=0.01, step=1e-3, method="rk4", every=2)
+        yield call(r.simulate, q, v, tau, duration=0.01, dt=1e-3, method="rk4", every=2)
     yield call(r.simulate, q, v, duration=0.01, method="dop853", rtol=1e-8, atol=1e-8)
     yield call(r.simulate, q, v, duration=0.01, events=[Event(lambda t, q, v: q[0] - 10.0)])
     yield call(Event, lambda t, q, v: q[0], terminal=True, direction=1, name="e")
@@ -212,7 +212,7 @@ def motions(rng: Rng) -> Iterator[Call]:
     yield Call("Table.energy", lambda: table.energy, (), {})
     yield call(table.save, folder() / "t.csv")
     heun = Integrator("heun", 2, ((0.0, 0.0), (1.0, 0.0)), (0.5, 0.5), "Heun 1900")
-    yield call(r.simulate, q, v, duration=0.01, step=1e-3, method=heun)
+    yield call(r.simulate, q, v, duration=0.01, dt=1e-3, method=heun)
     yield call(
         Integrator, "heun", 2, ((0.0, 0.0), (1.0, 0.0)), (0.5, 0.5), "Heun 1900",
         q_rows=((0.0, 0.0), (1.0, 0.0)), q_weights=(0.5, 0.5), errors=((0.5, -0.5),),
@@ -376,7 +376,9 @@ def wing(rng: Rng) -> Iterator[Call]:
     yield call(loads.envelope, r, path, last, 5, span=span)
     yield call(loads.accuracy, r, now["q"], last, point=(0.1, 0.0, 0.0), joint_errors=1e-4, stiffness=1e4)
     yield call(loads.beam, r, last, EA=1e6, GA=1e6, GJ=1e4, EIy=1e4, EIz=1e4, span=span)
-    errors = loads.accuracy(r, now["q"], last, joint_errors=1e-4, frame_errors=(1e-4, 1e-4), law="normal")
+    errors = loads.accuracy(
+        r, now["q"], last, joint_errors=1e-4, frame_errors=(1e-4, 1e-4), error_distribution="normal"
+    )
     yield call(errors.monte_carlo, 10, rng=np.random.default_rng(1))
     yield call(loads.envelope(r, path, last, 5, span=span).at, 0.5)
     yield call(loads.section_motion, r, now["q"], now["v"], now["a"], last, 0.1, span=span)
@@ -403,7 +405,7 @@ def wing(rng: Rng) -> Iterator[Call]:
 def gaits(rng: Rng) -> Iterator[Call]:
     """Walking: plans at every turn, and now and then a walk, which takes half a second."""
     biped = robot("walker")
-    gait = {"length": 0.02, "lift": 0.01, "single": 0.2, "double": 0.2, "settle": 0.4, "tick": 0.04}
+    gait = {"length": 0.02, "lift": 0.01, "single": 0.2, "double": 0.2, "settle": 0.4, "dt": 0.04}
     feet = dict(walking.soles(biped))
     yield call(walking.Gait, "g", **gait)
     yield call(walking.soles, biped, feet)
@@ -420,7 +422,7 @@ def gaits(rng: Rng) -> Iterator[Call]:
 
 @cache
 def walked() -> walking.Walk:
-    quick = walking.Gait("g", length=0.02, lift=0.01, single=0.2, double=0.2, settle=0.4, tick=0.04)
+    quick = walking.Gait("g", length=0.02, lift=0.01, single=0.2, double=0.2, settle=0.4, dt=0.04)
     return walking.walk(robot("walker"), 1, quick)
 
 

@@ -48,10 +48,10 @@ def steps(rng: Rng) -> Iterator[Call]:
     yield call(drevo.compile, r, "step", **given, law="soft", method="euler", repeat=2, last=False)
     yield call(drevo.compile, r, "step", **given, law="coulomb", friction=0.5, restitution=0.1, touching=["ball"])
     yield call(r.step_function, **given, parameters=("*.mass",), product="jvp")
-    yield call(r.simulate, q, v, duration=0.01, step=0.002, ground="plane", law="soft", every=2)
-    yield call(r.simulate, q[0], v[0], tau[0], duration=0.004, step=0.002, ground="plane", law="coulomb")
+    yield call(r.simulate, q, v, duration=0.01, dt=0.002, ground="plane", law="soft", every=2)
+    yield call(r.simulate, q[0], v[0], tau[0], duration=0.004, dt=0.002, ground="plane", law="coulomb")
     if rng.random() < 0.2:
-        yield call(r.simulate, q[0], v[0], duration=0.004, step=0.002, ground=ground.grid(heights, 0.5))
+        yield call(r.simulate, q[0], v[0], duration=0.004, dt=0.002, ground=ground.grid(heights, 0.5))
 
 
 @cache
@@ -116,7 +116,7 @@ def platforms(rng: Rng) -> Iterator[Call]:
     now = state(r, rng, False)
     yield call(r.constrained_dynamics, q, np.zeros(r.nv), now["tau"])
     yield call(r.constrained_inverse_dynamics, q, np.zeros(r.nv), np.zeros(r.nv))
-    yield call(r.simulate, q, duration=0.002, step=1e-3)
+    yield call(r.simulate, q, duration=0.002, dt=1e-3)
 
 
 @cache

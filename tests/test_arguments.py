@@ -502,7 +502,7 @@ def test_no_door_takes_a_batch_that_no_memory_holds() -> None:
         lambda: robot.difference(z, many),
         lambda: robot.constrained_dynamics(many, z, z),
         lambda: robot.mass_matrix(none),
-        *(lambda m=m: robot.simulate(none, none, duration=0.1, step=0.01, method=m) for m in ("rk4", "dop853")),
+        *(lambda m=m: robot.simulate(none, none, duration=0.1, dt=0.01, method=m) for m in ("rk4", "dop853")),
         lambda: streaming.inputs(robot, "gravity", 2**53),
         lambda: robot.random(shape=(2**64, 0)),
         lambda: drevo.envs.make("Hopper-v5", num_envs=2**64),

@@ -115,7 +115,7 @@ def test_a_law_is_traced_once_for_its_key_and_its_code(monkeypatch: pytest.Monke
     q = np.full(3, 0.1)
     for _ in range(2):
         before = calls[0]
-        moved = robot.simulate(q, np.zeros(3), drevo.simulate.Control(law), duration=1e-3, step=1e-3)
+        moved = robot.simulate(q, np.zeros(3), drevo.simulate.Control(law), duration=1e-3, dt=1e-3)
         used = (moved.v[1] - drevo_step(robot, q, before + 1.0)) / np.abs(moved.v[1]).max()
         assert np.abs(used).max() < 1e-3
 

@@ -33,11 +33,11 @@ def test_results_rest_on_their_sources() -> None:
 def test_motions_rest_on_their_integrator_and_constraints() -> None:
     r = drevo.load("four-bar")
     q = r.assemble(r.neutral())
-    free = drevo.load("puma560").simulate(np.zeros(6), np.zeros(6), duration=0.01, step=0.01)
+    free = drevo.load("puma560").simulate(np.zeros(6), np.zeros(6), duration=0.01, dt=0.01)
     assert keys(drevo.cite(free)) == ["hairer1993", "khalil1987"]
-    held = r.simulate(q, np.zeros(r.nv), duration=0.01, step=0.01, method="gauss4")
+    held = r.simulate(q, np.zeros(r.nv), duration=0.01, dt=0.01, method="gauss4")
     assert keys(drevo.cite(held)) == ["hairer2006", "khalil1987", "udwadia1992"]
-    fed = r.simulate(q, np.zeros(r.nv), duration=0.01, step=0.01, stabilise=(20.0, 100.0))
+    fed = r.simulate(q, np.zeros(r.nv), duration=0.01, dt=0.01, stabilise=(20.0, 100.0))
     assert keys(drevo.cite(fed)) == ["hairer1993", "khalil1987", "udwadia1992", "baumgarte1972"]
 
 

@@ -211,14 +211,14 @@ def test_wrong_names_are_refused_with_a_suggestion(tmp_path: Path) -> None:
     assert "foot 'shoe' is not a link" in refused("walk", "biped", *one, "--feet", "shoe=0,0,0;1,0,0;0,1,0")
     assert "gait 'x' is not known" in refused("walk", "biped", "--gait", "x")
     assert "--push 'left' is no list of numbers" in refused("walk", "biped", "--push", "left")
-    assert "rise is 0.5; it must be a number from 0 to 0.2" in refused("walk", "biped", "--step", "0.5")
+    assert "rise is 0.5; it must be a number from 0 to 0.2" in refused("walk", "biped", "--rise", "0.5")
     assert "swing-up: the kind" in refused("swing-up", "--kind", "rope")
     assert 'limits of "tau" are reversed' in refused("swing-up", "--limit=-1")
 
 
 def test_swing_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    result = run("swing-up", "--knots", "60", "--plot", "--json")
+    result = run("swing-up", "--horizon", "60", "--plot", "--json")
     assert result.exit_code == 0, result.output
     facts = json.loads(result.stdout)
     assert facts["converged"] and facts["effort"] <= facts["limit"] and facts["off"] < 0.02
@@ -272,7 +272,7 @@ USAGE = [
     (["info", "puma560", "more"], "unexpected extra argument"),
     (["info", "--fast"], "No such option: --fast"),
     (["simulate", "puma560", "--every", "x"], "'--every'"),
-    (["simulate", "puma560", "--time", "1", "--max-steps", "99"], "more than max_steps=99"),
+    (["simulate", "puma560", "--duration", "1", "--max-steps", "99"], "more than max_steps=99"),
     (["bench", "--states", "0"], "'--states'"),
     (["check", "puma560", "--states", "1" + 20 * "0"], "'--states'"),
     (["accuracy", "puma560", "--link", "link6", "--seed", "-1"], "'--seed'"),

@@ -27,14 +27,14 @@ FITTING: dict[str, tuple[str, ...]] = {
     "quantities": ("mass_matrix", "gravity", "x", ""),
     "file": ("formulas.txt", "bad.txt", "none", "."),
     "--export": ("o.html", "o.svg", "o", "none/o.html", "."),
-    "--time": ("0.01", "nan", "-1", "x", "0"),
+    "--duration": ("0.01", "nan", "-1", "x", "0"),
     "to": ("o.urdf", "o.xml", "o.sdf", "o.toml", "o", "none/o.urdf", "."),
     "--output": ("o.csv", "o.npz", "o.md", "o.svg", "o", "none/o.csv", "o.xyz", "."),
     "--trajectory": ("stops.csv", "stops.csv", "bad.txt", "none", "."),
     "--monte-carlo": ("5", "-1", "x"),
     "--states": ("10", "0", "x"),
     "--sections": ("3", "1", "0", "x"),
-    "--step": ("0.01", "0", "x", "-1", "nan"),
+    "--dt": ("0.01", "0", "x", "-1", "nan"),
 }
 
 
@@ -51,8 +51,8 @@ def words(verb: str, rng: random.Random) -> list[str]:
             out += [value] if rng.random() < 0.95 else []
         elif name not in ("--help", "--open") and rng.random() < (0.9 if getattr(p, "required", False) else 0.2):
             out += [name] if getattr(p, "is_flag", False) else [name, value]
-    if verb == "simulate" and "--time" not in out:
-        out += ["--time", "0.01"]
+    if verb == "simulate" and "--duration" not in out:
+        out += ["--duration", "0.01"]
     if verb == "view" and "--export" not in out:  # else a window opens where viser is, and waits for Ctrl+C
         out += ["--export", rng.choice(("o.html", "o.svg", "o", "none/o.html"))]
     return out

@@ -44,7 +44,7 @@ def test_lqr_of_an_acrobot(lower: float, start: list[float]) -> None:
     with_gain = lqr(L, [1.0, 1.0, 1.0, 1.0], [0.01])
     assert with_gain.poles.real.max() < 0.0
     table = simulate(r, np.deg2rad(start), tau=Control(lambda t, q, v: [0.0, -dot(with_gain.K[0], [*q, *v])]),
-                     duration=10.0, step=1e-3, every=100)  # fmt: skip
+                     duration=10.0, dt=1e-3, every=100)  # fmt: skip
     assert np.abs(table.q[-1]).max() < 1e-3 and np.abs(table.v[-1]).max() < 1e-3
 
 
@@ -90,9 +90,9 @@ def test_tracking_a_panda() -> None:
     n, dt, middle = r.nv, 0.02, np.resize([0.0, -0.4, 0.0, -1.8, 0.0, 1.5, 0.0], r.nv)
     q, v, a = swing(n, 3.0, dt)
     law = track(r, dt, q + middle, v, a, [1e5] * n + [1e2] * n, np.full(n, 1e-3))
-    table = simulate(heavier(r, 1.1), q[0] + middle, v[0], law, duration=3.0, step=2e-3, every=10)
+    table = simulate(heavier(r, 1.1), q[0] + middle, v[0], law, duration=3.0, dt=2e-3, every=10)
     assert np.sqrt(np.mean(np.square(table.q - middle - q))) <= 0.010
-    exact = simulate(r, q[0] + middle, v[0], law, duration=1.0, step=2e-3, every=10)
+    exact = simulate(r, q[0] + middle, v[0], law, duration=1.0, dt=2e-3, every=10)
     assert np.abs(exact.q - middle - q[:51]).max() <= 1e-3  # what interpolation between the samples leaves
     batch = law(0.5, np.stack([q[50], q[51]]) + middle, np.stack([v[50], v[51]]))
     assert batch.shape == (2, n) and worst(batch[0], law(0.5, q[50] + middle, v[50])) <= 1e-12
@@ -198,7 +198,7 @@ def test_compiled_into_the_motion() -> None:
     q, v = np.array([0.3, -0.6, 0.4, 0.2, 0.7, 0.1]), np.zeros(6)
     law = stabilise(r, held, stiffness=4.0, damping=5.0, v=lambda t, q, v: -2.0 * v)
     assert worst(np.array(law.over_scalars(0.0, list(q), list(v))), law(0.0, q, v)) <= 1e-12
-    table = simulate(r, q, v, Control(law.over_scalars), duration=3.0, step=1e-3, every=1000)
+    table = simulate(r, q, v, Control(law.over_scalars), duration=3.0, dt=1e-3, every=1000)
     y = outputs(r, held, table.q, table.v, table.t)
     block = np.array([[0.0, 1.0], [-4.0, -5.0]])
     assert worst(y, np.array([expm(block * t) @ y[0] for t in table.t])) <= 1e-9

@@ -99,7 +99,7 @@ def test_regulated_robots_come_to_rest(name: str) -> None:
     q, v = r.integrate(L.q, 1e-3 * np.random.default_rng(2).normal(size=r.nv)), np.zeros(r.nv)
     for _ in range(round(9.0 / -np.log(np.abs(law.poles).max()))):
         tau = L.tau - law.K @ np.r_[r.difference(L.q, q), v]
-        table = r.simulate(q, v, tau, duration=0.02, step=2e-3, every=10)
+        table = r.simulate(q, v, tau, duration=0.02, dt=2e-3, every=10)
         q, v = table.q[-1], table.v[-1]
     assert np.abs(r.difference(L.q, q)).max() <= 1e-5
 
@@ -110,7 +110,7 @@ def test_a_regulator_is_a_law(name: str) -> None:
     r, L = robot_of(name), model_of(name)
     law = lqr(L, *weighed(name))
     start = r.integrate(L.q, 1e-2 * np.random.default_rng(2).normal(size=r.nv))
-    table = r.simulate(start, np.zeros(r.nv), Control(law), duration=15.0, method="dop853", step=1.0)
+    table = r.simulate(start, np.zeros(r.nv), Control(law), duration=15.0, method="dop853", dt=1.0)
     assert np.abs(r.difference(L.q, table.q[-1])).max() <= 1e-5
     v = np.linspace(-1, 1, r.nv)
     d = law.write_out()
@@ -126,7 +126,7 @@ def test_discrete_regulators_hold_their_efforts() -> None:
     law = lqr(r.linearise(rest, rest, rest, actuated=["lower_joint"]).discretised(0.02), 1.0, 0.01)
     q, v = np.deg2rad([2.0, 0.0]), rest
     for _ in range(500):
-        table = r.simulate(q, v, law(0.0, q, v), duration=0.02, step=1e-3, every=20)
+        table = r.simulate(q, v, law(0.0, q, v), duration=0.02, dt=1e-3, every=20)
         q, v = table.q[-1], table.v[-1]
     assert np.abs(q).max() < 1e-3 and np.abs(v).max() < 1e-3
 
@@ -152,7 +152,7 @@ def test_horizons() -> None:
         x @ weight @ x
     )
     assert worst(lqr(L, Q, R, horizon=3000).K[0], lqr(L, Q, R).K) <= 1e-9
-    with pytest.raises(drevo.InputError, match="horizon counts the steps of a discrete model"):
+    with pytest.raises(drevo.InputError, match="horizon counts the knots of a discrete model"):
         lqr(model_of("three-link"), Q, R, horizon=5)
 
 

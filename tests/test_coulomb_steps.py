@@ -410,7 +410,7 @@ def test_a_bouncing_ball_by_its_impacts_is_right_to_rounding() -> None:
     """Moments and speeds of six impacts in closed form."""
     fall, e = math.sqrt(2.0 / G), 0.8
     robot = with_point(block((0.0, 0.0, -G)))
-    table = simulate_bouncing(robot, [0.0, 1.0], [0.3, 0.0], duration=3.0, restitution=e, friction=0.0, step=0.01)
+    table = simulate_bouncing(robot, [0.0, 1.0], [0.3, 0.0], duration=3.0, restitution=e, friction=0.0, dt=0.01)
     moments = np.concatenate([[fall], fall + 2.0 * fall * np.cumsum([e**k for k in range(1, 6)])])
     assert len(table.events) == 6
     for k, (event, t) in enumerate(zip(table.events, moments)):
@@ -433,7 +433,7 @@ def test_an_impact_with_friction_takes_energy_and_keeps_the_law() -> None:
     robot = b.contact("rod", (0.5, 0.0, 0.0)).contact("rod", (-0.5, 0.0, 0.0)).robot()
     half = math.radians(10.0)
     q = [0.0, 0.0, 0.6, 0.0, math.sin(half), 0.0, math.cos(half)]
-    given = {"duration": 0.7, "restitution": 0.6, "friction": 0.3, "step": 1e-3}
+    given = {"duration": 0.7, "restitution": 0.6, "friction": 0.3, "dt": 1e-3}
     table = simulate_bouncing(robot, q, [0.5, 0.0, 0.0, 0.0, -1.0, 0.0], **given)
     energy = robot.kinetic_energy(table.q, table.v) + robot.potential_energy(table.q)
     assert len(table.events) >= 2 and np.diff(energy).max() < 1e-9 and energy[-1] < energy[0] - 0.1

@@ -360,9 +360,9 @@ def test_a_knee_without_bars_has_its_own_coordinate() -> None:
 
 def test_the_motion_of_a_knee_keeps_its_energy() -> None:
     robot = knee()
-    found = robot.simulate([0.4, 0.6], [0.0, 0.0], duration=0.3, step=1e-4, every=100)
+    found = robot.simulate([0.4, 0.6], [0.0, 0.0], duration=0.3, dt=1e-4, every=100)
     loop = Closed(np.array([0.4, 0.6]), np.zeros(2))
-    other = looped().simulate(loop.q, np.zeros(4), duration=0.3, step=1e-4, every=100, constraints=[PIN])
+    other = looped().simulate(loop.q, np.zeros(4), duration=0.3, dt=1e-4, every=100, constraints=[PIN])
     close(found.q, other.q[:, :2], 1e-10)
     energy = robot.kinetic_energy(found.q, found.v) + robot.potential_energy(found.q)
     close(energy, np.full(len(energy), energy[0]), 1e-11)
@@ -495,7 +495,7 @@ def test_six_coordinates_and_products() -> None:
     close(robot.difference(q, q + v), v)
     close(robot.forward_dynamics(q, v, robot.inverse_dynamics(q, v, a)), a, 1e-11)
     four = one({s: f"q{i + 1}" for i, s in enumerate(STEPS[:4])}, coordinates=4)
-    x = four.simulate(q[:4], v[:4], duration=0.01, step=1e-3).q[-1]
+    x = four.simulate(q[:4], v[:4], duration=0.01, dt=1e-3).q[-1]
     close(x, q[:4] + 0.01 * v[:4], 1e-2)
     M, h = four.mass_matrix(q[:4]), drevo.compile(four, "bias", product="vjp")
     back = h(q[:4], v[:4], np.ones(4))

@@ -97,7 +97,7 @@ def test_a_motion_under_a_law_of_python_takes_an_oracle(pair, method):
     robot, standing, q, _, _, held = pair
     for extra in ({}, {"contacts": held}):
         tables = [
-            simulate(x, q[0], tau=lambda t, q, v: -1e-3 * v, duration=0.02, step=2e-3, method=method, **extra)
+            simulate(x, q[0], tau=lambda t, q, v: -1e-3 * v, duration=0.02, dt=2e-3, method=method, **extra)
             for x in (standing, robot)
         ]
         close(*tables)

@@ -71,7 +71,7 @@ def test_motions_are_those_of_stiff_springs(tmp_path: Path) -> None:
     data.qpos[:] = [*q[:7], q[10], *q[7:10]]
     for _ in range(500):
         mujoco.mj_step(model, data)
-    found = robot.simulate(q, duration=0.05, step=1e-3)
+    found = robot.simulate(q, duration=0.05, dt=1e-3)
     np.testing.assert_allclose(found.q[-1], ours(data.qpos), atol=1e-6)  # springs give by some 1e-7
     assert found.constraint_drift < 1e-12
 

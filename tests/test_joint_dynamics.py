@@ -138,7 +138,7 @@ def test_a_floating_base_with_rotors() -> None:
         f = robot.function(name)
         close(by_v, central(lambda d, f=f, x=x: f(q, v + d, x)), 1e-7)
         close(by_q, central(lambda d, f=f, x=x: f(robot.integrate(q, d), v, x)), 1e-7)
-    found = robot.simulate(q, v, duration=0.1, step=1e-3)
+    found = robot.simulate(q, v, duration=0.1, dt=1e-3)
     energy = robot.kinetic_energy(found.q, found.v) + robot.potential_energy(found.q)
     close(energy, np.full(len(energy), energy[0]), 1e-9)
 
@@ -261,11 +261,11 @@ def test_a_motion_has_them_unless_told_otherwise() -> None:
         "a", joint="prismatic", axis=(1, 0, 0), mass=1.5, armature=0.5, damping=0.4, stiffness=8.0, reference=0.2
     )
     robot = b.robot()
-    found = robot.simulate([0.5], [0.0], duration=1.0, step=1e-3)
+    found = robot.simulate([0.5], [0.0], duration=1.0, dt=1e-3)
     d, w = 0.1, np.sqrt(4.0 - 0.01)  # 2 x'' + 0.4 x' + 8 (x - 0.2) = 0
     exact = 0.2 + 0.3 * np.exp(-d * found.t) * (np.cos(w * found.t) + d / w * np.sin(w * found.t))
     close(found.q[:, 0], exact, 1e-12)
-    by_law = robot.simulate([0.5], [0.0], lambda t, q, v: np.zeros(1), duration=0.1, step=1e-3)
+    by_law = robot.simulate([0.5], [0.0], lambda t, q, v: np.zeros(1), duration=0.1, dt=1e-3)
     close(by_law.q, found.q[:101], 1e-14)
     assert robot.simulate([0.5], [0.0], duration=0.1, passive=False).q[-1] == 0.5
 
@@ -561,7 +561,7 @@ def test_an_elastic_joint_swings_at_the_frequency_of_its_closed_form() -> None:
     L = robot.linearise(np.zeros(2), np.zeros(2), np.zeros(2), actuated=["a_motor"])
     w = np.sqrt(k * (1.0 / link + 1.0 / motor))
     assert np.abs(np.linalg.eigvals(L.A)).max() == pytest.approx(w, rel=1e-12)
-    found = robot.simulate([0.0, 0.1], [0.0, 0.0], duration=0.2, step=1e-4, every=100)
+    found = robot.simulate([0.0, 0.1], [0.0, 0.0], duration=0.2, dt=1e-4, every=100)
     swing = 0.1 * np.cos(w * found.t)
     close(found.q[:, 1], swing, 1e-10)
     close(found.q[:, 0], link / (link + motor) * (0.1 - swing), 1e-10)  # I (m + d)' + B m' stays 0

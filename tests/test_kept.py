@@ -26,7 +26,7 @@ def used(robot: drevo.Robot) -> None:
     robot.pose(robot.neutral(), link)
     robot.inverse_dynamics(robot.neutral(), zero, zero, f_ext={link: np.zeros(6)})
     linearise(robot, robot.neutral() + 0.3, zero, zero, contacts=[Contact(link, (0.0, 0.0, 0.1))])
-    drevo.simulate.simulate(robot, robot.neutral(), duration=0.01, step=0.01)
+    drevo.simulate.simulate(robot, robot.neutral(), duration=0.01, dt=0.01)
 
 
 def test_a_second_use_makes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

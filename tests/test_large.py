@@ -264,7 +264,7 @@ def test_motion_of_a_large_tree(method: str, unrolled: list[str]) -> None:
     model = strategies.robot(11, ("revolute",), 70, "floating", welds=0.1, mimics=0.0)
     robot, rng = Robot(model), np.random.default_rng(4)
     q, v, tau = robot.random(rng), 0.1 * rng.normal(size=robot.nv), rng.normal(size=robot.nv)
-    given: dict[str, Any] = {"duration": 0.01, "step": 2e-3, "method": method}
+    given: dict[str, Any] = {"duration": 0.01, "dt": 2e-3, "method": method}
     moved, slow = simulate(robot, q, v, tau, **given), simulate(robot, q, v, lambda *_: tau, **given)
     assert np.abs(moved.q - slow.q).max() <= 1e-12 and np.abs(moved.v - slow.v).max() <= 1e-11
     batch = simulate(robot, np.tile(q, (9, 1)), v, tau, **given)
@@ -291,7 +291,7 @@ def test_sines_of_many_sums_are_reduced_a_few_at_a_time(monkeypatch: pytest.Monk
 def test_laws_and_constraints_of_a_large_tree(unrolled: list[str]) -> None:
     robot = chain(80)
     q = np.full(80, 0.01)
-    given: dict[str, Any] = {"duration": 4e-3, "step": 1e-3}
+    given: dict[str, Any] = {"duration": 4e-3, "dt": 1e-3}
     compiled, plain = (
         simulate(robot, q, tau=tau, **given) for tau in (damping(0.1), lambda t, q, v: -0.1 * np.asarray(v))
     )

@@ -389,7 +389,7 @@ SPUN = np.zeros(3), np.array([0.0, 0.0, 1e200]), np.zeros(3), "link3", 0.1
     (lambda r: drevo.loads.section_loads(r, ZERO, ZERO, ZERO, "link2", 0.1, span=[1]), "span is .1.; give a Span"),
     (lambda r: drevo.loads.section_loads(r, ZERO, ZERO, ZERO, "link2", 0.1, distribution=5), "or solids, not 5"),
     (lambda r: drevo.loads.accuracy("puma560", ZERO, "link6"), "takes a robot"),
-    (lambda r: drevo.loads.accuracy(r, ZERO, "link6", law={1}), "the law of the errors is one of"),
+    (lambda r: drevo.loads.accuracy(r, ZERO, "link6", error_distribution={1}), "accuracy: error_distribution"),
     (lambda r: drevo.loads.accuracy(r, ZERO, "link6", springs="x"), "springs: 'x' is no Spring"),
     (lambda r: drevo.loads.accuracy(r, ZERO, "link6", joint_errors={"joint1": (1, 2)}), "has shape .2,."),
     (lambda r: drevo.loads.accuracy(r, ZERO, "link6", stiffness="x"), "stiffness must hold real numbers"),

@@ -155,11 +155,11 @@ def drift_of(name: str, seconds: float, method: str, step: float) -> tuple[Table
     """A motion of a shipped robot, and how far its energy went of the largest kinetic energy."""
     robot = SHIPPED[name]()
     if name == "four-bar":
-        table = simulate(robot, robot.neutral(), duration=seconds, step=step, every=10, method=method)
+        table = simulate(robot, robot.neutral(), duration=seconds, dt=step, every=10, method=method)
         stored: Any = 0.0
     else:
         law, energy = sprung(robot)
-        table = simulate(robot, *kicked(robot), law, duration=seconds, step=step, every=10, method=method)
+        table = simulate(robot, *kicked(robot), law, duration=seconds, dt=step, every=10, method=method)
         stored = energy(table.q)
     total = table.energy + stored
     return table, float(np.abs(total - total[0]).max() / robot.kinetic_energy(table.q, table.v).max())
@@ -184,7 +184,7 @@ def test_projection_keeps_the_order(method: str, order: int, h: float) -> None:
         return simulate(robot, np.zeros(3), duration=0.8, every=1000, **given).q[-1]
 
     exact = end(method="dop853", rtol=1e-12)
-    errors = [np.abs(end(method=method, step=x) - exact).max() for x in (h, h / 2)]
+    errors = [np.abs(end(method=method, dt=x) - exact).max() for x in (h, h / 2)]
     assert np.log2(errors[0] / errors[1]) >= order - 0.25, errors
 
 
@@ -235,7 +235,7 @@ def test_a_four_bar_is_a_pendulum_of_one_coordinate() -> None:
 
     times = np.linspace(0.0, 1.0, 11)
     want = solve_ivp(rates, (0.0, 1.0), [0.0, 0.0], "DOP853", times, rtol=1e-10, atol=1e-10).y[0]
-    table = simulate(four_bar(), np.zeros(3), duration=1.0, step=0.1, method="dop853", rtol=1e-10)
+    table = simulate(four_bar(), np.zeros(3), duration=1.0, dt=0.1, method="dop853", rtol=1e-10)
     assert np.abs(table.q[:, 0]).max() > 1.0
     assert np.abs(table.q[:, 0] - want).max() <= 1e-7  # differences of the inertia with step 1e-6
 
@@ -259,7 +259,7 @@ def test_compiled_equals_least_norm(name: str, method: str, stabilise: Any) -> N
     q0, v0 = kicked(robot)
     ends = []
     for tau in (law, in_python(law)):
-        given = {"duration": 0.03, "step": 5e-3, "method": method, "stabilise": stabilise, "rtol": 1e-11}
+        given = {"duration": 0.03, "dt": 5e-3, "method": method, "stabilise": stabilise, "rtol": 1e-11}
         ends.append(simulate(robot, q0, v0, tau, **given))
     for a, b in ((x.q[-1], y.q[-1]) for x, y in [ends]):
         assert np.abs(a - b).max() <= 1e-9
@@ -279,7 +279,7 @@ def test_a_batch_is_its_rows() -> None:
         assert np.abs(alone.q - table.q[:, 1, 4]).max() <= 1e-13
         assert np.abs(alone.reactions - table.reactions[:, 1, 4]).max() <= 1e-10
         assert alone.reactions.shape == (3, 2 * rows)
-        given = {"duration": 0.02, "step": 5e-3, "contacts": contacts}
+        given = {"duration": 0.02, "dt": 5e-3, "contacts": contacts}
         by_python = simulate(robot, q0, tau=lambda t, q, v: np.zeros(v.shape), **given)
         assert np.abs(by_python.q - simulate(robot, q0, **given).q).max() <= 1e-12
     held = simulate(robot, q0, duration=0.2, contacts=contacts)
@@ -302,7 +302,7 @@ def test_a_pendulum_held_by_a_contact() -> None:
     robot = free_body("hanging", gravity=(0.0, 0.0, -9.81))
     q0, contacts = robot.neutral(), [{"link": "body", "point": (0.3, 0.2, 0.4), "rows": 3}]
     for method, step in (("rk4", 2e-3), ("dop853", 0.1)):
-        table = simulate(robot, q0, duration=0.5, step=step, method=method, contacts=contacts, rtol=1e-9)
+        table = simulate(robot, q0, duration=0.5, dt=step, method=method, contacts=contacts, rtol=1e-9)
         assert table.constraint_drift <= POSITION
         assert table.energy_drift <= 1e-6
         assert np.abs(table.q[-1] - q0).max() > 0.05
@@ -328,7 +328,7 @@ def test_driven_by_time(method: str) -> None:
     robot = double_pendulum()
     follow = [constraint.function(circling, 2)]
     q0, v0 = hold(robot, robot.assemble([-0.5, -0.9], constraints=follow), [0.0, 0.0], constraints=follow)
-    table = simulate(robot, q0, v0, duration=0.5, step=2e-3, method=method, constraints=follow)
+    table = simulate(robot, q0, v0, duration=0.5, dt=2e-3, method=method, constraints=follow)
     end = tip(robot, table.q, "lower", END)
     angle = 12.0 * table.t
     want = np.stack([0.9 + 0.3 * np.cos(angle), 0.0 * angle, -1.0 + 0.3 * np.sin(angle)], -1)
@@ -340,7 +340,7 @@ def test_pose_tracking_of_a_box() -> None:
     robot = free_body("lifted", gravity=(0.0, 0.0, -9.81))
     track = [constraint.pose_tracking("body", rising)]
     q0, v0 = hold(robot, robot.neutral(), np.zeros(6), constraints=track)
-    table = simulate(robot, q0, v0, duration=1.0, step=5e-3, constraints=track)
+    table = simulate(robot, q0, v0, duration=1.0, dt=5e-3, constraints=track)
     assert np.abs(table.q[-1, :3] - [0.2, 0.0, 0.5]).max() <= 1e-12
     assert table.reactions[-1, 2] == pytest.approx(1.5 * (9.81 + 1.0), abs=1e-9)
 
@@ -356,7 +356,7 @@ def test_baumgarte_closes_a_gap_as_its_equation_says(compiled: bool) -> None:
     tau = None if compiled else lambda t, q, v: np.zeros(2)
     q0 = robot.assemble([0.4, 0.9], constraints=shelf)
     q0[0] += 0.01
-    table = simulate(robot, q0, tau=tau, duration=0.3, step=2e-3, constraints=shelf, stabilise=(2 * k, k * k))
+    table = simulate(robot, q0, tau=tau, duration=0.3, dt=2e-3, constraints=shelf, stabilise=(2 * k, k * k))
     f = table.gaps[0][:, 0]
     assert abs(f[0]) > 1e-3
     assert np.abs(f - f[0] * (1.0 + k * table.t) * np.exp(-k * table.t)).max() <= 1e-7 * abs(f[0])
@@ -389,7 +389,7 @@ def test_grips_carry_the_box() -> None:
     """The two welds give the box its momentum: force = m (a - g), by differences of its momentum."""
     robot = two_arm()
     law, _ = sprung(robot, 50.0)
-    table = simulate(robot, *kicked(robot), law, duration=0.05, step=2e-4, method="gauss4")
+    table = simulate(robot, *kicked(robot), law, duration=0.05, dt=2e-4, method="gauss4")
     assert table.rows[:6] == tuple(f"weld(left_hand, box)[{k}]" for k in range(6))
     pose = robot.pose(table.q, "box")
     momentum = 3.0 * robot.velocity(table.q, table.v, "box")[:, :3]
@@ -401,7 +401,7 @@ def test_grips_carry_the_box() -> None:
 
 def test_between_records_and_on_disk(tmp_path: Path) -> None:
     robot = four_bar()
-    table = simulate(robot, np.zeros(3), duration=0.5, step=1e-3, every=100)
+    table = simulate(robot, np.zeros(3), duration=0.5, dt=1e-3, every=100)
     q, v = table.at(0.2345)
     assert np.abs(constrained_dynamics(robot, q, v, np.zeros(3)).value).max() <= 1e-14
     exact = simulate(robot, np.zeros(3), duration=0.2345, method="dop853", rtol=1e-12)
@@ -507,6 +507,6 @@ def test_command() -> None:
 
     from drevo.cli.main import app
 
-    run = CliRunner().invoke(app, ["simulate", "four-bar", "--time", "0.2"])
+    run = CliRunner().invoke(app, ["simulate", "four-bar", "--duration", "0.2"])
     assert run.exit_code == 0, run.output
     assert "constraints" in run.output

@@ -133,7 +133,7 @@ def motion(robot: object, duration: float) -> None:
     """Closed to rounding, and the energy kept as docs/loops.md has it, that of the springs included."""
     assert isinstance(robot, drevo.Robot)
     q, v = moved(robot)
-    table = robot.simulate(q, 0.2 * v, duration=duration, step=1e-3, every=100, method="gauss4")
+    table = robot.simulate(q, 0.2 * v, duration=duration, dt=1e-3, every=100, method="gauss4")
     assert table.constraint_drift < 1e-12 and table.constraint_rate_drift < 1e-9
     kinetic = robot.kinetic_energy(table.q, table.v)
     energy = kinetic + robot.potential_energy(table.q)
@@ -160,7 +160,7 @@ def test_why_a_delta_without_springs_ends() -> None:
     """Its normals come to lie in a plane: not the step is too long, the rows lose rank."""
     robot = delta(stiffness=0.0)
     with pytest.raises(drevo.NumericsError, match="the constraints lose rank"):
-        robot.simulate(*moved(robot), duration=1.0, step=1e-3, method="gauss4")
+        robot.simulate(*moved(robot), duration=1.0, dt=1e-3, method="gauss4")
 
 
 def cassies() -> list[Path]:
@@ -212,7 +212,7 @@ def test_cassie_moves_for_ten_seconds(tmp_path: Path, path: Path, suffix: str) -
         robot = quietly(drevo.load, tmp_path / "r.xml")
     assert isinstance(robot, drevo.Robot)
     q, v = hold(robot, robot.neutral(), 0.05 * np.ones(robot.nv))
-    table = robot.simulate(q, v, duration=10.0, step=1e-3, every=500)
+    table = robot.simulate(q, v, duration=10.0, dt=1e-3, every=500)
     assert table.constraint_drift < 1e-10 and table.constraint_rate_drift < 1e-8
 
 

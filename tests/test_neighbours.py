@@ -100,7 +100,7 @@ def test_motions(method: str) -> None:
             q, v = drevo.constraint.hold(r, q, v, contacts=contacts)
 
         def moved(q: Array, v: Array, contacts: Any = contacts) -> tuple[Array, Array]:
-            table = r.simulate(q, v, duration=0.004, step=0.001, method=method, contacts=contacts)
+            table = r.simulate(q, v, duration=0.004, dt=0.001, method=method, contacts=contacts)
             return np.moveaxis(table.q, 0, -2), np.moveaxis(table.v, 0, -2)
 
         require_same_bits(moved, q, v)

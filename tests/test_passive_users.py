@@ -67,7 +67,7 @@ def test_constrained_motions_and_their_reactions() -> None:
     assert np.abs(with_p.a - robot.constrained_dynamics(q, v, tau + p).a).max() < 1e-11
     back = robot.constrained_inverse_dynamics(q, v, with_p.a, actuated=["crank_joint"], passive=True)
     assert np.abs(back.tau - tau).max() < 1e-9
-    table = robot.simulate(q, v, tau=tau, duration=0.02, step=1e-3)
+    table = robot.simulate(q, v, tau=tau, duration=0.02, dt=1e-3)
     assert np.abs(table.reactions[0] - with_p.reactions).max() < 1e-9
     x = loads.Trajectory.simulated(table, tau)
     assert np.abs(x.a[0] - with_p.a).max() < 1e-9
@@ -93,7 +93,7 @@ def test_a_walk_counts_them() -> None:
     """Where both stand alike, drives give what dampers and springs do not."""
     bare = drevo.load("biped", base="floating")
     robot = equipped(bare, JointDynamics(damping=0.5, stiffness=4.0))
-    quick = walking.Gait("quick", length=0.02, lift=0.01, single=0.2, double=0.2, settle=0.4, tick=0.04)
+    quick = walking.Gait("quick", length=0.02, lift=0.01, single=0.2, double=0.2, settle=0.4, dt=0.04)
     one = walking.plan(bare, 1, quick)
     laws = [walking.control.Follower(made, 20.0, 0.02, 0.0) for made in (one, replace(one, robot=robot))]
     rng = np.random.default_rng(6)
@@ -162,7 +162,7 @@ def test_a_long_chain_comes_to_rest() -> None:
                com=(0, 0, -0.05), inertia=np.eye(3) * 0.01, damping=5.0, stiffness=20.0)  # fmt: skip
     robot = b.robot()
     q = np.random.default_rng(0).normal(size=n) * 1e-3
-    table = robot.simulate(q, duration=0.02, step=2e-4, every=20)
+    table = robot.simulate(q, duration=0.02, dt=2e-4, every=20)
     total = table.energy + 10.0 * (table.q**2).sum(-1)
     assert (np.diff(total) < 0.0).all()
     braked = 5.0 * (table.v**2).sum(-1)  # the power that dampers take

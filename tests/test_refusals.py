@@ -27,7 +27,7 @@ def pair(**given: Any) -> drevo.Builder:
 
 
 def table() -> Any:
-    return robot("three-link").simulate(np.zeros(3), duration=0.01, step=1e-3)
+    return robot("three-link").simulate(np.zeros(3), duration=0.01, dt=1e-3)
 
 
 def plant(dt: float | None = None) -> control.LinearModel:

@@ -52,7 +52,7 @@ def scheduled(grid: Any, **given: Any) -> Any:
 
 
 def moved(**given: Any) -> Any:
-    return arm().simulate(Q, REST, **{"duration": 0.01, "step": 1e-3, **given})
+    return arm().simulate(Q, REST, **{"duration": 0.01, "dt": 1e-3, **given})
 
 
 def erring(pose: Any, q: Any, t: Any) -> Any:

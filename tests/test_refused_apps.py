@@ -65,13 +65,13 @@ SAID: dict[str, tuple[Callable[[], object], str]] = {
     "a trajectory in words": (lambda: loads.drives(arm(), "fast"), "the trajectory is 'fast'; give a"),
     "another robot's": (lambda: loads.drives(arm(), way("puma560")), "is one of robot 'puma560', not of"),
     "a batch of motions": (
-        lambda: loads.Trajectory.simulated(arm().simulate(np.zeros((2, 3)), duration=0.002, step=1e-3)),
+        lambda: loads.Trajectory.simulated(arm().simulate(np.zeros((2, 3)), duration=0.002, dt=1e-3)),
         r"this table a batch of \(2,\): take one row",
     ),
     "a batch in a picture": (lambda: accuracy(np.zeros((2, 3))).figure(), "a picture is of one configuration"),
     "a batch drawn": (lambda: accuracy(np.zeros((2, 3))).monte_carlo(9), "monte_carlo is of one configuration"),
     "accuracy of loops": (of_loops, "accuracy is of open chains"),
-    "a law of errors": (lambda: accuracy(law="flat"), "the law of the errors is one of"),
+    "a law of errors": (lambda: accuracy(error_distribution="flat"), "accuracy: error_distribution"),
     "a left side of a sum": (lambda: read_formula("x^5 = 1"), "x"),
     "a walk in space": (
         lambda: legs(drevo.load("biped", base="floating", gravity=(0, 1, -9))), "a walk on the ground z = 0"

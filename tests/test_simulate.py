@@ -29,7 +29,7 @@ FIXED = [m for m in METHODS.values() if not m.adaptive]
 
 
 def test_rod_chain_by_dop853(chain: Robot) -> None:
-    table = simulate(chain, released(chain), duration=10.0, step=0.1, method="dop853", rtol=1e-12)
+    table = simulate(chain, released(chain), duration=10.0, dt=0.1, method="dop853", rtol=1e-12)
     t = np.array(REFERENCE["t"])
     assert np.abs(table.t - t).max() < 1e-12
     q, v = (np.abs(x - np.array(REFERENCE[n])).max(axis=1) for n, x in (("q", table.q), ("qd", table.v)))
@@ -41,7 +41,7 @@ def test_rod_chain_by_dop853(chain: Robot) -> None:
 
 
 def test_rod_chain_at_a_looser_tolerance(chain: Robot) -> None:
-    table = simulate(chain, released(chain), duration=10.0, step=0.1, method="dop853", rtol=1e-9)
+    table = simulate(chain, released(chain), duration=10.0, dt=0.1, method="dop853", rtol=1e-9)
     assert np.abs(table.q - np.array(REFERENCE["q"])).max() <= 1e-7
 
 
@@ -78,7 +78,7 @@ def test_rk4_of_the_chain_equals_numpy(chain: Robot) -> None:
 @pytest.mark.parametrize("seconds", [20.0, pytest.param(1000.0, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("method", ["gauss4", "gauss6"])
 def test_energy_of_a_double_pendulum(pendulum: Robot, method: str, seconds: float) -> None:
-    table = simulate(pendulum, [0.1, 0.0], duration=seconds, step=0.005, every=40, method=method)
+    table = simulate(pendulum, [0.1, 0.0], duration=seconds, dt=0.005, every=40, method=method)
     swing = 3.0 * G * (1.0 - np.cos(0.1))
     away, tenth = np.abs(table.drift) / swing, len(table) // 10
     assert away.max() <= 2e-12
@@ -89,7 +89,7 @@ def test_energy_of_a_double_pendulum(pendulum: Robot, method: str, seconds: floa
 @pytest.mark.parametrize("method", ["rk4", "gauss6"])
 def test_tumbling_body(tumbling: Robot, method: str, seconds: float) -> None:
     v0 = np.array([0.0, 0.0, 0.0, 0.01, 1.0, 0.0])  # about the middle axis of its moments
-    table = simulate(tumbling, tumbling.neutral(), v0, duration=seconds, step=1e-3, every=100, method=method)
+    table = simulate(tumbling, tumbling.neutral(), v0, duration=seconds, dt=1e-3, every=100, method=method)
     l = tumbling.momentum(table.q, table.v)
     assert np.abs(l - l[0]).max() <= 1e-12 * np.abs(l[0]).max()
     assert table.energy_drift <= 1e-12 * abs(table.energy[0])
@@ -110,7 +110,7 @@ def test_momentum_of_a_floating_biped() -> None:
     robot = drevo.load("biped", base="floating", gravity=(0.0, 0.0, 0.0))
     rng = np.random.default_rng(2)
     v0 = 0.3 * rng.normal(size=robot.nv)
-    table = simulate(robot, robot.neutral(), v0, duration=100.0, step=1e-3, every=1000, method="gauss6")
+    table = simulate(robot, robot.neutral(), v0, duration=100.0, dt=1e-3, every=1000, method="gauss6")
     l = robot.momentum(table.q, table.v)
     for part in (slice(0, 3), slice(3, 6)):
         assert np.abs(l[:, part] - l[0, part]).max() <= 1e-9 * np.linalg.norm(l[0, part])
@@ -128,7 +128,7 @@ def test_order_by_halving(method: Integrator, kind: str, pendulum: Robot, tumbli
     h = {6: 0.1, 4: 0.04, 2: 0.02, 1: 2e-3}[method.order]
 
     def end(step: float) -> Any:
-        return state(simulate(robot, q0, v0, duration=0.8, step=step, method=method, every=10_000))
+        return state(simulate(robot, q0, v0, duration=0.8, dt=step, method=method, every=10_000))
 
     def state(table: Table) -> Any:
         return np.concatenate([table.q[-1], table.v[-1]])
@@ -151,9 +151,7 @@ def test_tableaus_are_consistent() -> None:
 def test_rk4_as_dop853_without_errors_is_a_fixed_step_method(pendulum: Robot) -> None:
     fixed = Integrator("dop8", 8, DOP853.rows, DOP853.weights, "the same without its error estimate")
     exact = simulate(pendulum, [1.0, 0.5], duration=1.0, method="dop853", rtol=1e-13).q[-1]
-    assert (
-        np.abs(simulate(pendulum, [1.0, 0.5], duration=1.0, step=0.01, method=fixed).q[-1] - exact).max() < 1e-12
-    )
+    assert np.abs(simulate(pendulum, [1.0, 0.5], duration=1.0, dt=0.01, method=fixed).q[-1] - exact).max() < 1e-12
 
 
 # -- machine code and its twin ------------------------------------------------------------------------------
@@ -216,8 +214,8 @@ def test_laws_of_time_and_state(pendulum: Robot) -> None:
         return np.array([np.sin(3.0 * t) - 0.5 * v[0], -2.0 * q[1]])
 
     for method in ("rk4", "gauss6", "dop853"):
-        a = simulate(pendulum, [0.4, 0.1], tau=Control(law), duration=0.5, method=method, step=0.01)
-        b = simulate(pendulum, [0.4, 0.1], tau=by_numpy, duration=0.5, method=method, step=0.01)
+        a = simulate(pendulum, [0.4, 0.1], tau=Control(law), duration=0.5, method=method, dt=0.01)
+        b = simulate(pendulum, [0.4, 0.1], tau=by_numpy, duration=0.5, method=method, dt=0.01)
         assert np.abs(a.q - b.q).max() < 1e-11
 
 
@@ -236,7 +234,7 @@ def test_a_damped_oscillator_decays_as_known() -> None:
     robot, k, d = b.robot(), 8.0, 0.8
     decay, turn = d / 4.0, np.sqrt(k / 2.0 - (d / 4.0) ** 2)
     for method in ("rk4", "gauss4", "gauss6", "dop853"):
-        table = simulate(robot, [1.0], tau=pd(k, d), duration=3.0, step=0.01, method=method, rtol=1e-12)
+        table = simulate(robot, [1.0], tau=pd(k, d), duration=3.0, dt=0.01, method=method, rtol=1e-12)
         phase = turn * table.t
         want = np.exp(-decay * table.t) * (np.cos(phase) + decay / turn * np.sin(phase))
         assert np.abs(table.q[:, 0] - want).max() < 1e-8

@@ -34,7 +34,7 @@ def test_events(method: str, step: float) -> None:
     half = Event(lambda t, q, v: q[0] + 0.5, name="half way")
     floor = Event(lambda t, q, v: q[0] + 1.0, terminal=True, direction=-1, name="floor")
     never = Event(lambda t, q, v: q[0] + 0.7, direction=1, name="never")
-    table = simulate(robot, [0.0], duration=2.0, step=step, every=3, method=method, events=[floor, half, never])
+    table = simulate(robot, [0.0], duration=2.0, dt=step, every=3, method=method, events=[floor, half, never])
     assert [e.name for e in table.events] == ["half way", "floor"]
     for event, fall in zip(table.events, (0.5, 1.0)):
         assert event.t == pytest.approx(np.sqrt(2.0 * fall / G), abs=1e-12)
@@ -47,16 +47,16 @@ def test_times_of_records(chain: Robot) -> None:
     def times(**given: Any) -> Any:
         return simulate(chain, released(chain), **given).t
 
-    assert times(duration=0.01, step=0.001, every=4) == pytest.approx([0.0, 0.004, 0.008, 0.01])
-    assert times(duration=0.0105, step=0.004) == pytest.approx([0.0, 0.004, 0.008, 0.0105])
-    assert times(duration=0.001, step=0.004) == pytest.approx([0.0, 0.001])
-    assert times(duration=0.05, step=0.02, method="dop853") == pytest.approx([0.0, 0.02, 0.04, 0.05])
+    assert times(duration=0.01, dt=0.001, every=4) == pytest.approx([0.0, 0.004, 0.008, 0.01])
+    assert times(duration=0.0105, dt=0.004) == pytest.approx([0.0, 0.004, 0.008, 0.0105])
+    assert times(duration=0.001, dt=0.004) == pytest.approx([0.0, 0.001])
+    assert times(duration=0.05, dt=0.02, method="dop853") == pytest.approx([0.0, 0.02, 0.04, 0.05])
     assert times(duration=0.05, method="dop853")[-1] == 0.05
 
 
 def test_the_last_shorter_step_and_records_do_not_change_the_motion(pendulum: Robot) -> None:
-    fine = simulate(pendulum, [1.0, 0.5], duration=0.5, step=1e-3)
-    coarse = simulate(pendulum, [1.0, 0.5], duration=0.5, step=1e-3, every=7)
+    fine = simulate(pendulum, [1.0, 0.5], duration=0.5, dt=1e-3)
+    coarse = simulate(pendulum, [1.0, 0.5], duration=0.5, dt=1e-3, every=7)
     assert np.array_equal(coarse.q[1:-1], fine.q[7::7][: len(coarse) - 2])
     assert np.array_equal(coarse.q[-1], fine.q[-1])
 
@@ -70,7 +70,7 @@ def test_progress(chain: Robot) -> None:
 
 @pytest.mark.parametrize("method", ["rk4", "gauss6", "dop853"])
 def test_the_state_at_any_time(method: str, pendulum: Robot) -> None:
-    table = simulate(pendulum, [1.0, 0.5], duration=0.5, step=1e-3, every=100, method=method, rtol=1e-12)
+    table = simulate(pendulum, [1.0, 0.5], duration=0.5, dt=1e-3, every=100, method=method, rtol=1e-12)
     exact = simulate(pendulum, [1.0, 0.5], duration=0.23456, method="dop853", rtol=1e-13)
     q, v = table.at(0.23456)
     assert np.abs(q - exact.q[-1]).max() < 1e-10
@@ -119,7 +119,7 @@ def test_parquet_or_a_sentence(tmp_path: Path, pendulum: Robot) -> None:
 # -- refusals -----------------------------------------------------------------------------------------------
 
 BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
-    ({"step": -1e-3}, InputError, "step is -0.001"),
+    ({"dt": -1e-3}, InputError, "dt is -0.001"),
     ({"duration": 0.0}, InputError, "duration is 0"),
     ({"duration": float("nan")}, InputError, "duration is nan"),
     ({"every": 0}, InputError, "every is 0"),
@@ -165,7 +165,7 @@ def test_a_motion_that_explodes_names_time_and_joint(pendulum: Robot, method: st
 
     tau = Control(law) if compiled else lambda t, q, v: np.array(law(t, q, v))
     with pytest.raises(NumericsError, match=r"t = [0-9.e-]+ s.*joint '(lower|upper)_joint'"):
-        simulate(pendulum, [0.5, 0.5], [1.0, 2.0], tau, duration=3.0, step=0.01, method=method)
+        simulate(pendulum, [0.5, 0.5], [1.0, 2.0], tau, duration=3.0, dt=0.01, method=method)
 
 
 def test_a_row_of_a_batch_that_explodes_is_named(pendulum: Robot) -> None:
@@ -178,7 +178,7 @@ def test_a_row_of_a_batch_that_explodes_is_named(pendulum: Robot) -> None:
 def test_methods_differ(pendulum: Robot) -> None:
     """The honest docstring of semi-implicit Euler: it does not keep energy where M depends on q."""
     worst = {
-        m: simulate(pendulum, [2.0, 1.0], duration=5.0, step=5e-3, method=m).energy_drift
+        m: simulate(pendulum, [2.0, 1.0], duration=5.0, dt=5e-3, method=m).energy_drift
         for m in ("semi_implicit_euler", "rk4", "gauss4")
     }
     assert worst["semi_implicit_euler"] > 100.0 * worst["rk4"]
@@ -196,13 +196,15 @@ def test_command(tmp_path: Path) -> None:
     from drevo.cli.main import app
 
     path = tmp_path / "out.csv"
-    run = CliRunner().invoke(app, ["simulate", "rod-chain", "--n", "10", "--time", "1", "--plot", "-o", str(path)])
+    run = CliRunner().invoke(
+        app, ["simulate", "rod-chain", "--n", "10", "--duration", "1", "--plot", "-o", str(path)]
+    )
     assert run.exit_code == 0, run.output
     assert "1000 steps of rk4" in run.output
     assert "q:joint1" in run.output
     assert len(path.read_text().splitlines()) == 102
-    facts = CliRunner().invoke(app, ["simulate", "rod-chain", "--time", "0.5", "--method", "dop853", "--json"])
+    facts = CliRunner().invoke(app, ["simulate", "rod-chain", "--duration", "0.5", "--method", "dop853", "--json"])
     assert json.loads(facts.output)["energy_drift"] < 1e-8
-    for bad in (["--time", "-1"], ["--q", "a,b"], ["--step", "0"], ["--method", "euler9"]):
+    for bad in (["--duration", "-1"], ["--q", "a,b"], ["--dt", "0"], ["--method", "euler9"]):
         assert CliRunner().invoke(app, ["simulate", "rod-chain", *bad]).exit_code == 2
     assert CliRunner().invoke(app, ["simulate", "biped", "--n", "3"]).exit_code == 2

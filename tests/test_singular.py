@@ -146,7 +146,7 @@ def test_calls_where_singularities_multiply(links: int) -> None:
     calls: list[Any] = [robot.inverse_mass_matrix, robot.forward_dynamics, robot.forward_dynamics_derivatives]
     calls.append(lambda *x: robot.inverse_operational_inertia(x[0], "b4"))
     calls.append(lambda *x: robot.constrained_dynamics(*x, constraints=held).a)
-    calls.append(lambda *x: robot.simulate(*x, duration=2e-9, step=1e-9).v)
+    calls.append(lambda *x: robot.simulate(*x, duration=2e-9, dt=1e-9).v)
     for call in calls:
         first = call is calls[0]
         call(*at(robot, 1e-2)[: 1 if first else 3])
@@ -231,7 +231,7 @@ def test_motion_near_a_singular_configuration(links: int, how: str) -> None:
     robot = wrist(links)
     q = np.full((3, robot.nq), 0.3)
     q[1, 1] = 1e-5
-    rest: dict[str, Any] = {"step": 1e-6, "duration": 2e-6}
+    rest: dict[str, Any] = {"dt": 1e-6, "duration": 2e-6}
     tau = None if how != "law" else lambda t, q, v: -1e-9 * v
     if how == "constrained":
         if links:

@@ -103,7 +103,7 @@ def test_threads_share_a_batch(crawler: Any) -> None:
 def test_a_motion_is_made_of_steps(crawler: Any) -> None:
     """Records of simulate, of a batch, with forces and residuals."""
     r, step, q, v = crawler
-    told = r.simulate(q, v, duration=0.1, step=0.005, ground="plane", law="soft", every=4)
+    told = r.simulate(q, v, duration=0.1, dt=0.005, ground="plane", law="soft", every=4)
     assert told.q.shape == (6, 40, r.nq) and told.t[-1] == pytest.approx(0.1)
     assert told.contact_forces.shape[:2] == (6, 40) and told.residual.shape == (6, 40)
     for _ in range(20):
@@ -116,19 +116,19 @@ def test_efforts_by_step() -> None:
     r = robot()
     efforts = np.random.default_rng(0).normal(0.0, 3.0, (30, r.nv))
     q, v = r.neutral(), np.zeros(r.nv)
-    told = r.simulate(q, v, efforts, duration=0.06, step=0.002, ground=None, every=3)
+    told = r.simulate(q, v, efforts, duration=0.06, dt=0.002, ground=None, every=3)
     step = drevo.compile(r, "step", dt=0.002, ground=None)
     for x in efforts:
         q, v, *_ = step(q, v, x)
     assert np.allclose(told.q[-1], q, atol=1e-10)
     with pytest.raises(drevo.InputError, match="tau has 30 steps; the motion takes 60"):
-        r.simulate(r.neutral(), None, efforts, duration=0.12, step=0.002, ground=None)
+        r.simulate(r.neutral(), None, efforts, duration=0.12, dt=0.002, ground=None)
 
 
 def test_a_ball_comes_to_rest_on_its_weight() -> None:
     """It falls, and then the ground carries it."""
     r = drevo.load(BALL)
-    told = r.simulate([0, 0, 0.3, 0, 0, 0, 1], duration=2.0, step=0.002, ground="plane", law="soft", every=50)
+    told = r.simulate([0, 0, 0.3, 0, 0, 0, 1], duration=2.0, dt=0.002, ground="plane", law="soft", every=50)
     force = told.contact_forces[-1].sum(axis=0)
     assert np.allclose(force, [0.0, 0.0, 2.0 * 9.81], atol=1e-6)
     assert np.abs(told.v[-1]).max() < 1e-6 and 0.09 < told.q[-1, 2] < 0.1
@@ -139,7 +139,7 @@ def test_friction_decides_whether_a_ball_rolls() -> None:
     r = drevo.load(BALL)
     start = ([0, 0, 0.0999, 0, 0, 0, 1], [1.0, 0, 0, 0, 0, 0])
     slides, rolls = (
-        r.simulate(*start, duration=1.0, step=0.002, ground="plane", friction=mu, every=500) for mu in (0.0, 0.8)
+        r.simulate(*start, duration=1.0, dt=0.002, ground="plane", friction=mu, every=500) for mu in (0.0, 0.8)
     )
     assert np.abs(slides.v[-1, 3:]).max() < 1e-9 and slides.v[-1, 0] == pytest.approx(1.0)
     speed = np.linalg.norm(rolls.v[-1, :3])
@@ -152,7 +152,7 @@ def test_uneven_ground_carries_too() -> None:
     r = drevo.load(BALL)
     from drevo.ground import function
 
-    told = r.simulate([0, 0, 0.0999, 0, 0, 0, 1], duration=0.4, step=0.002, ground=function(lambda x, y: 0.2 * x),
+    told = r.simulate([0, 0, 0.0999, 0, 0, 0, 1], duration=0.4, dt=0.002, ground=function(lambda x, y: 0.2 * x),
                       law="soft", friction=0.0, every=200)  # fmt: skip
     along = np.array([1.0, 0.0, 0.2]) / np.hypot(1.0, 0.2)
     assert told.v[-1, :3] @ along == pytest.approx(-9.81 * along[2] * 0.4, rel=0.05)
@@ -219,7 +219,7 @@ def test_what_passes_through_others_is_warned_of_where_it_is_stepped() -> None:
     q, through = r.model.initial, r"ellipsoid geoms 'egg'; pairs of the kinds box-box \('low' and 'high'\)"
     for law in ("soft", "coulomb"):
         with pytest.warns(drevo.DrevoWarning, match=through) as told:
-            r.simulate(q, duration=0.002, ground="plane", law=law, step=0.002)
+            r.simulate(q, duration=0.002, ground="plane", law=law, dt=0.002)
         assert len(told) == 1 and told[0].filename == __file__
     apart = drevo.load(
         stack.format('<contact><exclude body1="low" body2="high"/></contact>').replace("ellipsoid", "sphere")

@@ -163,7 +163,7 @@ def with_builder() -> drevo.Robot:
 
 def test_a_pulled_pendulum_keeps_its_energy() -> None:
     robot = with_builder()
-    table = robot.simulate([0.3, -0.2], [1.0, 0.0], duration=10.0, step=1e-3, every=500, method="gauss4")
+    table = robot.simulate([0.3, -0.2], [1.0, 0.0], duration=10.0, dt=1e-3, every=500, method="gauss4")
 
     def energy(q: Array, v: Array) -> float:
         L = [length(robot, k, q, v)[0] for k in range(2)]

@@ -130,7 +130,7 @@ def differences(model: Model, theirs: Any) -> dict[str, float]:
 def test_what_is_read_is_what_mujoco_compiles(model: Model) -> None:
     found = differences(model, compiled(FILE))
     assert max(found.values()) < 1e-12, found
-    assert (model.stepping.timestep, model.stepping.integrator) == (0.004, "implicitfast")
+    assert (model.stepping.dt, model.stepping.integrator) == (0.004, "implicitfast")
     assert (model.stepping.cone, model.stepping.impratio, model.stepping.disabled) == (
         "elliptic",
         4.0,
@@ -150,7 +150,7 @@ def test_compiled_models_say_the_same() -> None:
     apart_by = differences(found, theirs)
     assert max(apart_by.values()) < 1e-12, apart_by
     assert [x.name for x in found.actuators] == ["m", "p", "v", "g", "d"]
-    assert (found.stepping.timestep, found.stepping.integrator, found.stepping.cone) == (
+    assert (found.stepping.dt, found.stepping.integrator, found.stepping.cone) == (
         0.004,
         "implicitfast",
         "elliptic",

@@ -141,7 +141,7 @@ def test_a_motion_is_that_of_simulate(name: str, tmp_path: Path) -> None:
     q0 = robot.random(np.random.default_rng(3))
     rows = in_node(page, f"say(core.swing(Float64Array.from({q0.tolist()}), 0.5, 0.001, 100)"
                    ".map(r => [r.t, [...r.q], [...r.v], r.T + r.V]))")  # fmt: skip
-    table = robot.simulate(q0, duration=0.5, step=1e-3, every=100)
+    table = robot.simulate(q0, duration=0.5, dt=1e-3, every=100)
     assert len(rows) == len(table.t) == 6
     limit = 1e-9 if name == "ball" else 1e-11
     for (t, q, v, _), *other in zip(rows, table.t, table.q, table.v):
@@ -401,7 +401,7 @@ def test_a_window_shows_where_the_robot_is() -> None:
         assert "bending M, N m" in window.ribbons.text.content
         window._slid(len(q) - 2, 0.9)  # one number of a quaternion: all of it stays unit
         assert np.linalg.norm(window.q[-5:-1]) == pytest.approx(1.0)
-        window.play(robot.simulate(window.q, duration=0.2, step=1e-3, every=10), speed=4.0)
+        window.play(robot.simulate(window.q, duration=0.2, dt=1e-3, every=10), speed=4.0)
         assert len(window.plots) == 2
         for wrong in (None, [1, 2], drevo.load("three-link").simulate([0.0, 0.0, 0.0], duration=0.01)):
             with pytest.raises(InputError, match="a motion has"):

@@ -36,7 +36,7 @@ from drevo.walking.plan import pattern
 Array = np.ndarray[Any, Any]
 DOCS = Path(__file__).parent.parent / "docs"
 BRISK = replace(DYNAMIC, name="brisk", length=0.2, single=0.4, double=0.1, settle=0.6)
-HOLD, FRICTION = BRISK.tick / 2, 0.7
+HOLD, FRICTION = BRISK.dt / 2, 0.7
 
 
 @cache
@@ -562,7 +562,7 @@ def test_efforts_keep_the_limits_of_the_file() -> None:
     (lambda r: walk(r, gain=-1.0), "gain is -1.0"),
     (lambda r: walk(r, gain=1e300), "gain is 1e\\+300; it must be a positive number up to 1e\\+06 1/s"),
     (lambda r: walk(r, progress=5), "progress is 5; it must be a function"),
-    (lambda r: replace(DYNAMIC, tick=1e-320), "single is 0.5 s; it must be a whole number of ticks .* from 4 to"),
+    (lambda r: replace(DYNAMIC, dt=1e-320), "single is 0.5 s; it must be a whole number of ticks .* from 4 to"),
     (lambda r: walk(r, law="stiff"), "law 'stiff' is not known"),
     (lambda r: walk(r, push=1.0), "push: N s along x and y"),
     (lambda r: walk(r, patch=-0.1), "patch is -0.1; it must be a coefficient of friction from 0"),

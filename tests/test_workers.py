@@ -128,7 +128,7 @@ busy = threading.Event()
 def work():
     if moment == "import":
         busy.set()  # the late imports of a first call begin now
-        first.simulate(np.zeros(first.nq), duration=0.01, step=0.01)
+        first.simulate(np.zeros(first.nq), duration=0.01, dt=0.01)
         return
     from drevo.codegen.store import native
     emit = native.compile_text
@@ -146,7 +146,7 @@ for pause in (0.0, 0.01, 0.04, 0.1):
     time.sleep(pause)
     if not (child := os.fork()):
         signal.alarm(30)  # ends a child that hangs
-        second.simulate(np.zeros(3), duration=0.01, step=0.01)
+        second.simulate(np.zeros(3), duration=0.01, dt=0.01)
         drevo.compile(second, "mass_matrix", cache=False)(np.zeros(3))
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0, "a child hung"

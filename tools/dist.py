@@ -21,7 +21,7 @@ COMMANDS = (
     ("info", "puma560"),
     ("check", "puma560", "--states", "16"),
     ("write-out", "three-link", "mass_matrix", "-o", "mass.html"),
-    ("simulate", "three-link", "--time", "0.5"),
+    ("simulate", "three-link", "--duration", "0.5"),
     ("demo", "-o", "pages", "--states", "1000"),
 )
 

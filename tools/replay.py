@@ -312,9 +312,9 @@ def results(robot: Any) -> Cases:
     for method, step in (("rk4", 1e-3), ("semi_implicit_euler", 1e-3), ("gauss4", 1e-3), ("dop853", None)):
         yield (
             f"simulate by {method}",
-            lambda m=method, h=step: run(robot.simulate(*one[:2], duration=0.02, method=m, step=h)),
+            lambda m=method, h=step: run(robot.simulate(*one[:2], duration=0.02, method=m, dt=h)),
         )
-    yield "simulate in contact", lambda: run(robot.simulate(*one[:2], duration=0.01, step=1e-3, **touch))
+    yield "simulate in contact", lambda: run(robot.simulate(*one[:2], duration=0.01, dt=1e-3, **touch))
 
 
 def record_one(name: str) -> dict[str, str]:

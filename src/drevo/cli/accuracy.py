@@ -23,7 +23,7 @@ def accuracy(
         str | None, option("Tolerance of every joint frame's placement: two numbers, m,rad.")
     ] = None,
     stiffness: Annotated[float | None, option("Stiffness of every drive, in N m/rad or N/m.")] = None,
-    law: Annotated[
+    error_distribution: Annotated[
         str,
         option("Distribution of errors: uniform within the tolerances, or normal (the tolerance is three sigma)."),
     ] = "uniform",
@@ -41,7 +41,8 @@ def accuracy(
     at = made.neutral() if q is None else np.array(numbers_in("--q", q, made.nq))
     found = of(
         made, at, link, point=numbers_in("--point", point) or (), joint_errors=joint_error,
-        frame_errors=numbers_in("--frame-error", frame_error), stiffness=stiffness, law=law,
+        frame_errors=numbers_in("--frame-error", frame_error), stiffness=stiffness,
+        error_distribution=error_distribution,
     )  # fmt: skip
     drawn = found.monte_carlo(monte_carlo, np.random.default_rng(seed)) if monte_carlo else None
     if as_json:
@@ -69,7 +70,8 @@ def _tell(name: str, found: Accuracy, drawn: MonteCarlo | None) -> None:
 
 def _facts(found: Accuracy, drawn: MonteCarlo | None) -> dict[str, Any]:
     facts = {
-        "link": found.link, "law": found.law, "sag": found.sag.tolist(), "worst": found.worst.tolist(),
+        "link": found.link, "error_distribution": found.error_distribution,
+        "sag": found.sag.tolist(), "worst": found.worst.tolist(),
         "deviation": found.deviation.tolist(), "covariance": found.covariance.tolist(),
         "shares": {name: float(x) for name, x in found.shares().items()},
     }  # fmt: skip

@@ -40,7 +40,7 @@ VERBS = (  # the name, what runs, and the example that its help shows
     ("write-out", write_out.write_out, "drevo write-out three-link mass_matrix --symbols all -o mass.html"),
     ("export", export.export, "drevo export puma560 inverse_dynamics --target cortex-m7 --dtype float32 -o out"),
     ("view", view.view, "drevo view puma560 --export puma560.html"),
-    ("simulate", simulate.simulate, "drevo simulate rod-chain --n 5 --time 2 --plot -o chain.csv"),
+    ("simulate", simulate.simulate, "drevo simulate rod-chain --n 5 --duration 2 --plot -o chain.csv"),
     ("linearise", linearise.linearise, "drevo linearise puma560 --q 0,-0.8,0.6,0,0.9,0"),
     ("loads", loads.loads, "drevo loads three-link --trajectory stops.csv --waypoints --link link2"),
     ("accuracy", accuracy.accuracy, "drevo accuracy puma560 --link link6 --joint-error 1e-4"),

@@ -19,8 +19,8 @@ MARKS = "*o+x"  # of the joints in a plot, the first over the others
 def simulate(
     robot: RobotName,
     n: Annotated[int | None, option("How many bodies rod-chain has.")] = None,
-    time: Annotated[float, option("How long the motion lasts, in seconds.")] = 10.0,
-    step: Annotated[
+    duration: Annotated[float, option("How long the motion lasts, in seconds.")] = 10.0,
+    dt: Annotated[
         float | None, option("Step in seconds, by default 0.001; for dop853 the time between records.")
     ] = None,
     method: Annotated[
@@ -50,7 +50,7 @@ def simulate(
     made = _robot(robot, n, base)
     with progress_portion(made.name, method) as part:
         moved = run(
-            made, _start(made, robot, q), numbers_in("--v", v, made.nv), duration=time, step=step, method=method,
+            made, _start(made, robot, q), numbers_in("--v", v, made.nv), duration=duration, dt=dt, method=method,
             rtol=rtol, max_steps=max_steps, every=every, progress=part,
         )  # fmt: skip
     if output is not None:

@@ -48,7 +48,7 @@ def swings(kind: str) -> Swing:
 def swing_up(
     kind: Annotated[str, option("cart-pole, pendulum or double-pendulum.")] = "cart-pole",
     limit: Annotated[float | None, option("Greatest effort of the drive, N or N m.")] = None,
-    knots: Annotated[int, option("Knots of the motion.", min=10, max=10_000)] = 150,
+    horizon: Annotated[int, option("Knots of the motion.", min=10, max=10_000)] = 150,
     plot: Annotated[bool, option("Also draw the motion as KIND-swing-up.svg.", "--plot")] = False,
     as_json: Json = False,
 ) -> None:
@@ -65,9 +65,9 @@ def swing_up(
         return 200.0 * sum((x - y) ** 2 for x, y in zip(q, s.upright)) + 20.0 * sum(x * x for x in v)
 
     still = [0.0] * len(s.upright)
-    start = [1e-3] * knots if kind == "pendulum" else [0.0] * knots
+    start = [1e-3] * horizon if kind == "pendulum" else [0.0] * horizon
     motion = optimise(
-        s.robot, effort, still, still, knots, s.duration / knots, {"tau": most}, standing, actuated=s.driven,
+        s.robot, effort, still, still, horizon, s.duration / horizon, {"tau": most}, standing, actuated=s.driven,
         guess=[[x, *still[1:]] for x in start], iterations=500, tolerance=1e-8,
     )  # fmt: skip
     facts = {

@@ -36,7 +36,7 @@ def walk(
     ] = None,
     turn: Annotated[float, option("Turn to the left with each step, in degrees.")] = 0.0,
     slope: Annotated[float, option("The ground rises forward by so many degrees.")] = 0.0,
-    step: Annotated[
+    rise: Annotated[
         float, option("Height of a step up in the ground, after the first foothold, in metres.")
     ] = 0.0,
     law: Annotated[str, option("Law of contact: coulomb or soft.")] = "coulomb",
@@ -55,7 +55,7 @@ def walk(
 
     from ..walking.gait import gait_of
 
-    chosen = replace(gait_of(gait), turn=radians(turn), slope=radians(slope), rise=step)
+    chosen = replace(gait_of(gait), turn=radians(turn), slope=radians(slope), rise=rise)
     chosen = chosen if length is None else replace(chosen, length=length)
     pushed = numbers_in("--push", push)
     walked = _walked(robot, steps, chosen, feet, law=law, push=pushed, patch=patch)

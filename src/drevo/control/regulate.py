@@ -25,7 +25,7 @@ from .model import LinearModel, single
 UNSEEN = 1e-10  # of the largest: below it a rate or a singular value is rounding
 EVEN = 1e-13  # the same of an eigenvalue of a weight
 RESTING = 1e-6  # of the largest effort, or 1: rates and accelerations of an equilibrium
-MOST = 1_000_000  # steps of a horizon
+MOST = 1_000_000  # knots of a horizon
 
 
 class LinearStep(Protocol):
@@ -107,7 +107,7 @@ def lqr(
     """The linear-quadratic regulator.
 
     Of a continuous model it has the least integral of dx^T Q dx + du^T R du, of a discrete one the least sum.
-    Q (states, states), R (inputs, inputs), their diagonals, or a number. horizon: how many steps of a discrete
+    Q (states, states), R (inputs, inputs), their diagonals, or a number. horizon: how many knots of a discrete
     model count, None for ever; then final weighs the last state, Q by default. With constraints it is the
     regulator of `.reduced`; K still takes the full (dq, dv). Raises InputError; NumericsError where no gain
     steadies the model.
@@ -137,8 +137,8 @@ def lqr(
 def _horizon(model: LinearModel, Q: Array, R: Array, final: Array, steps: Any) -> tuple[Array, Array]:
     """Gains and costs of so many steps of a discrete model."""
     if model.dt is None:
-        raise InputError("lqr: a horizon counts the steps of a discrete model; take model.discretised(dt)")
-    count = whole("lqr: horizon", steps, 1, MOST, ": the steps that count")
+        raise InputError("lqr: a horizon counts the knots of a discrete model; take model.discretised(dt)")
+    count = whole("lqr: horizon", steps, 1, MOST, ": the knots that count")
     return riccati_steps([model] * count, [Q] * count, R, final)
 
 

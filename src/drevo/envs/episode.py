@@ -82,9 +82,7 @@ class EpisodeStages:
     def __init__(self, body: TaskRobot, task: TracedTask, same: bool, ground: Any) -> None:
         self.body, self.task, self.same = body, task, same
         model, stepping = body.model, body.model.stepping
-        e = self.e = evaluation(
-            soft_problem(model, ground, stepping.timestep, METHODS[stepping.integrator], task.skip)
-        )
+        e = self.e = evaluation(soft_problem(model, ground, stepping.dt, METHODS[stepping.integrator], task.skip))
         self.n_even, self.n_log = task.draws
         sizes = Sight(model, e.tree, task.looks, lambda _: []).sizes if task.looks else {}
         e.sizes |= {f"look_{part}": n for part, n in sizes.items()}

@@ -29,7 +29,7 @@ class TaskRobot:
     def __init__(self, task: Task) -> None:
         self.robot = _loaded(task.source) if isinstance(task.source, str) else task.source()
         self.model: Model = self.robot.model
-        self.seconds = self.model.stepping.timestep * task.skip
+        self.seconds = self.model.stepping.dt * task.skip
         ranges = [x.control_range or (-inf, inf) for x in self.model.actuators]
         self.controls: Array = np.array(ranges).reshape(-1, 2).T
         self.beginning = np.array([self.model.initial or tuple(self.robot.neutral().tolist())])

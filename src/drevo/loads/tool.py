@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from ..documents.pictures.picture import Figure, Pictured
 from ..documents.pictures.plot import Curve, Panel, bars
-from ..errors import InputError, NumericsError, shown
+from ..errors import InputError, NumericsError, one_of, shown
 from ..io.given import Array, finite, generator, number, numbers, whole
 from ..io.reprs import result
 from ..mechanics.configuration import state
@@ -32,7 +32,7 @@ from .masses import distribution as distribution_of
 from .sections import Spanned, section_loads, section_motion
 from .span import chosen
 
-LAWS = {"uniform": np.sqrt(3.0), "normal": 3.0}  # tolerance over standard deviation
+ERROR_DISTRIBUTIONS = {"uniform": np.sqrt(3.0), "normal": 3.0}  # tolerance over standard deviation
 SOFT = 1e-100  # N or N m^2: what is softer gives way beyond all numbers
 MOST = 100_000_000  # samples
 AXES = ("x", "y", "z", "rx", "ry", "rz")
@@ -64,13 +64,13 @@ class Accuracy(Pictured):
     jacobian: Array
     tolerance: Array
     sag: Array
-    law: str
+    error_distribution: str
     chain: _Chain = field(repr=False)
 
     @property
     def sigma(self) -> Array:
         """Standard deviation of each source (m,)."""
-        return np.asarray(self.tolerance / LAWS[self.law])
+        return np.asarray(self.tolerance / ERROR_DISTRIBUTIONS[self.error_distribution])
 
     @property
     def worst(self) -> Array:
@@ -123,8 +123,8 @@ class Accuracy(Pictured):
         shape = (count, len(self.sources))
         unit = (
             draw.uniform(-1.0, 1.0, shape)
-            if self.law == "uniform"
-            else draw.normal(0.0, 1 / LAWS["normal"], shape)
+            if self.error_distribution == "uniform"
+            else draw.normal(0.0, 1 / ERROR_DISTRIBUTIONS["normal"], shape)
         )
         return MonteCarlo(self.chain.errors(unit * self.tolerance))
 
@@ -173,7 +173,7 @@ def accuracy(
     stiffness: float | ArrayLike | Mapping[str, ArrayLike] | None = None,
     springs: Sequence[Spring] = (),
     f_ext: Mapping[str, ArrayLike] | None = None,
-    law: str = "uniform",
+    error_distribution: str = "uniform",
 ) -> Accuracy:
     """Errors of a point of a link (link axes, m) at configurations q (..., nq), at rest under gravity and f_ext.
 
@@ -182,11 +182,10 @@ def accuracy(
     joint's frame, fixed joints too, or {joint: ...}; axes of the frame as it stands on the parent.
     stiffness: of the drives, N m/rad or N/m, one number, (nv,), or {joint: k}; others are rigid.
     springs: sections that give way (`Spring`, `beam`).
-    law: what a tolerance means: "uniform" within it, or "normal" with three standard deviations.
+    error_distribution: what a tolerance means: "uniform" within it, or "normal" with three standard deviations.
     Raises InputError (unknown names, a robot with loops), NumericsError.
     """
-    if not isinstance(law, str) or law not in LAWS:
-        raise InputError(f"accuracy: the law of the errors is one of {', '.join(LAWS)}, not {shown(law)}")
+    one_of("accuracy: error_distribution", error_distribution, ERROR_DISTRIBUTIONS, InputError)
     expect_robot(robot, "accuracy")
     if robot.model.closed:
         raise InputError(f"accuracy is of open chains, and robot {robot.name!r} has loops; open them first")
@@ -202,7 +201,9 @@ def accuracy(
     keep = [k for k, tol in enumerate(tolerance) if tol > 0.0]
     chain.kept[:] = keep
     made = np.array(tolerance)[keep]
-    return Accuracy(link, tuple(names[k] for k in keep), J[..., keep], made, chain.sag(), law, chain)
+    return Accuracy(
+        link, tuple(names[k] for k in keep), J[..., keep], made, chain.sag(), error_distribution, chain
+    )
 
 
 def beam(

@@ -134,7 +134,7 @@ class Stepping:
     their own margin, solref (2), solimp (5) and friction (5), if it is not empty.
     """
 
-    timestep: float = 0.002
+    dt: float = 0.002
     integrator: str = "Euler"  # of INTEGRATORS
     cone: str = "pyramidal"  # of CONES
     impratio: float = 1.0

@@ -157,7 +157,7 @@ def _sensor(draft: Draft, sensor: Sensor, links: Iterable[str], joints: Iterable
 def _check_stepping(draft: Draft) -> None:
     s = draft.stepping
     faults = {
-        f"the time step {s.timestep:g} s; it is positive": not 0.0 < s.timestep < math.inf,
+        f"the time step {s.dt:g} s; it is positive": not 0.0 < s.dt < math.inf,
         f"the integrator {s.integrator!r}; known are {', '.join(STEP_INTEGRATORS)}": s.integrator
         not in STEP_INTEGRATORS,
         f"the cone {s.cone!r}; known are {', '.join(CONES)}": s.cone not in CONES,

@@ -187,6 +187,8 @@ class Robot(Methods, JointArrays, ByName):
 
         With ground= or law=: under one-sided contact, `drevo.simulate.touching.simulate_touching`.
         """
+        if "step" in given and "dt" not in given:  # the word of an earlier state
+            given["dt"] = given.pop("step")
         if given.keys() & {"ground", "law"}:
             from ..simulate.touching import simulate_touching
 

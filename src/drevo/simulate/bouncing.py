@@ -38,7 +38,7 @@ def simulate_bouncing(
     tau: ArrayLike | None = None,
     *,
     duration: float,
-    step: float | None = None,
+    dt: float | None = None,
     ground: object = "plane",
     friction: float | None = None,
     restitution: float = 1.0,
@@ -60,7 +60,7 @@ def simulate_bouncing(
     pieces: list[Table] = []
     starts, found = [0.0], list[Occurrence]()
     while True:
-        piece = simulate(robot, q, v, tau, duration=end - now, step=step, method="dop853", events=events, **given)
+        piece = simulate(robot, q, v, tau, duration=end - now, dt=dt, method="dop853", events=events, **given)
         if piece.q.ndim > 2:
             raise InputError("impacts are found for one motion; of a batch simulate each row by itself")
         pieces.append(piece)

@@ -24,11 +24,11 @@ def is_tame(x: np.ndarray[Any, Any]) -> bool:
 # -- a bound on the work ------------------------------------------------------------------------------------
 
 
-def bounded(end: float, step: float, most: int, what: str) -> None:
+def bounded(end: float, dt: float, most: int, what: str) -> None:
     """InputError where a motion would have more steps (or records) than `max_steps`."""
-    if end / step > most:
+    if end / dt > most:
         raise InputError(
-            f"a duration of {end:g} s in {what} of {step:g} s makes {end / step:.3g} of them, more than "
+            f"a duration of {end:g} s in {what} of {dt:g} s makes {end / dt:.3g} of them, more than "
             f"max_steps={most}: take a longer step or a shorter duration, or give max_steps="
         )
 
@@ -41,5 +41,5 @@ def require_memory(records: float, shape: Sequence[int]) -> None:
     if size > available:
         raise InputError(
             f"{records:.3g} records of {math.prod(shape)} numbers need {size / 1e9:.3g} GB, and this machine "
-            f"lends {available / 1e9:.3g} GB: take fewer records (every=, step=) or fewer rows"
+            f"lends {available / 1e9:.3g} GB: take fewer records (every=, dt=) or fewer rows"
         )

@@ -59,7 +59,7 @@ def simulate(
     tau: ArrayLike | Efforts | Control | None = None,
     *,
     duration: float,
-    step: float | None = None,
+    dt: float | None = None,
     method: str | Integrator = "rk4",
     every: int = 1,
     rtol: float = 1e-9,
@@ -76,7 +76,7 @@ def simulate(
 
     tau: nothing; constant efforts (..., nv); efforts held over each step (steps, ..., nv); a Control, compiled
     into the motion; or any function (t, q, v) of Python's, called at every stage and some hundred times slower.
-    step: of a fixed-step method (1 ms), with a record every `every` steps; of an adaptive one (dop853) the
+    dt: step of a fixed-step method (1 ms), with a record every `every` steps; of an adaptive one (dop853) the
     distance of the records, None for its own steps. rtol, atol (None: rtol): of an adaptive method.
     max_steps: how many steps a motion may take; None: 10,000,000 of a fixed step, 100,000 that a method chooses.
     contacts, constraints: as constrained_dynamics takes them, and the robot's own loops: compiled into the motion,
@@ -88,7 +88,7 @@ def simulate(
     progress: told the part that is done. Raises InputError, NumericsError (time and joint).
     """
     chosen = integrator(method)
-    interval = None if step is None and chosen.adaptive else seconds("step", 1e-3 if step is None else step)
+    interval = None if dt is None and chosen.adaptive else seconds("dt", 1e-3 if dt is None else dt)
     end = seconds("duration", duration)
     every = whole("every", every, use=": a record is kept every 1, 2, ... steps")
     usual = ADAPTIVE_STEPS if chosen.adaptive else STEPS

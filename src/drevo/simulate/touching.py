@@ -30,7 +30,7 @@ def simulate_touching(
     tau: ArrayLike | None = None,
     *,
     duration: float,
-    step: float = 1e-3,
+    dt: float = 1e-3,
     ground: object = "plane",
     law: str = "soft",
     method: str | None = None,
@@ -43,15 +43,15 @@ def simulate_touching(
 
     tau: nothing, constant efforts (..., nv), or efforts held over each step (steps, ..., nv). ground, law, method,
     friction: see `contact.step.compile_step`; more: what a law takes beside, as restitution. With law
-    "coulomb" and method "dop853" impacts are found by events: `bouncing.simulate_bouncing`. step: s, with a record
+    "coulomb" and method "dop853" impacts are found by events: `bouncing.simulate_bouncing`. dt: s, with a record
     every `every` steps. The table has `contact_forces` (n, ..., places, 3), N in world axes, and `residual`
     (n, ...): of the steps up to a record the worst. Raises InputError, ModelError, NumericsError.
     """
     one_of("simulate: law", law, METHODS, InputError)
     if law == "coulomb" and isinstance(method, str) and method == "dop853":
-        more = {"duration": duration, "step": step, "ground": ground, "friction": friction, **more}
+        more = {"duration": duration, "dt": dt, "ground": ground, "friction": friction, **more}
         return simulate_bouncing(robot, q0, v0, tau, **more)
-    end, dt = seconds("duration", duration), seconds("step", step)
+    end, dt = seconds("duration", duration), seconds("dt", dt)
     every = whole("every", every, use=": a record is kept every 1, 2, ... steps")
     bounded(end, dt, STEPS, "steps")
     steps = max(1, math.ceil(end / dt - 1e-9))

@@ -21,7 +21,7 @@ class Gait:
     """length: from foot to foot, m; lift: of the swinging sole, m; landing: its speed when it touches down, m/s.
 
     single, double: duration of single and of double support, s; settle: of standing before and after, s.
-    height: of the hips above the ankles, in lengths of the straight leg. tick: of the plan, s.
+    height: of the hips above the ankles, in lengths of the straight leg. dt: a tick of the plan, s.
     turn: to the left with each step, rad. slope: of the ground, up along x, rad; the walk is told in axes along
     and normal to it. rise: of a step in the ground, up between the first foothold and the second, m.
     """
@@ -34,7 +34,7 @@ class Gait:
     settle: float
     height: float = 0.9
     landing: float = 0.01
-    tick: float = 0.01
+    dt: float = 0.01
     turn: float = 0.0
     slope: float = 0.0
     rise: float = 0.0
@@ -51,16 +51,16 @@ class Gait:
             elif f.name != "name":
                 object.__setattr__(self, f.name, positive(what, x))
         for name in ("single", "double", "settle"):
-            ticks = getattr(self, name) / self.tick
+            ticks = getattr(self, name) / self.dt
             if not 4 <= ticks <= LONGEST or abs(ticks - round(ticks)) > 1e-6:
                 raise InputError(
                     f"gait {self.name!r}: {name} is {getattr(self, name):g} s; it must be a whole number of ticks "
-                    f"of {self.tick:g} s, from 4 to {LONGEST}"
+                    f"of {self.dt:g} s, from 4 to {LONGEST}"
                 )
 
     def ticks(self, name: str) -> int:
         """The number of ticks in the duration of this name."""
-        whole: int = round(getattr(self, name) / self.tick)
+        whole: int = round(getattr(self, name) / self.dt)
         return whole
 
 
@@ -68,7 +68,7 @@ def _between(low: float, high: float, x: float) -> bool:
     return low <= x <= high
 
 
-STATIC = Gait("static", length=0.2, lift=0.04, single=1.4, double=1.2, settle=2.0, tick=0.02)
+STATIC = Gait("static", length=0.2, lift=0.04, single=1.4, double=1.2, settle=2.0, dt=0.02)
 DYNAMIC = Gait("dynamic", length=0.25, lift=0.04, single=0.5, double=0.12, settle=1.6)
 GAITS = {g.name: g for g in (STATIC, DYNAMIC)}
 
@@ -93,8 +93,8 @@ def quintic(start: tuple[float, float, float], end: tuple[float, float, float], 
 def swing(gait: Gait, start: Array, end: Array, n: int) -> Array:
     """(3, n + 1, 4): the way of a sole through the air, x, y, z and heading, at rest at its start, down with the
     speed of landing. Up a step it rises first."""
-    T = n * gait.tick
-    t, middle = np.arange(n + 1) * gait.tick, 0.5 * T
+    T = n * gait.dt
+    t, middle = np.arange(n + 1) * gait.dt, 0.5 * T
     wait = BEFORE * T if end[2] > start[2] else 0.0
     along = [
         quintic((a, 0.0, 0.0), (b, 0.0, 0.0), T - wait, np.maximum(t - wait, 0.0)) for a, b in zip(start, end)

@@ -23,7 +23,7 @@ from .plan import upright
 RISE = 0.04  # m, of the centre of mass from standing to take-off
 LIGHT = 0.25  # of its weight: how hard the robot presses on the ground when it leaves it, and when it is back
 CLOSED, CORRECTIONS = 1e-9, 60  # m: how well the centre of mass follows; each correction leaves less than half
-HOP = Gait("hop", length=1.0, lift=0.03, single=0.16, double=0.5, settle=1.0, height=0.86, tick=0.005)
+HOP = Gait("hop", length=1.0, lift=0.03, single=0.16, double=0.5, settle=1.0, height=0.86, dt=0.005)
 
 
 def hop(robot: Robot, flight: float = HOP.single, feet: Mapping[str, Corners] | None = None) -> GaitPlan:
@@ -33,7 +33,7 @@ def hop(robot: Robot, flight: float = HOP.single, feet: Mapping[str, Corners] | 
     robot would tip.
     """
     number("flight", flight, "0.02 to 0.5 s in the air", lambda x: 0.02 <= x <= 0.5)
-    two, n, m = legs(robot, feet), HOP.ticks("double"), round(flight / HOP.tick)
+    two, n, m = legs(robot, feet), HOP.ticks("double"), round(flight / HOP.dt)
     pelvis, places = upright(two, HOP)
     start = np.array(robot.center_of_mass(stand(robot, two, pelvis, places)))
     start[:2] = places[:, :2].mean(axis=0)
@@ -55,7 +55,7 @@ def hop(robot: Robot, flight: float = HOP.single, feet: Mapping[str, Corners] | 
 
 def _height_profiles(g: float, m: int, n: int) -> list[Array]:
     """(3, ticks + 1) of the height of the centre of mass: push, flight, landing, standing."""
-    h, still = HOP.tick, (0.0, 0.0, 0.0)
+    h, still = HOP.dt, (0.0, 0.0, 0.0)
     t, speed, pull = h * np.arange(max(m, n) + 1), g * h * m / 2, (LIGHT - 1.0) * g
     fall = np.array([RISE + speed * t - g / 2 * t**2, speed - g * t, np.full_like(t, -g)])
     push = quintic(still, (RISE, speed, pull), n * h, t[: n + 1])
@@ -69,12 +69,12 @@ def _phase(robot: Robot, two: Sequence[Leg], s: Stretch, wanted: Array, offset: 
     pelvis, gravity = wanted.copy(), np.array(robot.model.gravity)
     pelvis[0] += offset
     for _ in range(CORRECTIONS):
-        made = ticks.phase(robot, two, HOP.tick, np.pad(pelvis, ((0, 0), (0, 0), (0, 1))))
+        made = ticks.phase(robot, two, HOP.dt, np.pad(pelvis, ((0, 0), (0, 0), (0, 1))))
         force = needed(robot, made.q, robot.inverse_dynamics(made.q, made.v, made.a))[:, :3]
         speed = robot.momentum(made.q, made.v)[:, :3] / mass
         left = wanted - np.array([robot.center_of_mass(made.q), speed, force / mass + gravity])
         if np.abs(left).max() <= CLOSED:
-            return replace(made, start=s.first * HOP.tick)
+            return replace(made, start=s.first * HOP.dt)
         pelvis += left
     raise NumericsError(
         f"the hop: after {CORRECTIONS} corrections the centre of mass is still {np.abs(left).max():.3g} off "

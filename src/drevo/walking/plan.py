@@ -46,9 +46,9 @@ def plan(
     c, found = np.zeros((3, *p.shape)), np.zeros_like(p)
     c[0] = pelvis[:2] - com[:2]
     for _ in range(CORRECTIONS):
-        c = _from_rest(c + pattern(p - found, gait.tick, pole), gait)
+        c = _from_rest(c + pattern(p - found, gait.dt, pole), gait)
         ways[..., :2] = c
-        phases = [s.phase(robot, two, gait.tick, ways) for s in stretches]
+        phases = [s.phase(robot, two, gait.dt, ways) for s in stretches]
         made = GaitPlan(robot, two, f"the {gait.name} gait", tuple(phases), gait)
         for s, phase in zip(stretches, phases):  # where two phases meet the later one counts
             support, reactions = made.support(phase), made.reactions(phase)
@@ -147,8 +147,8 @@ def _pelvis_ways(stretches: Sequence[Stretch], gait: Gait, pelvis: Array) -> Arr
         n = s.feet.shape[1] - 1
         if len(s.stands) == 1:
             end = np.array([s.feet[0, 0, s.stands[0], 2] + pelvis[2], s.feet[0, -1, :, 3].mean()])
-            t = gait.tick * np.arange(n + 1)
-            way = [quintic((a, 0.0, 0.0), (b, 0.0, 0.0), gait.tick * n, t) for a, b in zip(now[2:], end)]
+            t = gait.dt * np.arange(n + 1)
+            way = [quintic((a, 0.0, 0.0), (b, 0.0, 0.0), gait.dt * n, t) for a, b in zip(now[2:], end)]
             out[:, s.ticks, 2:] = np.stack(way, -1)
             now = np.array([0.0, 0.0, *end])
             out[0, s.ticks.stop :] = now
@@ -164,7 +164,7 @@ def _travel(a: Array, b: Array, n: int, wait: tuple[float, float]) -> Array:
 def _from_rest(c: Array, gait: Gait) -> Array:
     """c without its rates at the ends, which fade away while the robot waits."""
     n = gait.ticks("settle") // 2
-    T, t = n * gait.tick, np.arange(n + 1) * gait.tick
+    T, t = n * gait.dt, np.arange(n + 1) * gait.dt
     out, still = c.copy(), (0.0, 0.0, 0.0)
     for k, (v0, v1) in enumerate(zip(c[1, 0], c[1, -1])):
         out[:, : n + 1, k] -= quintic((0.0, v0, 0.0), still, T, t)

@@ -187,7 +187,7 @@ def follow(
     force = np.zeros(3)
     if push is not None:
         force[:2] = np.array(finite("push: N s along x and y", push, (2,))) / PUSHED
-    hold = made.gait.tick / max(2, round(made.gait.tick / HOLD))
+    hold = made.gait.dt / max(2, round(made.gait.dt / HOLD))
     step = touching(made.robot, made.legs).step_function(
         law=law, dt=hold / SUBSTEPS, repeat=SUBSTEPS, friction=mu, ground=terrain(made, mu, patch)
     )

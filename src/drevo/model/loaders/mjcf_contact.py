@@ -149,7 +149,7 @@ def option_of(gravity: tuple[float, ...], stepping: Stepping) -> list[str]:
     words |= dict.fromkeys((*stepping.enabled, *(["override"] if o else [])), "enable")
     flags = element("flag", **words) if words else []
     return element(
-        "option", flags, gravity=gravity, timestep=unless(stepping.timestep, 0.002),
+        "option", flags, gravity=gravity, timestep=unless(stepping.dt, 0.002),
         integrator=unless(stepping.integrator, "Euler"), cone=unless(stepping.cone, "pyramidal"),
         impratio=unless(stepping.impratio, 1.0), density=unless(stepping.density, 0.0),
         viscosity=unless(stepping.viscosity, 0.0), o_margin=o[0] if o else None, o_solref=o[1:3] or None,

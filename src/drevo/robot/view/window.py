@@ -210,7 +210,7 @@ class Window:
 
     def _let_go(self) -> None:
         try:
-            self.play(self.robot.simulate(self._q, duration=float(self.seconds.value), step=1e-3, every=10))
+            self.play(self.robot.simulate(self._q, duration=float(self.seconds.value), dt=1e-3, every=10))
         except DrevoError as error:
             self.server.gui.add_html(f"<p>{escape(str(error))}</p>")  # in Markdown names would be code
 
