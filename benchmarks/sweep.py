@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import drevo
-from drevo.sweep.pools import rows_of
+from drevo.sweep.run import rows_of
 from drevo.sweep.shards import run_shard
 
 SECONDS, SHARDS, WORKERS = 1.0, 10, (1, 2)

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -292,6 +293,46 @@ def test_damaged_lines_of_a_manifest_cost_their_shards_only(line: str, alone: Pa
     file.write_text("\n".join([head, line, *rest]))
     drevo.sweep.run(PLAN, copied, resume=True)
     assert result(copied) == result(alone)
+
+
+def test_an_interruption_keeps_what_was_done_and_a_manifest_that_is_whole(alone: Path, tmp_path: Path) -> None:
+    """Wherever the manifest is torn behind its first line, no shard is computed again."""
+
+    def stop(done: int, total: int) -> None:
+        if done == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        drevo.sweep.run(PLAN, tmp_path, progress=stop)
+    (line,) = (tmp_path / "manifest.jsonl").read_text().splitlines()
+    assert json.loads(line)["shards"] == 8 and len(list((tmp_path / "shards").iterdir())) == 4
+    computed = list[int]()
+    drevo.sweep.run(PLAN, tmp_path, resume=True, progress=lambda done, total: computed.append(done))
+    assert computed == [5, 6, 7, 8] and result(tmp_path) == result(alone)
+    whole = (tmp_path / "manifest.jsonl").read_bytes()
+    assert whole == (alone / "manifest.jsonl").read_bytes()
+    for end in range(len(line), len(whole), 37):
+        (tmp_path / "manifest.jsonl").write_bytes(whole[:end])
+        drevo.sweep.run(PLAN, tmp_path, resume=True, progress=stop)
+    assert result(tmp_path) == result(alone)
+
+
+def test_a_shard_that_is_changed_is_computed_again_without_its_digest_too(alone: Path, copied: Path) -> None:
+    file = copied / "manifest.jsonl"
+    file.write_text(file.read_text().splitlines()[0] + "\n")
+    shard = copied / "shards/00000002.npz"
+    data, start = bytearray(shard.read_bytes()), 0
+    for place in range(0, len(data), 61):
+        data[place] ^= 255
+        shard.write_bytes(data)
+        data[place] ^= 255
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            drevo.sweep.run(PLAN, copied, resume=True)
+        start += len(told)
+        assert result(copied) == result(alone)
+        file.write_text(file.read_text().splitlines()[0] + "\n")
+    assert start > 10
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"shard": 0}', "\n" * 5])

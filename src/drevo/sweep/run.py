@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Executor
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, wait
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,14 +16,27 @@ import numpy as np
 from ..errors import InputError, ModelError, one_of, warn_caller
 from ..io.files import read_regular_file
 from ..io.given import flag, whole
+from ..io.packages import package
 from ..io.reprs import brief
 from ..io.saving import write_whole
 from ..io.version import VERSION
 from .plan import Plan, read_plan
-from .pools import POOLS, ManifestRow, rows_of
 from .sampling import Array
-from .shards import Prepared, combine, compiled_plan, packed, read_shard, run_shard
+from .shards import (
+    ManifestRow,
+    Prepared,
+    combine,
+    compiled_plan,
+    manifest_row,
+    packed,
+    read_shard,
+    run_shard,
+    shard_name,
+)
 
+POOLS = ("serial", "joblib", "ray")
+AHEAD = 2  # shards under way for each worker: the next begins as one ends
+Work = Callable[[int], ManifestRow]
 MANIFEST, RESULT = "manifest.jsonl", "result.npz"
 LONGEST = 2**30  # bytes of a manifest
 
@@ -60,7 +73,7 @@ def run(
 
     plan: a Plan, a file or a dictionary (`drevo sweep --example` prints one). pool: "serial", "joblib", "ray" (a
     cluster that is running, else one on this machine), or an Executor, such as Dask's. workers: how many compute.
-    resume: shards that are there, by their digests, are kept; without it a folder that holds a sweep is refused.
+    resume: shards that are there and whole are kept; without it a folder that holds a sweep is refused.
     progress: called with the shards done, and all. Results are the same to the bit for any pool and number of
     workers, and after any interruption. Raises InputError, NumericsError, what `compile` raises.
     """
@@ -73,12 +86,10 @@ def run(
     done = _begun(p, place, flag("sweep: resume", resume))
     total = p.plan.shards
     todo = [k for k in range(total) if k not in done]
-    with open(place / MANIFEST, "a", encoding="utf-8") as manifest:
-        for row in rows_of(pool, partial(_shard, found, str(place)), todo, workers):
-            _append(manifest, row)
-            done[row["shard"]] = row
-            if progress:
-                progress(len(done), total)
+    for row in rows_of(pool, partial(_shard, found, str(place)), todo, workers):
+        done[row["shard"]] = row["sha256"]
+        if progress:
+            progress(len(done), total)
     return _joined(p, place, [done[k] for k in range(total)])
 
 
@@ -95,42 +106,39 @@ def _folder(given: str | Path) -> Path:
     return place
 
 
-def _begun(p: Prepared, place: Path, resume: bool) -> dict[int, ManifestRow]:
-    """The rows of the shards that are there and whole; a new manifest where there is none."""
-    head = {"drevo": VERSION, "plan": p.digest, "samples": p.plan.samples, "shards": p.plan.shards}
+def _begun(p: Prepared, place: Path, resume: bool) -> dict[int, str]:
+    """The shards that are there and whole, by their digests. Where no manifest names the plan one is begun."""
     file = place / MANIFEST
     if not file.exists():
-        write_whole("sweep", file, (json.dumps(head) + "\n").encode())
+        _write_manifest(p, place, [])
         return {}
     if not resume:
         raise InputError(
             f"sweep: {str(place)!r} holds a sweep; go on with it by resume (--resume), or name another"
         )
-    first, *lines = _contents(file).split(b"\n")
-    if "plan" not in (told := _read(first)):
+    first, *rows = map(_read, _contents(file).split(b"\n"))
+    if "plan" not in first:
         raise InputError(
             f"sweep: the manifest {str(file)!r} is damaged: its first line names no plan; name another folder, or "
             "delete this one"
         )
-    if told["plan"] != p.digest:
+    if first["plan"] != p.digest:
         raise InputError(
             f"sweep: {str(place)!r} holds a sweep of another plan, robot or version of Drevo; name another folder"
         )
     for left in (place / "shards").glob(".*"):  # by workers that were killed while they wrote
         left.unlink(missing_ok=True)
-    if not lines or lines[-1]:  # an interrupted line: the next begins on its own
-        with open(file, "ab") as out:
-            out.write(b"\n")
-    return _kept(p, place, map(_read, lines))
+    return _kept(p, place, {row["shard"]: row.get("sha256") for row in rows if "shard" in row})
 
 
-def _kept(p: Prepared, place: Path, rows: Iterable[ManifestRow]) -> dict[int, ManifestRow]:
-    """The rows whose shards are there and whole; a warning for those that are not."""
-    done, bad = dict[int, ManifestRow](), list[str]()
-    for k, row in {row["shard"]: row for row in rows if row.get("shard") in range(p.plan.shards)}.items():
+def _kept(p: Prepared, place: Path, digests: Mapping[int, object]) -> dict[int, str]:
+    """The shards that are there and whole; a warning for those that are not, digests: of those in the manifest."""
+    done, bad = dict[int, str](), list[str]()
+    for k in range(p.plan.shards):
+        if k not in digests and not (place / shard_name(k)).exists():
+            continue
         try:
-            read_shard(p, k, place, row.get("sha256", ""))
-            done[k] = row
+            done[k] = read_shard(p, k, place, digests.get(k)).sha256
         except InputError as error:
             bad.append(str(error))
     if bad:
@@ -154,23 +162,20 @@ def _read(line: bytes) -> ManifestRow:
     return found if isinstance(found, dict) and type(found.get("shard", 0)) is int else {}
 
 
-def _append(manifest: Any, row: ManifestRow) -> None:
-    try:
-        manifest.write(json.dumps(row) + "\n")
-        manifest.flush()
-        os.fsync(manifest.fileno())
-    except OSError as error:
-        raise InputError(f"sweep: the manifest cannot be written: {error.strerror or error}") from None
+def _write_manifest(p: Prepared, place: Path, rows: Sequence[ManifestRow]) -> None:
+    head = {"drevo": VERSION, "plan": p.digest, "samples": p.plan.samples, "shards": p.plan.shards}
+    write_whole("sweep", place / MANIFEST, "".join(json.dumps(x) + "\n" for x in (head, *rows)))
 
 
-def _joined(p: Prepared, place: Path, rows: list[ManifestRow]) -> Swept:
+def _joined(p: Prepared, place: Path, digests: Sequence[str]) -> Swept:
     """All shards in their order, into the result."""
     total: dict[str, Array] = {}
-    for k, row in enumerate(rows):
+    for k, digest in enumerate(digests):
         try:
-            total = combine(total, read_shard(p, k, place, row["sha256"]))
+            total = combine(total, read_shard(p, k, place, digest).arrays)
         except InputError as error:
             raise InputError(f"{error}; go on by resume (--resume), which computes it again") from None
+    _write_manifest(p, place, [manifest_row(p, k, digest) for k, digest in enumerate(digests)])
     n = p.plan.samples
     mean = total["sum"] / n
     spread = np.sqrt(np.maximum(0.0, total["sum_of_squares"] / n - mean**2))
@@ -190,3 +195,55 @@ def _named(p: Prepared, flat: Array) -> dict[str, Array]:
         found[name] = flat[at : at + size].reshape(shape)
         at += size
     return found
+
+
+# -- who computes the shards ---------------------------------------------------------------------------------
+
+
+def rows_of(pool: str | Executor, work: Work, todo: Sequence[int], workers: int) -> Iterator[ManifestRow]:
+    """The rows of the manifest, as they are done."""
+    if isinstance(pool, Executor):
+        return _by_executor(pool, work, todo, workers)
+    return {"serial": _serial, "joblib": _by_joblib, "ray": _by_ray}[pool](work, todo, workers)
+
+
+def _serial(work: Work, todo: Sequence[int], workers: int) -> Iterator[ManifestRow]:
+    return map(work, todo)
+
+
+def _by_joblib(work: Work, todo: Sequence[int], workers: int) -> Iterator[ManifestRow]:
+    joblib = package("joblib", "the pool 'joblib'")
+    parallel = joblib.Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
+    found: Iterator[ManifestRow] = parallel(joblib.delayed(work)(k) for k in todo)
+    return found
+
+
+def _by_ray(work: Work, todo: Sequence[int], workers: int) -> Iterator[ManifestRow]:
+    ray = package("ray", "the pool 'ray'", "drevo[cluster]")
+    own = not ray.is_initialized()
+    if own:
+        ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False, logging_level="error")
+    try:
+        remote, shared = ray.remote(_called), ray.put(work)
+        waiting, left = list[Any](), deque(todo)
+        while left or waiting:
+            while left and len(waiting) < AHEAD * workers:
+                waiting.append(remote.remote(shared, left.popleft()))
+            done, waiting = ray.wait(waiting)
+            yield from map(ray.get, done)
+    finally:
+        if own:
+            ray.shutdown()
+
+
+def _called(work: Work, k: int) -> ManifestRow:
+    return work(k)
+
+
+def _by_executor(pool: Executor, work: Work, todo: Sequence[int], workers: int) -> Iterator[ManifestRow]:
+    waiting, left = set[Any](), deque(todo)
+    while left or waiting:
+        while left and len(waiting) < AHEAD * workers:
+            waiting.add(pool.submit(work, left.popleft()))
+        done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+        yield from (job.result() for job in done)

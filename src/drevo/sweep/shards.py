@@ -21,6 +21,7 @@ from ..streaming import prepared
 from .plan import Histogram, Plan
 from .sampling import Array, Sampler, sampler_of
 
+ManifestRow = dict[str, Any]
 PIECE = 2**14  # samples computed and reduced at a time
 LARGEST = 2**32  # bytes of a shard's file
 COLUMNS = ("sum", "sum_of_squares", "min", "max")
@@ -72,7 +73,7 @@ def _prepared(plan: Plan, digest: str) -> Prepared:
     return made
 
 
-def run_shard(plan: Plan, number: int, folder: str | Path) -> dict[str, Any]:
+def run_shard(plan: Plan, number: int, folder: str | Path) -> ManifestRow:
     """Computes one shard into FOLDER/shards and gives its row of the manifest; any number of times, alike.
 
     Raises NumericsError with the sample that has no finite result, InputError where the file cannot be written.
@@ -83,7 +84,13 @@ def run_shard(plan: Plan, number: int, folder: str | Path) -> dict[str, Any]:
     mark = {"plan": np.array(p.digest), "shard": np.array(number)}
     content = packed(mark | _reduced(p, first, count))
     write_whole("sweep", Path(folder) / shard_name(number), content)
-    digest = hashlib.sha256(content).hexdigest()
+    return manifest_row(p, number, hashlib.sha256(content).hexdigest())
+
+
+def manifest_row(p: Prepared, number: int, digest: str) -> ManifestRow:
+    """The row of a shard in the manifest."""
+    first = number * p.plan.shard
+    count = min(p.plan.shard, p.plan.samples - first)
     return {"shard": number, "first": first, "samples": count, "file": shard_name(number), "sha256": digest}
 
 
@@ -92,14 +99,23 @@ def shard_name(number: int) -> str:
     return f"shards/{number:08d}.npz"
 
 
-def read_shard(p: Prepared, number: int, folder: str | Path, digest: str) -> dict[str, Array]:
-    """The arrays of a shard's file; InputError unless it is whole and says inside that it is this shard."""
+class Shard(NamedTuple):
+    """The arrays of a shard's file, and the digest of the file."""
+
+    arrays: dict[str, Array]
+    sha256: str
+
+
+def read_shard(p: Prepared, number: int, folder: str | Path, digest: object = None) -> Shard:
+    """A shard from its file; InputError unless it is whole, says inside that it is this shard, and has the digest
+    that is known of it, if any."""
     file = str(Path(folder) / shard_name(number))
     try:
         data = read_regular_file(file, LARGEST)
     except ModelError as error:
         raise InputError(f"sweep: the shard {file!r}: {str(error).partition(';')[0]}") from None
-    if hashlib.sha256(data).hexdigest() != digest:
+    found = hashlib.sha256(data).hexdigest()
+    if digest is not None and digest != found:
         raise InputError(f"sweep: the shard {file!r} is not the one that was computed")
     try:
         with np.load(io.BytesIO(data)) as archive:
@@ -108,7 +124,7 @@ def read_shard(p: Prepared, number: int, folder: str | Path, digest: str) -> dic
         raise InputError(f"sweep: the shard {file!r} is no readable .npz: {error}") from None
     if (str(parts.pop("plan", "")), str(parts.pop("shard", ""))) != (p.digest, str(number)):
         raise InputError(f"sweep: {file!r} is not shard {number} of this plan")
-    return parts
+    return Shard(parts, found)
 
 
 def packed(arrays: dict[str, Array]) -> bytes:
