@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ..constraint.values import Constraint
     from ..control.linearise import Linearisation
     from ..simulate.table import Table
+    from .rerooted import Rerooted
     from .topology import Topology
     from .under import Held
     from .view.diagrams import LinkSections
@@ -266,6 +267,16 @@ class Robot(Methods, JointArrays, ByName):
             self.__dict__["_topology"] = Topology.of(self.model)
         found: Topology = self.__dict__["_topology"]
         return found
+
+    def rerooted(self, link: str) -> Rerooted:
+        """The same robot with its base at another link: `.map(q, v)` gives its states, `.map_back` this robot's.
+
+        A base that floats, on a trunk or in a plane carries the link; a fixed one holds it in the world, and what
+        was the base moves. Every link keeps its frame, joints of one axis keep their coordinates. Raises InputError.
+        """
+        from .rerooted import Rerooted
+
+        return Rerooted(self, link)
 
     # -- to look at -------------------------------------------------------------------------------------------
 

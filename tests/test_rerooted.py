@@ -1,0 +1,70 @@
+"""The same robot from another link: energies, mass matrices, bias and motion after the map of states."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import drevo
+from drevo.mechanics.trunk import trunk_pitch
+from strategies import robot as random_tree
+from strategies import seeds
+from drevo.robot.rerooted import Rerooted
+
+RNG = np.random.default_rng(20)
+
+
+def rates_map(other: Rerooted, q):
+    """T with v' = T v, a column for each rate."""
+    nv = other._source.nv
+    return np.stack([other.map(q, e)[1] for e in np.eye(nv)], -1)
+
+
+def agree(robot: drevo.Robot, other: Rerooted, tolerance: float = 1e-12) -> None:
+    q, v, a = robot.random(RNG), RNG.normal(size=robot.nv), RNG.normal(size=robot.nv)
+    if trunk_pitch(robot.model) is not None:  # other angles stand for the same pose beyond +-90 degrees
+        q[3:6] *= 0.4
+    p, u = other.map(q, v)
+    T = rates_map(other, q)
+    M = T.T @ other.mass_matrix(p) @ T
+    scale = np.abs(M).max()
+    assert np.abs(M - robot.mass_matrix(q)).max() < tolerance * scale
+    back = other.map_back(p, u)
+    assert np.abs(robot.difference(q, back[0])).max() < 1e-11 and np.abs(back[1] - v).max() < 1e-11
+    for link in (link.name for link in robot.model.links if link.inertial):
+        assert np.abs(robot.pose(q, link) - other.pose(p, link)).max() < 1e-11, link
+        assert np.abs(robot.velocity(q, v, link) - other.velocity(p, u, link)).max() < 1e-10, link
+    # motion: accelerations a map to T a + T' v, and torques back by T^T
+    h = 1e-5
+    ahead, behind = (robot.integrate(q, s * h * v) for s in (1.0, -1.0))
+    rate = (other.map(ahead, v)[1] - other.map(behind, v)[1]) / (2.0 * h)
+    tau = T.T @ other.inverse_dynamics(p, u, T @ a + rate)
+    expected = robot.inverse_dynamics(q, v, a)
+    assert np.abs(tau - expected).max() < 1e-6 * max(np.abs(expected).max(), scale)  # of the difference quotient
+    # the same exactly: bias where nothing moves is gravity, and power of gravity
+    assert np.abs(T.T @ other.gravity(p) - robot.gravity(q)).max() < 1e-11 * max(1.0, np.abs(expected).max())
+
+
+@pytest.mark.parametrize("base", ["floating", "trunk"])
+@pytest.mark.parametrize("link", ["right_foot", "torso", "left_shin"])
+def test_a_biped_from_another_link(base: str, link: str) -> None:
+    robot = drevo.load("biped", base=base)
+    agree(robot, robot.rerooted(link))
+
+
+def test_it_survives_pickle() -> None:
+    other = drevo.load("biped").rerooted("right_foot")
+    again = pickle.loads(pickle.dumps(other))
+    q = RNG.normal(size=other.nq)
+    assert np.array_equal(again.mass_matrix(q), other.mass_matrix(q)) and np.array_equal(again.map(q)[0], other.map(q)[0])
+
+
+KINDS = ("revolute", "prismatic", "helical", "cylindrical", "universal", "spherical", "fixed")
+
+
+@pytest.mark.parametrize("seed", seeds(6, 50))
+def test_random_trees_from_a_random_link(seed: int) -> None:
+    model = random_tree(seed, KINDS, base="floating")
+    robot = drevo.Robot(model)
+    carried = [j.child for j in model.joints if j.kind != "fixed"]
+    agree(robot, robot.rerooted(carried[seed % len(carried)]), 1e-11)
