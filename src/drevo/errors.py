@@ -13,6 +13,29 @@ from typing import Any
 FEW = 6  # names that are listed beside the one that was probably meant
 ALIKE = 0.6  # of difflib's ratio, which finds what may be meant; few slips decide
 LONG = 80  # characters of a value in a sentence
+# words of the field -> what Drevo calls it, where that is known there
+MEANINGS = {
+    **dict.fromkeys(("fk", "forward_kinematics", "frame_placement", "transform"), "pose"),
+    **dict.fromkeys(("ik", "solve_ik", "inverse_kinematic"), "inverse_kinematics"),
+    **dict.fromkeys(("com", "center_of_gravity", "centre_of_mass", "com_position"), "center_of_mass"),
+    **dict.fromkeys(("dof", "dofs", "ndof", "num_dof", "n_dof"), "nv"),
+    **dict.fromkeys(("inertia_matrix", "joint_inertia", "generalized_inertia", "M", "crb"), "mass_matrix"),
+    **dict.fromkeys(("nonlinear_effects", "nle", "bias_forces", "qfrc_bias"), "bias"),
+    **dict.fromkeys(("coriolis", "C"), "coriolis_matrix"),
+    **dict.fromkeys(("gravity_torque", "gravity_torques", "g", "gravity_compensation"), "gravity"),
+    **dict.fromkeys(("limits", "joint_limits", "position_limits", "lower_limits", "q_min", "qmin"), "lower"),
+    **dict.fromkeys(("upper_limits", "q_max", "qmax"), "upper"),
+    **dict.fromkeys(("effort_limits", "torque_limits", "tau_max", "effort_limit"), "max_effort"),
+    **dict.fromkeys(("velocity_limits", "v_max", "velocity_limit"), "max_velocity"),
+    **dict.fromkeys(("links", "bodies", "body_names"), "link_names"),
+    **dict.fromkeys(("joints", "names"), "joint_names"),
+    **dict.fromkeys(("ke", "kinetic"), "kinetic_energy"),
+    **dict.fromkeys(("pe", "potential"), "potential_energy"),
+    **dict.fromkeys(("J", "body_jacobian", "frame_jacobian", "geometric_jacobian"), "jacobian"),
+    **dict.fromkeys(("timestep", "time_step", "step", "h"), "dt"),
+    **dict.fromkeys(("torque", "torques", "effort", "efforts", "u"), "tau"),
+    **dict.fromkeys(("time", "t_end", "tf", "seconds"), "duration"),
+}
 _ADDRESS = re.compile(r"( object)? at 0x[0-9A-Fa-f]+")
 _LINES = re.compile(r"\s*\n(?!  - )\s*")  # those of a list of problems stay
 _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]")
@@ -35,17 +58,22 @@ class DrevoError(Exception):
     """
 
     problems: tuple[str, ...] = ()
+    __str__ = Exception.__str__  # a KeyError would show its text in quotes
 
     def __init__(self, text: str = "", *more: Any) -> None:
         plain = printable(_LINES.sub(" ", _ADDRESS.sub("", str(text))))
         super().__init__(_WORD.sub(lambda word: f"{word[0][:LONG]}...{word[0][-LONG:]}", plain), *more)
 
 
-class ModelError(DrevoError):
+class ModelError(DrevoError, ValueError):
     """A robot description that cannot be computed or is ambiguous."""
 
 
-class TraceError(DrevoError):
+class MissingFileError(ModelError, FileNotFoundError):
+    """A file or a robot of a name that is not there."""
+
+
+class TraceError(DrevoError, ValueError):
     """A quantity, formalism or parameter that this robot cannot give."""
 
 
@@ -53,12 +81,16 @@ class EmitError(DrevoError):
     """A target that cannot express the program, or a compiler that failed."""
 
 
-class NumericsError(DrevoError):
+class NumericsError(DrevoError, ValueError, ArithmeticError):
     """Numbers that have no answer: a non-unit quaternion, a singular matrix, a value that is not finite."""
 
 
-class InputError(DrevoError):
+class InputError(DrevoError, ValueError):
     """Arguments of the wrong shape, type or name."""
+
+
+class UnknownNameError(TraceError, InputError, KeyError):
+    """A name that is none of the robot, of the catalogue or of the options."""
 
 
 class DrevoWarning(UserWarning):
@@ -83,6 +115,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     public = [other for other in known if not other.startswith("_")]
+    if (meant := MEANINGS.get(name, "")) in public:
+        return meant
     close = get_close_matches(name[:LONG], public, 3, ALIKE)
     close = [other for other in close if name in other or _slips(name, other)]
     return next(iter(close or [other for other in public if name in other.split("_")]), "")
@@ -113,7 +147,8 @@ def one_of(
     there = f"there are {', '.join(known[:40])}{', ...' * (len(known) > 40)}"
     if near:
         there = f"{there}; " * (len(known) <= FEW) + f"did you mean {near!r}?"
-    raise error(f"{what} {shown(value)} is not known{hint}; {there}")
+    kind = UnknownNameError if issubclass(UnknownNameError, error) else error
+    raise kind(f"{what} {shown(value)} is not known{hint}; {there}")
 
 
 def shown(value: object) -> str:

@@ -76,11 +76,11 @@ def guarded(verb: Callable[P, T]) -> Callable[P, T]:
         except BrokenPipeError:  # as of `drevo ... | head`: nobody reads on, and nothing is wrong
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit from None
+        except (DrevoError, MemoryError) as error:
+            print(f"drevo: {_by_options(verb, said(error)) or 'there is not enough memory'}", file=sys.stderr)
         except OSError as error:
             what = f"{error.filename}: " if error.filename else ""
             print(f"drevo: {what}{(error.strerror or str(error)).lower()}", file=sys.stderr)
-        except (DrevoError, MemoryError) as error:
-            print(f"drevo: {_by_options(verb, said(error)) or 'there is not enough memory'}", file=sys.stderr)
         raise typer.Exit(REFUSED)
 
     return run

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..errors import InputError, shown
+from ..errors import InputError, UnknownNameError, shown
 from ..mechanics import configuration
 from ..mechanics.algorithms.constraints import NO_ROWS, ConstraintRows, Kinematics
 from ..mechanics.scalar import Scalar
@@ -111,7 +111,7 @@ def _check_names(model: Model, c: Constraint) -> None:
     for link in c.links:
         if link not in links:
             what = "contact" if isinstance(c, Contact) else type(c).__name__
-            raise InputError(
+            raise UnknownNameError(
                 f"{what}: link {link!r} is not in robot {model.name!r}{did_you_mean(str(link), links)}"
             )
     if isinstance(c, Weld) and c.at is not None:
@@ -120,7 +120,7 @@ def _check_names(model: Model, c: Constraint) -> None:
         joints = {j.name: j.nv for j in model.joints}
         for name in (c.joint_a, c.joint_b) if c.joint_b else (c.joint_a,):
             if not isinstance(name, str) or name not in joints:
-                raise InputError(
+                raise UnknownNameError(
                     f"gear: joint {name!r} is not in robot {model.name!r}{did_you_mean(str(name), joints)}"
                 )
             if joints[name] != 1:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..compiler.traced import TracedFunction
 from ..compiler.tracer import Tracer
-from ..errors import DrevoError, InputError, TraceError, shown
+from ..errors import DrevoError, InputError, TraceError, UnknownNameError, shown
 from ..mechanics.algorithms import constraints as rows_of
 from ..mechanics.algorithms.constraints import ConstraintRows, Kinematics
 from ..mechanics.algorithms.kinematics import NamedEntries
@@ -122,7 +122,7 @@ class Traced(OnLinks):
 
         def pose(link: str) -> Any:
             if link not in links:
-                raise InputError(f"link {link!r} is not in the robot{did_you_mean(str(link), links)}")
+                raise UnknownNameError(f"link {link!r} is not in the robot{did_you_mean(str(link), links)}")
             if link not in poses:
                 poses[link] = list(map(Jet, t.input(link, 12)))
             return NamedEntries([*(poses[link][i : i + 4] for i in (0, 4, 8)), [0.0, 0.0, 0.0, 1.0]])

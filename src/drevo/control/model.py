@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from ..codegen.graph.program import Program
 from ..documents.pictures.picture import Figure, Pictured
-from ..errors import InputError, NumericsError, shown
+from ..errors import DrevoError, InputError, NumericsError, shown
 from ..io.given import Array, finite, seconds
 from ..io.packages import package
 from ..io.reprs import result
@@ -258,6 +258,8 @@ def _over(lead: tuple[int, ...], name: str, x: ArrayLike, shape: tuple[int, int]
     found = finite(f"linear model: {name}", x, (..., *shape))
     try:
         return real_matrix(name, np.broadcast_to(found, (*lead, *shape)), (..., *shape))
+    except DrevoError:
+        raise
     except ValueError:
         raise InputError(
             f"linear model: {name} has shape {found.shape}; those of A say that it is {(*lead, *shape)}"

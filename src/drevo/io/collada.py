@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ModelError
+from ..errors import DrevoError, ModelError
 from . import xml
 from .xml import Element
 
@@ -23,6 +23,8 @@ def read_collada(data: bytes) -> tuple[Array, Array]:
         raise ModelError(f"its root is <{root.tag:.40}>, not <COLLADA>; export it again")
     try:
         return _scene(root)
+    except DrevoError:
+        raise
     except (ValueError, IndexError, KeyError) as error:
         raise ModelError(f"it is no Collada file that can be read ({error}); export it again") from None
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
-from ..errors import ModelError
+from ..errors import DrevoError, ModelError
 from .xml import MAX_XML_BYTES, too_many_bytes
 
 MAX_TOTAL = 96 * 2**20  # bytes of all files that one description names
@@ -33,6 +33,8 @@ def regular_file(path: str) -> Iterator[BinaryIO]:
             raise ModelError(f"not a file but {kind}; name a file")
         with open(handle, "rb") as file:
             yield file
+    except DrevoError:
+        raise
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise ModelError(f"cannot be read ({why}); give a file that can") from None

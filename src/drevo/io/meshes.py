@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InputError, ModelError
+from ..errors import DrevoError, InputError, ModelError
 from . import xml
 from .collada import read_collada
 from .files import read_head
@@ -51,6 +51,8 @@ def read_mesh(data: bytes, kind: str, whole: bool = False) -> tuple[Array, Array
     try:
         with np.errstate(over="ignore"):
             points, faces = _obj(data, whole) if kind == "obj" else {"stl": _stl, "msh": _msh}[kind](data)
+    except DrevoError:
+        raise
     except (ValueError, OverflowError) as error:
         raise ModelError(f"the mesh file is no {kind.upper()}, or cut off ({error}); export it again") from None
     if len(points) < 3 or not np.isfinite(points).all():

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError
+from ..errors import DrevoError, InputError
 
 
 @contextmanager
@@ -58,6 +58,8 @@ def write_whole(what: str, path: str | Path, content: str | bytes) -> Path:
             )
         with replacing(file) as part:
             part.write_bytes(content if isinstance(content, bytes) else content.encode())
+    except DrevoError:
+        raise
     except (OSError, ValueError) as error:
         raise InputError(
             f"{what}: {str(file)!r} cannot be written: {getattr(error, 'strerror', None) or error}"

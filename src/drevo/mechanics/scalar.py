@@ -15,7 +15,7 @@ from ..codegen.graph.node import NO_FLOAT as NO_FLOAT
 from ..codegen.graph.node import UNTRUE as UNTRUE
 from ..codegen.graph.node import Condition, Expr
 from ..codegen.graph.ops import BY_NAME, OPS
-from ..errors import InputError, TraceError, shown
+from ..errors import DrevoError, InputError, TraceError, shown
 
 Scalar = Any  # float, numpy array or Expr: whatever has + - * /
 Vector = Sequence[Scalar]  # of any length: coordinates, rates, efforts; a `Vec` has three parts
@@ -66,6 +66,8 @@ def _of(name: str, x: Scalar) -> Scalar:
     """A function of a number, or of what NumPy hands on: arrays, jets, series."""
     try:
         return getattr(math, name)(x) if isinstance(x, (float, int)) else getattr(np, name)(x)
+    except DrevoError:
+        raise
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"{name} of {shown(x)} is no number; give one that it has a value for") from None
 
@@ -79,6 +81,8 @@ def where(condition: Any, a: Scalar, b: Scalar) -> Scalar:
         return condition.choose(a, b)
     try:
         return np.where(condition, a, b) if np.ndim(condition) else a if condition else b
+    except DrevoError:
+        raise
     except (ValueError, TypeError) as error:
         raise InputError(f"where of {shown(condition)} cannot choose: {error}") from None
 
@@ -86,6 +90,8 @@ def where(condition: Any, a: Scalar, b: Scalar) -> Scalar:
 def _less(x: Scalar, y: Scalar) -> Any:
     try:
         return x < y
+    except DrevoError:
+        raise
     except (TypeError, ValueError) as error:
         if isinstance(x, Expr) or isinstance(y, Expr):
             raise

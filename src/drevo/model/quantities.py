@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..errors import TraceError, one_of
+from ..errors import TraceError, UnknownNameError, one_of
 from .messages import did_you_mean
 
 FRAMES = ("local_world_aligned", "local", "world")
@@ -140,7 +140,9 @@ def options_of(names: Sequence[str], given: Mapping[str, Any], links: Iterable[s
     for o in given:
         if o not in takes:
             which = f"; it takes {', '.join(takes)}" if takes else ""
-            raise TraceError(f"{names[0]} takes no option {o!r}{did_you_mean(o, (*takes, *KEYWORDS))}{which}")
+            raise UnknownNameError(
+                f"{names[0]} takes no option {o!r}{did_you_mean(o, (*takes, *KEYWORDS))}{which}"
+            )
     return {o: _option(names[0], o, given.get(o, OPTION_DEFAULTS.get(o)), links) for o in takes}
 
 

@@ -272,7 +272,7 @@ class Robot(Methods, JointArrays, ByName):
         """The same robot with its base at another link: `.map(q, v)` gives its states, `.map_back` this robot's.
 
         A base that floats, on a trunk or in a plane carries the link; a fixed one holds it in the world, and what
-        was the base moves. Every link keeps its frame, joints of one axis keep their coordinates. Raises InputError.
+        was the base moves. Links keep their frames, joints of one axis their coordinates. Raises InputError.
         """
         from .rerooted import Rerooted
 

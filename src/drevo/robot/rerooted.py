@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import InputError, nearest, shown
+from ..errors import InputError, one_of
 from ..io.given import Array
 from ..mechanics.configuration import state
 from ..model.base import TRUNK
@@ -68,9 +68,7 @@ def _base_and_path(model: Model, link: str) -> tuple[list[Joint], list[Joint]]:
     """The joints that carry the base in the world, none of a fixed one, and those from there down to the link."""
     links = {x.name: x for x in model.links}
     if not isinstance(link, str) or link not in links:
-        raise InputError(
-            f"rerooted: robot {model.name!r} has no link {shown(link)}{_meant(link, links)}; take one of link_names"
-        )
+        one_of(f"rerooted: of robot {model.name!r} the link", link, links, InputError)
     carrier = {joint.child: joint for joint in model.joints}
     way: list[Joint] = []
     while link in carrier:
@@ -79,11 +77,6 @@ def _base_and_path(model: Model, link: str) -> tuple[list[Joint], list[Joint]]:
     way.reverse()
     count = next((n for n in (1, 3, 6) if _carries_base(model, way[:n], n)), 0)
     return way[:count], way[count:]
-
-
-def _meant(name: object, known: Any) -> str:
-    near = nearest(name, known) if isinstance(name, str) else ""
-    return f"; did you mean {near!r}?" if near else ""
 
 
 def _carries_base(model: Model, chain: Sequence[Joint], count: int) -> bool:
@@ -120,8 +113,8 @@ def _require_reversible(model: Model, link: str, chain: list[Joint], path: list[
     root = next(x for x in model.links if x.name == (path[0].parent if path else link))
     if moving and not chain and not root.inertial:
         raise InputError(
-            f"{who}: its base {root.name!r} would become a body that moves, and it has no mass; load the robot with "
-            "base='floating' or give the base an inertia"
+            f"{who}: its base {root.name!r} would become a body that moves, and it has no mass; load the robot "
+            "with base='floating' or give the base an inertia"
         )
     for joint in moving:
         d = joint.dynamics
@@ -129,11 +122,11 @@ def _require_reversible(model: Model, link: str, chain: list[Joint], path: list[
             raise InputError(f"{who}: joint {joint.name!r} on the way is {joint.kind}, whose motion seen from its "
                              "child has no joint; take a chain of slides and hinges for it")  # fmt: skip
         if d and d.rotor_axis is not None:
-            raise InputError(f"{who}: joint {joint.name!r} on the way has a rotor that its parent carries, which the "
-                             "child would carry; give armature in place of rotor_axis")  # fmt: skip
+            raise InputError(f"{who}: joint {joint.name!r} on the way has a rotor that its parent carries; give "
+                             "armature in place of rotor_axis")  # fmt: skip
         if d and joint.turns and (joint.kind == "free" or any((d.friction, d.quadratic, d.cubic, d.offset))):
-            raise InputError(f"{who}: joint {joint.name!r} on the way is {joint.kind} and has forces along its axes, "
-                             "which turn with the other body; leave them out")  # fmt: skip
+            raise InputError(f"{who}: joint {joint.name!r} on the way is {joint.kind} and has forces along axes "
+                             "that turn with its child; leave them out")  # fmt: skip
     turned = {joint.name for joint in moving if joint.turns or joint.kind == "universal"}
     if driven := [x.name for x in model.actuators if x.joint in turned]:
         raise InputError(f"{who}: {listed(driven)} drive joints with several axes on the way; leave them out")
@@ -144,7 +137,11 @@ def _reversed(joint: Joint) -> Joint:
     origin, rotation = inverse_pose((joint.child_origin, joint.child_rotation))
     child_origin, child_rotation = inverse_pose((joint.origin, joint.rotation))
     if joint.kind == "fixed":  # a weld has one placement alone
-        (origin, rotation), child_origin, child_rotation = inverse_pose((joint.origin, joint.rotation)), ORIGIN, IDENTITY
+        (origin, rotation), child_origin, child_rotation = (
+            inverse_pose((joint.origin, joint.rotation)),
+            ORIGIN,
+            IDENTITY,
+        )
     axis, axis2, dynamics = _negative(joint.axis), joint.axis2, joint.dynamics
     if axis2 is not None:
         axis, axis2 = _negative(axis2), axis
@@ -174,7 +171,7 @@ def _depth_first(root: str, joints: Sequence[Joint], path: Sequence[Joint]) -> l
     return order
 
 
-# --- states -------------------------------------------------------------------------------------------------------
+# --- states ----------------------------------------------------------------------------------------------------
 
 
 class _Map:
@@ -192,7 +189,11 @@ class _Map:
         arrays = state(self.source.model, "map", **given)
         shape = np.broadcast_shapes(*(x.shape[:-1] for x in arrays))
         old_q = np.broadcast_to(arrays[0], (*shape, self.source.nq))
-        old_v = np.zeros((*shape, self.source.nv)) if v is None else np.broadcast_to(arrays[1], (*shape, self.source.nv))
+        old_v = (
+            np.zeros((*shape, self.source.nv))
+            if v is None
+            else np.broadcast_to(arrays[1], (*shape, self.source.nv))
+        )
         new_q, new_v = np.empty((*shape, self.target.nq)), np.empty((*shape, self.target.nv))
         for joint, sq, sv, tq, tv in self.parts:
             turn = _turned if joint.name in self.path else _same
@@ -253,7 +254,9 @@ def _place_free(joint: Joint, R: Array, p: Array, linear: Array, angular: Array,
 def _coordinates(name: str, chain: Sequence[Joint], R: Array, p: Array) -> Array:
     """Coordinates of slides and a hinge, or of a trunk, that bring its frame to R and p."""
     if any(j.rotation != IDENTITY for j in chain[1:]) or any(any(j.origin) for j in chain[1:]):
-        raise InputError(f"map: the joints of the base of robot {name!r} do not stand in one frame; put them there")
+        raise InputError(
+            f"map: the joints of the base of robot {name!r} do not stand in one frame; put them there"
+        )
     frame = np.asarray(chain[0].rotation)
     R, p = frame.T @ R, (p - np.asarray(chain[0].origin)) @ frame
     axes = np.array([j.axis for j in chain if j.kind == "prismatic"]).T
@@ -278,7 +281,8 @@ def _coordinates(name: str, chain: Sequence[Joint], R: Array, p: Array) -> Array
 def _angle(R: Array, axis: Array) -> Array:
     """The angle about an axis of a rotation about it, from R - R^T and the trace."""
     skew = np.stack([R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]], -1)
-    return np.arctan2(skew @ axis, np.trace(R, axis1=-2, axis2=-1) - 1.0)
+    angle: Array = np.arctan2(skew @ axis, np.trace(R, axis1=-2, axis2=-1) - 1.0)
+    return angle
 
 
 def _rotation(axis: Array, angle: Array) -> Array:
@@ -297,7 +301,7 @@ def _matrix(quaternion: Array) -> Array:
 
 
 def _quaternions(R: Array) -> Array:
-    flat = [quaternion_of(tuple(map(tuple, x))) for x in R.reshape(-1, 3, 3).tolist()]
+    flat = [quaternion_of(tuple(map(tuple, x))) for x in R.reshape(-1, 3, 3).tolist()]  # type: ignore[arg-type]
     return np.asarray(flat).reshape(*R.shape[:-2], 4)
 
 

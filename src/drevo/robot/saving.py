@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compiler.formalisms import common_algorithm
-from ..errors import DrevoWarning, ModelError, warn_caller
+from ..errors import DrevoError, DrevoWarning, ModelError, warn_caller
 from ..io.packages import package
 from ..io.saving import ready, saving
 from ..io.version import VERSION
@@ -66,6 +66,8 @@ def to_mujoco(model: Model, lossy: bool = False) -> Any:
     try:
         spec = mujoco.MjSpec.from_string(text_of(written, ".xml"))
         spec.compile()
+    except DrevoError:
+        raise
     except ValueError as error:
         reason = " ".join(str(error).split())
         raise ModelError(f"robot {model.name!r} cannot be handed to MuJoCo, which says: {reason}") from None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import ModelError, nearest, shown
+from ..errors import MissingFileError, ModelError, nearest, shown
 from ..io.asked import asked
 from ..model import values
 from ..model.description import Model
@@ -63,8 +63,13 @@ def load(
         return Robot(load_model(name, **given))
     except ModelError as error:
         if os.path.lexists(name):
+            if error.problems:
+                error.args = (
+                    f"{error}; what can be mended is, by drevo check {name} --fix -o NEW",
+                    *error.args[1:],
+                )
             raise
-        raise ModelError(f"{error}{_elsewhere(Path(name).stem)}") from None
+        raise MissingFileError(f"{error}{_elsewhere(Path(name).stem)}") from None
 
 
 def file_or_model(source: Any, base: str = "fixed", gravity: Sequence[float] | None = None) -> str | Model:
@@ -101,7 +106,7 @@ def _installed(name: str) -> str:
         near = nearest(name.lower(), [*EMBEDDED, *others])
         hint = f"; did you mean {near!r}?" if near else ""
         more = "" if others else f"; {installed.GET}"
-        raise ModelError(
+        raise MissingFileError(
             f"{shown(name)} is neither a file nor a known robot; embedded are {', '.join(EMBEDDED)}{more}{hint}"
         )
     return str(found)

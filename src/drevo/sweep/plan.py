@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..codegen.store.key import request
-from ..errors import InputError, ModelError, one_of, shown
+from ..errors import DrevoError, InputError, ModelError, one_of, shown
 from ..io.files import read_regular_file
 from ..io.given import flag, number, whole
 from ..io.version import VERSION
@@ -130,6 +130,8 @@ def read_plan(source: str | Path | Mapping[str, Any]) -> Plan:
         return _plan(toml.loads(text), Path(source).parent)
     except ModelError as error:
         raise InputError(f"sweep: the plan {str(source)!r}: {error}") from None
+    except DrevoError:
+        raise
     except ValueError as error:  # no text, or no TOML
         raise InputError(f"sweep: the plan {str(source)!r} is no TOML: {error}") from None
 

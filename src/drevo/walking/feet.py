@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..constraint.solve import matvec
-from ..errors import InputError, NumericsError, shown, warn_caller
+from ..errors import InputError, NumericsError, UnknownNameError, shown, warn_caller
 from ..io.given import Array, finite
 from ..io.reprs import result
 from ..model.description import Joint, Model
@@ -82,7 +82,7 @@ def legs(robot: Robot, feet: Mapping[str, Corners] | None = None) -> tuple[Leg, 
     given = soles(robot, feet)
     for link in given:
         if link not in robot.link_names:
-            raise InputError(
+            raise UnknownNameError(
                 f"foot {link!r} is not a link of robot {robot.name!r}{did_you_mean(link, robot.link_names)}"
             )
     return tuple(_leg(robot, link, _corners(link, corners)) for link, corners in given.items())

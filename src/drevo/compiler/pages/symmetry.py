@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import InputError, warn_caller
+from ...errors import InputError, UnknownNameError, warn_caller
 from ...io.given import number
 from ...mechanics.configuration import random
 from ...mechanics.spatial import Mat, RigidInertia, Sym, Vec, inertia_of
@@ -72,7 +72,7 @@ def _missing(tree: Tree, symmetric: Any) -> dict[int, RigidInertia]:
     names = names_in(symmetric, "symmetric")
     for name in names:
         if name not in tree.frames:
-            raise InputError(f"symmetric: there is no link {name!r}{did_you_mean(name, tree.frames)}")
+            raise UnknownNameError(f"symmetric: there is no link {name!r}{did_you_mean(name, tree.frames)}")
     asked = {tree.frames[name].body: name for name in names}
     found = missing_symmetry(tree, lambda i, b: i in asked or asymmetry(b) <= ASYMMETRY_TOLERANCE)
     for i, name in asked.items():

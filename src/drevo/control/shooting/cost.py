@@ -17,7 +17,7 @@ from ...codegen.graph.program import Program
 from ...compiler.differentiate import at_zero
 from ...compiler.tracer import Tracer, unknowns
 from ...constraint.functions import call_traced, short
-from ...errors import InputError
+from ...errors import InputError, UnknownNameError
 from ...mechanics.algorithms.displacements import displaced, variables
 from ...mechanics.algorithms.kinematics import pose
 from ...mechanics.scalar import Scalar, Vector, is_zero
@@ -45,7 +45,7 @@ class Cost(NamedTuple):
 
         def known(link: str) -> Any:
             if link not in tree.frames:
-                raise InputError(f"link {link!r} is not in the robot{did_you_mean(str(link), tree.frames)}")
+                raise UnknownNameError(f"link {link!r} is not in the robot{did_you_mean(str(link), tree.frames)}")
             return pose(silent, q, link)
 
         given = (known, list(q), list(v)) if self.terminal else (known, list(q), list(v), list(tau), t)

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ...errors import ModelError, nearest
+from ...errors import MissingFileError, ModelError, nearest
 from ...io import xml
 from ...io.files import Files, read_regular_file
 from ...io.packages import package
@@ -182,7 +182,7 @@ def _read(path: str, suffix: str) -> bytes:
     if os.path.isdir(path):
         raise ModelError(f"a directory{_robots_in(path)}; name a robot file")
     if not os.path.lexists(path):
-        raise ModelError(f"there is no such file{_meant(path)}")
+        raise MissingFileError(f"there is no such file{_meant(path)}")
     if suffix not in SUFFIXES:
         raise ModelError(f"a robot file ends in {', '.join(SUFFIXES)}, this one in {suffix or 'nothing'!r}")
     return read_regular_file(path, xml.MAX_XML_BYTES)

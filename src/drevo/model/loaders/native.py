@@ -132,6 +132,8 @@ def read_plain(data: bytes, suffix: str) -> dict[str, object]:
         raise ModelError(f"line {line}: the file is not in UTF-8; save it in UTF-8") from None
     try:
         plain = _read_toml(text) if suffix == ".toml" else _read_json(text)
+    except ModelError:
+        raise
     except RecursionError:
         raise ModelError("the file is nested too deeply to be a robot description") from None
     except ValueError as error:  # the parsers' own errors, which name line and column
