@@ -9,18 +9,18 @@ from strategies import seeds
 
 import drevo
 from drevo.mechanics.trunk import trunk_pitch
-from drevo.robot.rerooted import Rerooted
+from drevo.robot.face import RerootedRobot
 
 RNG = np.random.default_rng(20)
 
 
-def rates_map(other: Rerooted, q):
+def rates_map(other: RerootedRobot, q):
     """T with v' = T v, a column for each rate."""
-    nv = other._source.nv
+    nv = len(other.map_back(other.neutral())[1])
     return np.stack([other.map(q, e)[1] for e in np.eye(nv)], -1)
 
 
-def agree(robot: drevo.Robot, other: Rerooted, tolerance: float = 1e-12) -> None:
+def agree(robot: drevo.Robot, other: RerootedRobot, tolerance: float = 1e-12) -> None:
     q, v, a = robot.random(RNG), RNG.normal(size=robot.nv), RNG.normal(size=robot.nv)
     if trunk_pitch(robot.model) is not None:  # other angles stand for the same pose beyond +-90 degrees
         q[3:6] *= 0.4

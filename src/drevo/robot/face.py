@@ -25,6 +25,7 @@ from .joints import JointArrays
 from .methods import Methods
 from .names import ByName
 from .of_link import OfLink
+from .rerooted import StateMaps, rerooted_model, with_configurations
 from .tree_text import page_of, tree_of
 
 Found = TypeVar("Found")
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from ..constraint.values import Constraint
     from ..control.linearise import Linearisation
     from ..simulate.table import Table
-    from .rerooted import Rerooted
     from .topology import Topology
     from .under import Held
     from .view.diagrams import LinkSections
@@ -263,20 +263,15 @@ class Robot(Methods, JointArrays, ByName):
         """Index functions of the tree over links 0 = base, 1..n."""
         from .topology import Topology
 
-        if "_topology" not in self.__dict__:
-            self.__dict__["_topology"] = Topology.of(self.model)
-        found: Topology = self.__dict__["_topology"]
-        return found
+        return memoised(self, "topology", lambda: Topology.of(self.model))
 
-    def rerooted(self, link: str) -> Rerooted:
-        """The same robot with its base at another link: `.map(q, v)` gives its states, `.map_back` this robot's.
+    def rerooted(self, link: str) -> RerootedRobot:
+        """A robot equal to this one with its base at another link; `.map(q, v)` carries states to it.
 
         A base that floats, on a trunk or in a plane carries the link; a fixed one holds it in the world, and what
         was the base moves. Links keep their frames, joints of one axis their coordinates. Raises InputError.
         """
-        from .rerooted import Rerooted
-
-        return Rerooted(self, link)
+        return RerootedRobot(self, link)
 
     # -- to look at -------------------------------------------------------------------------------------------
 
@@ -430,3 +425,26 @@ class Robot(Methods, JointArrays, ByName):
     ) -> DifferenceDerivatives:
         """The Jacobians of difference by q0 and by q1, (..., nv, nv) each, between tangent vectors."""
         raise NotImplementedError
+
+
+class RerootedRobot(Robot):
+    """A robot with its base at another link than before, made by `robot.rerooted`."""
+
+    def __init__(self, robot: Robot, link: str) -> None:
+        super().__init__(rerooted_model(robot.model, link))
+        self._made_from, self._maps = (robot, link), StateMaps(robot, self, link)
+        self.model = with_configurations(self.model, lambda q: self.map(q)[0])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RerootedRobot, self._made_from
+
+    def map(self, q: ArrayLike, v: ArrayLike | None = None) -> tuple[Array, Array]:
+        """States (q', v') in which every link stands and moves as the former robot's in (..., nq), (..., nv).
+
+        v is zero without it. Raises InputError where the joints of the base do not allow it.
+        """
+        return self._maps.forth(q, v)
+
+    def map_back(self, q: ArrayLike, v: ArrayLike | None = None) -> tuple[Array, Array]:
+        """States of the former robot from states of this one: the inverse of `map`."""
+        return self._maps.back(q, v)

@@ -1,4 +1,4 @@
-"""The same robot from another link: joints on the way to it are turned round, and states are carried over.
+"""Robots from another link: joints on the way to it are turned round, and states are carried over.
 
 The child of a joint stands in its parent as O X(q) C: placement, motion, placement of the child. Seen from the
 child the parent stands as C^-1 X(q)^-1 O^-1, where X^-1 of a hinge, slide or screw is the motion about -axis, of a
@@ -8,7 +8,7 @@ standing foot for the base in single support, Kovalchuk the foot or the trunk.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,42 +23,31 @@ from ..model.description import IDENTITY, ORIGIN, Joint, Model, Vec3
 from ..model.messages import listed
 from ..model.regularity import require_regular_structure
 from ..model.rotations import inverse_pose, quaternion_of
-from .face import Robot
 
 HINGES = ("revolute", "continuous")
 PLANAR_TOLERANCE = 1e-9  # m, or of a rotation matrix: how far a link may leave what the joints of the base allow
 REVERSIBLE = ("fixed", *HINGES, "prismatic", "helical", "cylindrical", "universal", "spherical", "free")
 
 
-class Rerooted(Robot):
-    """A robot with its base at another link; `map` carries states to it, `map_back` to the robot that it was."""
+class StateMaps:
+    """The maps of states between a robot and the same robot with its base at another link."""
 
-    def __init__(self, robot: Robot, link: str) -> None:
-        chain, path = _base_and_path(robot.model, link)
-        model = _rerooted(robot.model, link, chain, path)
-        super().__init__(model)
-        self._there = _Map(robot, self, link, chain, path)
-        self._back = _Map(self, robot, path[0].parent if path else link, chain, path)
-        self._source, self._link = robot, link
-        if model.keyframes or model.initial:
-            keyframes = tuple(replace(key, q=tuple(self.map(key.q)[0].tolist())) for key in robot.model.keyframes)
-            initial = robot.model.initial and tuple(self.map(robot.model.initial)[0].tolist())
-            self.model = replace(model, keyframes=keyframes, initial=initial)
+    def __init__(self, source: Any, target: Any, link: str) -> None:
+        chain, path = _base_and_path(source.model, link)
+        self.forth = _Map(source, target, link, chain, path)
+        self.back = _Map(target, source, path[0].parent if path else link, chain, path)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Rerooted, (self._source, self._link)
 
-    def map(self, q: ArrayLike, v: ArrayLike | None = None) -> tuple[Array, Array]:
-        """The state of this robot in which every link stands and moves as in a state of the robot that it was.
+def rerooted_model(model: Model, link: str) -> Model:
+    """The model with its base at another link, but for keyframes and the initial configuration."""
+    chain, path = _base_and_path(model, link)
+    return _rerooted(model, link, chain, path)
 
-        q (..., nq), v (..., nv), zero without it; returns (q', v'). Raises InputError where the link leaves what
-        the joints of the base allow.
-        """
-        return self._there(q, v)
 
-    def map_back(self, q: ArrayLike, v: ArrayLike | None = None) -> tuple[Array, Array]:
-        """The state of the robot that it was, from one of this robot: the inverse of `map`."""
-        return self._back(q, v)
+def with_configurations(model: Model, q: Callable[[ArrayLike], Array]) -> Model:
+    """The model with its keyframes and its initial configuration carried over."""
+    keyframes = tuple(replace(key, q=tuple(q(key.q).tolist())) for key in model.keyframes)
+    return replace(model, keyframes=keyframes, initial=model.initial and tuple(q(model.initial).tolist()))
 
 
 # --- the description ---------------------------------------------------------------------------------------------
@@ -108,28 +97,28 @@ def _rerooted(model: Model, link: str, chain: list[Joint], path: list[Joint]) ->
 
 
 def _require_reversible(model: Model, link: str, chain: list[Joint], path: list[Joint]) -> None:
-    who = f"rerooted: robot {model.name!r} at {link!r}"
+    which = f"rerooted: robot {model.name!r} at {link!r}"
     moving = [joint for joint in path if joint.kind != "fixed"]
     root = next(x for x in model.links if x.name == (path[0].parent if path else link))
     if moving and not chain and not root.inertial:
         raise InputError(
-            f"{who}: its base {root.name!r} would become a body that moves, and it has no mass; load the robot "
+            f"{which}: its base {root.name!r} would become a body that moves, and it has no mass; load the robot "
             "with base='floating' or give the base an inertia"
         )
     for joint in moving:
         d = joint.dynamics
         if joint.kind not in REVERSIBLE:
-            raise InputError(f"{who}: joint {joint.name!r} on the way is {joint.kind}, whose motion seen from its "
-                             "child has no joint; take a chain of slides and hinges for it")  # fmt: skip
+            raise InputError(f"{which}: joint {joint.name!r} on the way is {joint.kind}, whose motion seen from "
+                             "its child has no joint; take a chain of slides and hinges for it")  # fmt: skip
         if d and d.rotor_axis is not None:
-            raise InputError(f"{who}: joint {joint.name!r} on the way has a rotor that its parent carries; give "
+            raise InputError(f"{which}: joint {joint.name!r} on the way has a rotor that its parent carries; give "
                              "armature in place of rotor_axis")  # fmt: skip
         if d and joint.turns and (joint.kind == "free" or any((d.friction, d.quadratic, d.cubic, d.offset))):
-            raise InputError(f"{who}: joint {joint.name!r} on the way is {joint.kind} and has forces along axes "
+            raise InputError(f"{which}: joint {joint.name!r} on the way is {joint.kind} and has forces along axes "
                              "that turn with its child; leave them out")  # fmt: skip
     turned = {joint.name for joint in moving if joint.turns or joint.kind == "universal"}
     if driven := [x.name for x in model.actuators if x.joint in turned]:
-        raise InputError(f"{who}: {listed(driven)} drive joints with several axes on the way; leave them out")
+        raise InputError(f"{which}: {listed(driven)} drive joints with several axes on the way; leave them out")
 
 
 def _reversed(joint: Joint) -> Joint:
@@ -177,12 +166,12 @@ def _depth_first(root: str, joints: Sequence[Joint], path: Sequence[Joint]) -> l
 class _Map:
     """Carries states of one robot to another that differs in the place of its base."""
 
-    def __init__(self, source: Robot, target: Robot, link: str, chain: list[Joint], path: list[Joint]) -> None:
+    def __init__(self, source: Any, target: Any, link: str, chain: list[Joint], path: list[Joint]) -> None:
         self.source, self.target, self.link = source, target, link
         self.chain = [j for j in target.model.joints if j.name in {c.name for c in chain}] if path else []
         self.path = {joint.name for joint in path}
-        there = {j.name: (sq, sv) for j, sq, sv in target.model.slices()}
-        self.parts = [(j, sq, sv, *there[j.name]) for j, sq, sv in source.model.slices()]
+        places = {j.name: (sq, sv) for j, sq, sv in target.model.slices()}
+        self.parts = [(j, sq, sv, *places[j.name]) for j, sq, sv in source.model.slices()]
 
     def __call__(self, q: ArrayLike, v: ArrayLike | None) -> tuple[Array, Array]:
         given = {"q": q} if v is None else {"q": q, "v": v}
