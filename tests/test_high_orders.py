@@ -5,10 +5,12 @@ from __future__ import annotations
 import pickle
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import strategies
+from contact_cases import CRAWLER
 
 import drevo
 from drevo.codegen.call.scatter import Scattered
@@ -95,6 +97,41 @@ def test_long_compiling_is_told_and_refused(monkeypatch: pytest.MonkeyPatch, tmp
         r.derivative("mass_matrix", "q", budget=-1)
     with pytest.raises(drevo.InputError, match="take packed=True, whose pattern says"):
         r.derivative("gravity", ("q",) * 9)
+
+
+@pytest.mark.parametrize(
+    ("quantity", "options"),
+    [
+        ("step", {"product": "vjp"}), ("step", {"law": "coulomb"}), ("step", {"law": "coulomb", "product": "jvp"}),
+        ("forward_dynamics_derivatives", {}), ("forward_dynamics_derivatives", {"product": "vjp"}),
+    ],
+)  # fmt: skip
+def test_the_cost_is_told_before_anything_is_traced(
+    quantity: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """And is right within a factor of 2.5 where it is large."""
+    monkeypatch.setenv("DREVO_CACHE_DIR", str(tmp_path))
+    if quantity == "step":
+        options = {"dt": 1e-3, **options}
+        robot = drevo.load(CRAWLER.format(option="", condim=3, floor=""))
+    else:
+        robot = drevo.load("puma560")
+    seconds, tell = list[float](), build._tell_cost
+
+    def stop(what: str, s: float) -> bool:
+        seconds.append(s)
+        assert repr(robot.name) in what
+        return tell(what, s)
+
+    monkeypatch.setattr(build, "_tell_cost", stop)
+    with warnings.catch_warnings(), pytest.raises(drevo.DrevoWarning, match="s of compiling, once"):
+        warnings.simplefilter("error")
+        monkeypatch.setattr(build, "PROMPT", 0.0)
+        drevo.compile(robot, quantity, **options)
+    monkeypatch.setattr(build, "PROMPT", 1e9)
+    drevo.compile(robot, quantity, **options)
+    ahead, again, after = seconds
+    assert ahead == again and 0.4 < ahead / after < 2.5
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..codegen.call.function import Function, Spec
+from ..codegen.store.build import Ahead
 from ..codegen.store.key import request
 from ..errors import EmitError, InputError, one_of
 from ..io.asked import asked
@@ -85,16 +86,24 @@ def compile(
     spec = Spec(dtype=dtype, layout=layout, packed=packed, parameters=last, check=check)
     loadable = all(CATALOGUE[w].external for w in recipe["quantity"])
     hook = None if external or product or robot is model or not loadable else _Forces(robot, recipe, spec)
-    asked, program = (*sorted(recipe.items()),), partial(make_program, model, **recipe)
+    asked, program, cost = (*sorted(recipe.items()),), partial(make_program, model, **recipe), _cost(model, recipe)
     if target == "cuda":
         function: Any = _on_gpu(model, asked, program, spec, cache)
     else:
         function = _rolled(model, recipe, spec, hook, cache)
-        function = function or requested(model, asked, program, spec=spec, lasting=cache, extra=hook)
+        function = function or requested(model, asked, program, spec=spec, lasting=cache, extra=hook, ahead=cost)
     made: dict[str, Any] = {"dtype": dtype, "layout": layout, "packed": spec.packed, "check": spec.check}
-    made["target"] = target
-    function.recipe = partial(compile, model, **_again(recipe), **made)
+    function.recipe = partial(compile, model, **_again(recipe), **made, target=target)
     return function  # type: ignore[no-any-return]  # one on a GPU is called alike, and is no Function
+
+
+def _cost(model: Model, recipe: Mapping[str, Any]) -> Ahead:
+    def seconds() -> float:
+        from .compile_cost import seconds_written  # late: it would slow every warm start
+
+        return seconds_written(model, recipe["quantity"], "product" in recipe)
+
+    return Ahead(f"{', '.join(recipe['quantity'])} of {model.name!r}", seconds)
 
 
 def _on_gpu(model: Model, asked: Sequence[object], program: Any, spec: Spec, cache: bool) -> Any:

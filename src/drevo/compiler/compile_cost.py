@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from math import comb, factorial, prod
 from typing import NamedTuple
 
+from ..codegen.store.build import NODES_A_SECOND, STAGED_NODES_A_SECOND
 from ..errors import TraceError
 from ..model.description import Model
 
@@ -16,6 +17,8 @@ A_LINE, A_PAGE = 3.0, 60.0  # operations, lines
 A_SECOND = 5_000  # operations compiled in a second
 PATIENCE = 60.0  # s: what would take longer is refused, unless the caller has a budget for it
 DERIVED = PATIENCE * A_SECOND  # the same for a derivative, which anybody may ask for by a slip of one index
+OF_PRODUCT, OF_JACOBIAN = 2.5, 3.5  # times what they are derivatives of
+NODES_OF_OPERATIONS = 0.7  # of a rough count, of large quantities
 DENSE = 20_000_000  # entries of full arrays
 # by how much the rough count of derivatives is too high at least, measured on arms and a biped
 _OVER = {
@@ -68,6 +71,51 @@ def operations(model: Model, quantity: str) -> float:
     return sum(b.joints * body + b.pairs * (pair + column * b.freedoms) for b in branches(model))
 
 
+# -- estimates of the seconds that compiling will take, within a factor of 2 or so where these are many --------
+
+
+def seconds_written(model: Model, quantities: Sequence[str], product: bool) -> float:
+    """An estimate for quantities, or products of their derivatives; 0 where these are refused."""
+    total = sum(operations(model, x) for x in quantities)
+    nodes = NODES_OF_OPERATIONS * total * (OF_PRODUCT if product else 1.0)
+    return nodes / NODES_A_SECOND if total <= AFFORDABLE else 0.0
+
+
+def seconds_of_soft_step(model: Model, slots: Sequence[tuple[int, Sequence[str], bool]], product: str) -> float:
+    """An estimate for a step under the soft law.
+
+    slots: of each place of contact the number of its rows, its links, and whether it is looked at only if near.
+    """
+    depth = freedoms_above(model)
+    nodes = 90.0 * sum(b.pairs for b in branches(model))
+    for rows, links, near in slots:  # two links have much of their paths in common
+        moving = sum(depth.get(x, 0) for x in links)
+        nodes += 12.0 * rows * moving + 600.0 if near else 25.0 * rows * moving
+    return _times_product(nodes, product) / STAGED_NODES_A_SECOND
+
+
+def seconds_of_exact_step(model: Model, rows: Sequence[int], product: bool) -> float:
+    """An estimate for a step under the exact law; rows: of impulses, of each problem that it may have to solve."""
+    pairs = sum(b.pairs for b in branches(model))
+    nodes = sum(18.0 * n * n + 55.0 * n * model.nv + 150.0 * pairs for n in rows)
+    return nodes * (1.2 if product else 1.0) / STAGED_NODES_A_SECOND
+
+
+def _times_product(nodes: float, product: str) -> float:
+    return nodes * {"": 1.0, "jacobian": OF_JACOBIAN}.get(product, OF_PRODUCT)
+
+
+# -- refusals ----------------------------------------------------------------------------------------------
+
+
+def freedoms_above(model: Model) -> dict[str, int]:
+    """The number of freedoms that move each link, by its name."""
+    depth = {model.root: 0}
+    for j in model.joints:
+        depth[j.child] = depth[j.parent] + j.nv
+    return depth
+
+
 def require_affordable(model: Model, quantities: Sequence[str]) -> None:
     """Raises TraceError, with the cost, where code would take minutes to compile."""
     total = sum(operations(model, x) for x in quantities)
@@ -103,9 +151,7 @@ def require_derivable_by_time(model: Model, quantity: str, order: int) -> None:
 
 def require_linearisable(model: Model, links: Sequence[str]) -> None:
     """Raises TraceError, with the cost, where second derivatives of constraints on links would take minutes."""
-    depth = {model.root: 0}
-    for j in model.joints:
-        depth[j.child] = depth[j.parent] + j.nv
+    depth = freedoms_above(model)
     total = sum(A_CONSTRAINT * depth.get(link, 0) ** 3 for link in links)
     if total > DERIVED:
         deepest = max(links, key=lambda x: depth.get(x, 0))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from ..codegen.call.function import Function, Spec
 from ..codegen.graph.program import Program
+from ..codegen.store.build import Ahead
 from ..compiler.compile import TANGENTS
+from ..compiler.compile_cost import seconds_of_soft_step
 from ..compiler.request import requested
 from ..errors import InputError, one_of
 from ..ground import ground_of
@@ -23,6 +25,7 @@ from ..model.regularity import require_masses
 from .laws.exact.law import exact_step
 from .laws.soft.kernel import step_program
 from .laws.soft.problem import soft_problem
+from .laws.soft.stages import SoftProblem
 from .pairs import warn_of_untouched
 from .products import require_one_product, soft_product_program
 from .request import StepRequest
@@ -108,16 +111,29 @@ def _soft(robot: Any, model: Model, r: StepRequest, spec: Spec) -> Function:
     if r.parameters and r.method == "implicitfast":
         raise InputError("step: implicitfast takes no parameters; euler and rk4 do")
 
-    def program() -> Program:
+    product = r.product[0] if r.product else ""
+
+    @cache
+    def stated() -> SoftProblem:
         problem = soft_problem(model, r.ground, r.dt, r.method, r.repeat, r.friction)
-        problem = replace(problem, last=r.last, parameters=r.parameters)
-        return soft_product_program(problem, r.product[0], r.numbers) if r.product else step_program(problem)
+        return replace(problem, last=r.last, parameters=r.parameters)
+
+    def program() -> Program:
+        return soft_product_program(stated(), product, r.numbers) if product else step_program(stated())
+
+    ahead = Ahead(f"step of {model.name!r}", lambda: soft_step_cost(stated(), product))
 
     require_one_product(
         r.product, r.method != "rk4" and r.repeat == 1 and not r.last, r.numbers, bool(model.stepping.noslip)
     )
     spec = replace(spec, parameters=bool(r.parameters) and not r.product)
-    return requested(robot, ("step", r), program, spec=spec)
+    return requested(robot, ("step", r), program, spec=spec, ahead=ahead)
+
+
+def soft_step_cost(problem: SoftProblem, product: str = "") -> float:
+    """An estimate of the seconds that compiling a step will take."""
+    slots = [(x.group.size, x.links, x.near is not None) for x in problem.slots]
+    return seconds_of_soft_step(problem.model, slots, product)
 
 
 LAWS: dict[str, Callable[..., Function]] = {"soft": _soft, "coulomb": exact_step}

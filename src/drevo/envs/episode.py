@@ -19,12 +19,14 @@ from ..codegen.call.stream import splitmix
 from ..codegen.graph.program import Program
 from ..codegen.llvm.draws import draw
 from ..codegen.llvm.stages import StageCalls, Stages
+from ..codegen.store.build import Ahead
 from ..compiler.request import requested
 from ..compiler.tracer import Tracer
 from ..contact.laws.soft.kernel import Loops, evaluation
 from ..contact.laws.soft.problem import soft_problem
 from ..contact.laws.soft.reference import Reference
-from ..contact.laws.soft.stages import StageTracer
+from ..contact.laws.soft.stages import SoftProblem, StageTracer
+from ..contact.step import soft_step_cost
 from ..ground import ground_of
 from ..mechanics.scalar import Scalar, Vector, maximum, where
 from .features import Sight
@@ -51,7 +53,13 @@ def episode(body: TaskRobot, task: Task, numbers: TaskNumbers, same: bool) -> Fu
     ground = ground_of(task.ground() if task.ground else None)
     traced = traced_task(task, body, numbers)
     asked = ("episode", traced, same, ground)
-    return requested(body.robot, asked, lambda: EpisodeStages(body, traced, same, ground).program())
+    ahead = Ahead(f"step of {body.model.name!r}", lambda: soft_step_cost(_problem(body, ground, task.skip)))
+    return requested(body.robot, asked, lambda: EpisodeStages(body, traced, same, ground).program(), ahead=ahead)
+
+
+def _problem(body: TaskRobot, ground: Any, skip: int) -> SoftProblem:
+    stepping = body.model.stepping
+    return soft_problem(body.model, ground, stepping.dt, METHODS[stepping.integrator], skip)
 
 
 def sight(body: TaskRobot, task: Task, parts: Sequence[str]) -> Function:
@@ -81,8 +89,8 @@ class EpisodeStages:
 
     def __init__(self, body: TaskRobot, task: TracedTask, same: bool, ground: Any) -> None:
         self.body, self.task, self.same = body, task, same
-        model, stepping = body.model, body.model.stepping
-        e = self.e = evaluation(soft_problem(model, ground, stepping.dt, METHODS[stepping.integrator], task.skip))
+        model = body.model
+        e = self.e = evaluation(_problem(body, ground, task.skip))
         self.n_even, self.n_log = task.draws
         sizes = Sight(model, e.tree, task.looks, lambda _: []).sizes if task.looks else {}
         e.sizes |= {f"look_{part}": n for part, n in sizes.items()}

@@ -214,8 +214,8 @@ def _serial(work: Work, todo: Sequence[int], workers: int) -> Iterator[ManifestR
 def _by_joblib(work: Work, todo: Sequence[int], workers: int) -> Iterator[ManifestRow]:
     joblib = package("joblib", "the pool 'joblib'")
     parallel = joblib.Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
-    found: Iterator[ManifestRow] = parallel(joblib.delayed(work)(k) for k in todo)
-    return found
+    rows: Iterator[ManifestRow] = parallel(joblib.delayed(work)(k) for k in todo)
+    return rows
 
 
 def _by_ray(work: Work, todo: Sequence[int], workers: int) -> Iterator[ManifestRow]:

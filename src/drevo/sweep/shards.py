@@ -114,8 +114,8 @@ def read_shard(p: Prepared, number: int, folder: str | Path, digest: object = No
         data = read_regular_file(file, LARGEST)
     except ModelError as error:
         raise InputError(f"sweep: the shard {file!r}: {str(error).partition(';')[0]}") from None
-    found = hashlib.sha256(data).hexdigest()
-    if digest is not None and digest != found:
+    sha256 = hashlib.sha256(data).hexdigest()
+    if digest is not None and digest != sha256:
         raise InputError(f"sweep: the shard {file!r} is not the one that was computed")
     try:
         with np.load(io.BytesIO(data)) as archive:
@@ -124,7 +124,7 @@ def read_shard(p: Prepared, number: int, folder: str | Path, digest: object = No
         raise InputError(f"sweep: the shard {file!r} is no readable .npz: {error}") from None
     if (str(parts.pop("plan", "")), str(parts.pop("shard", ""))) != (p.digest, str(number)):
         raise InputError(f"sweep: {file!r} is not shard {number} of this plan")
-    return Shard(parts, found)
+    return Shard(parts, sha256)
 
 
 def packed(arrays: dict[str, Array]) -> bytes:

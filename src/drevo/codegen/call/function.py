@@ -17,7 +17,7 @@ from ...io.given import numbers
 from ...model.quantities import CATALOGUE, explained
 from ..entry.layout import PAGED
 from ..store import native
-from ..store.build import UNMADE, Built, FunctionFace, obtain_code, without_code
+from ..store.build import UNMADE, Ahead, Built, FunctionFace, obtain_code, without_code
 from ..store.build import Spec as Spec
 from ..store.lock import LOCK
 from . import selftest
@@ -45,13 +45,15 @@ def obtain(
     extra: Extra | None = None,
     plain: Plain | None = None,
     cache: bool = True,
+    ahead: Ahead | None = None,
 ) -> Function:
     """The function of a program, from the cache if it is there: then `make` is not called.
 
     request: any text that identifies what was asked (`key.request`); sources and machine are added here.
     extra: takes the calls with keywords that the function does not know, as (args, kwargs). plain: see `Plain`.
+    ahead: see `machine_code`.
     """
-    built, again = obtain_code(request, make, spec, cache), lru_cache(1)(make)
+    built, again = obtain_code(request, make, spec, cache, ahead), lru_cache(1)(make)
     weakest = (lambda ins: _weakest(again(), ins)) if built.manifest.guards else None
     return Function(built, spec, extra, weakest, plain)
 

@@ -6,7 +6,7 @@ import json
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -133,6 +133,13 @@ class Objects(NamedTuple):
         return native.Code(self.entry, {part: made(part, text) for part, text in self.texts.items()})
 
 
+class Ahead(NamedTuple):
+    """A request that may take long to compile: its name, for people, and an estimate of the seconds."""
+
+    what: str
+    seconds: Callable[[], float]
+
+
 class Built(NamedTuple):
     """A manifest, its loaded code if there is any, and the program if it had to be made, else how it is."""
 
@@ -142,10 +149,12 @@ class Built(NamedTuple):
     again: Callable[[], Program] | None = None
 
 
-def obtain_code(request: str, make: Callable[[], Program], spec: Spec, use_cache: bool) -> Built:
+def obtain_code(
+    request: str, make: Callable[[], Program], spec: Spec, use_cache: bool, ahead: Ahead | None = None
+) -> Built:
     """From the cache, or made now and stored. Without LLVM: the program alone."""
     try:
-        return Built(*machine_code(request, make, spec, use_cache), again=make)
+        return Built(*machine_code(request, make, spec, use_cache, ahead=ahead), again=make)
     except UNMADE as error:
         program = without_code(error, make)
         return Built(manifest_of(program, spec), None, program)
@@ -166,22 +175,49 @@ def require_unmade(error: Exception) -> None:
 
 
 def machine_code(
-    request: str, make: Callable[[], Program], spec: Spec, use_cache: bool, entry: Entry | None = None
+    request: str,
+    make: Callable[[], Program],
+    spec: Spec,
+    use_cache: bool,
+    entry: Entry | None = None,
+    ahead: Ahead | None = None,
 ) -> tuple[Manifest, native.Code]:
-    """The code of a program, from the cache or made now and stored; else one of UNMADE. entry: see `build`."""
-    name = key(request, spec)
+    """The code of a program, from the cache or made now and stored; else one of UNMADE.
+
+    entry: see `build`. ahead: of what may take long, so that it is told before it begins.
+    """
+    name, begun = key(request, spec), partial(_begun, make, ahead)
     found = cache.read_entry(name) if use_cache else None
     if found is not None:
-        built = _unpack(found, name, lru_cache(1)(lambda: build(make(), spec)[1]))
+        built = _unpack(found, name, lru_cache(1)(lambda: build(begun(), spec)[1]))
         if built is not None:
             return built
     with LOCK:
-        manifest, objects = build(make(), spec, entry=entry, use_cache=use_cache)
+        manifest, objects = build(begun(), spec, entry=entry, use_cache=use_cache)
         code = objects.code(name if use_cache else "")
         if use_cache:
             parts = (manifest.text().encode(), objects.entry, *(part.encode() for part in objects.texts))
             cache.write_entry(name, b"".join(_LENGTH.pack(len(x)) + x for x in parts))
     return manifest, code
+
+
+def _begun(make: Callable[[], Program], ahead: Ahead | None) -> Program:
+    """The program of what is compiled now; long compiling is told before, or as soon as its cost is known."""
+    announced = ahead is not None and _tell_cost(ahead.what, ahead.seconds())
+    program = make()
+    if not announced:
+        staged = program.stages is not None
+        nodes = program.stages.steps if staged else len(program.order())
+        robot = f" of {program.meta['robot']!r}" if "robot" in program.meta else ""
+        _tell_cost(program.name + robot, nodes / (STAGED_NODES_A_SECOND if staged else NODES_A_SECOND))
+    return program
+
+
+def _tell_cost(what: str, seconds: float) -> bool:
+    """Warns of long compiling; right within a factor of 2 on one free core of a Xeon (Sapphire Rapids)."""
+    if seconds > PROMPT:
+        warn_caller(f"{what}: about {seconds:.0f} s of compiling, once: the code is kept")
+    return seconds > PROMPT
 
 
 def _unpack(payload: bytes, name: str, again: Callable[[], Objects]) -> tuple[Manifest, native.Code] | None:
@@ -221,7 +257,6 @@ def build(
     Python calls, all in one module; it has the one for a single sample if spec.single."""
     from ..llvm import module as llvm
 
-    _tell_cost(program)
     mine = target or target_of(spec)
     low = lowered_as(program, spec, mine.fma, mine.registers)
     if program.stages is not None:
@@ -240,16 +275,6 @@ def build(
     made = llvm.emit_parts(low, mine, spec.layout, program.tail)
     manifest = manifest_as(program, low, made.arena.total, made.scalar_scratch, mine.lanes)
     return manifest, Objects(_entry_of(manifest, spec, "single" in made.texts, use_cache), made.texts)
-
-
-def _tell_cost(program: Program) -> None:
-    """Warns of long compiling; right within a factor of 2 on one free core of a Xeon (Sapphire Rapids)."""
-    staged = program.stages is not None
-    nodes = program.stages.steps if staged else len(program.order())
-    seconds = nodes / (STAGED_NODES_A_SECOND if staged else NODES_A_SECOND)
-    if seconds > PROMPT:
-        robot = f" of {program.meta['robot']!r}" if "robot" in program.meta else ""
-        warn_caller(f"{program.name}{robot}: about {seconds:.0f} s of compiling, once: the code is kept")
 
 
 def _entry_of(m: Manifest, spec: Spec, single: bool, use_cache: bool) -> bytes:

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ....codegen.call.function import Function, Spec
+from ....codegen.store.build import Ahead
+from ....compiler.compile_cost import seconds_of_exact_step
 from ....compiler.request import requested
 from ....errors import InputError, NumericsError, one_of, warn_caller
 from ....ground import LEVEL, Deciding, Height, Uneven, ground_of
@@ -98,11 +100,16 @@ def exact_step(robot: Any, model: Model, r: StepRequest, spec: Spec) -> Function
     require_one_product(r.product, r.repeat == 1, r.numbers)
     if r.product and r.parameters:
         raise InputError("step: products by parameters are for law='soft'; leave out one of the two")
+    places, joints = 3 * len(what.slots), len(what.joints)
+    rows = (
+        [places + joints] if r.product else [places + sum(x.friction > 0.0 for x in what.joints), places + joints]
+    )
+    ahead = Ahead(f"step of {model.name!r}", lambda: seconds_of_exact_step(model, rows, bool(r.product)))
     if r.product:
         made = partial(exact_product_program, what, r.product[0], r.numbers)
-        return requested(robot, ("step", r), made, spec=spec)
+        return requested(robot, ("step", r), made, spec=spec, ahead=ahead)
     program = partial(moreau_program, replace(what, parameters=r.parameters), repeat=r.repeat)
-    return requested(robot, ("step", r), program, spec=replace(spec, parameters=bool(r.parameters)))
+    return requested(robot, ("step", r), program, spec=replace(spec, parameters=bool(r.parameters)), ahead=ahead)
 
 
 def exact_step_derivatives(
