@@ -39,7 +39,10 @@ class Tally(ast.NodeVisitor):
         return "angle_sums" if self.angle else "add"
 
     def visit_Call(self, node: ast.Call) -> None:
-        assert isinstance(node.func, ast.Name) and node.func.id in ("sin", "cos"), ast.dump(node)
+        assert isinstance(node.func, ast.Name) and node.func.id in ("sin", "cos", "sqrt"), ast.dump(node)
+        if node.func.id == "sqrt":
+            self.visit(node.args[0])
+            return
         self.found["trig"] += 1
         before, self.angle = self.angle, True
         self.visit(node.args[0])

@@ -73,7 +73,7 @@ def quantities(rng: Rng) -> Iterator[Call]:
     """Every quantity of the catalogue, of one state or several."""
     r = robot(str(rng.choice(["three-link", "tumbler"])))
     for name, quantity in CATALOGUE.items():
-        if name == "operational_inertia":
+        if name in ("operational_inertia", "operational_space"):
             continue  # these robots cannot move their hands in all six directions
         now = state(r, rng, bool(rng.integers(2)))
         options = {"link": r.link_names[-1]} if "link" in quantity.options else {}
@@ -149,8 +149,8 @@ def descriptions(rng: Rng) -> Iterator[Call]:
     yield call(r.to_pinocchio, lossy=True)
     yield call(dh.table, r, convention="modified")
     yield call(drevo.check, r)
-    yield call(r.state, {r.joint_names[0]: 0.3})
-    yield call(r.rates, {r.joint_names[0]: 0.3})
+    yield call(r.q_of, {r.joint_names[0]: 0.3})
+    yield call(r.v_of, {r.joint_names[0]: 0.3})
     yield call(r.names_of, r.neutral())
     yield call(drevo.from_dh, dh.table(r))
     yield call(Topology.of, r.model)

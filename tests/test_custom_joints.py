@@ -44,7 +44,7 @@ def state(robot: Robot, seed: int = 0) -> tuple[Any, Any, Any]:
     return robot.random(rng=rng), rng.normal(size=robot.nv), rng.normal(size=robot.nv)
 
 
-OPTIONS = {"link": "l3", "frame": "local_world_aligned", "kind": "classical"}
+OPTIONS = {"link": "l3", "frame": "local_world_aligned", "kind": "classical", "axes": "x rz", "damping": 0.1}
 
 
 def every_quantity(robot: Robot, of: Any) -> Any:

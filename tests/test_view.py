@@ -30,7 +30,7 @@ from drevo.model.description import Shape
 from drevo.robot.view.diagrams import REACH
 from drevo.robot.view.figure import ellipsoid, figure_of, link_rows
 from drevo.robot.view.mesh import MeshFiles, coarser
-from drevo.robot.view.panels import heat, manipulability
+from drevo.robot.view.panels import heat, manipulability_ellipsoid
 from drevo.robot.view.triangles import triangles_of
 
 Array = np.ndarray[Any, Any]
@@ -443,7 +443,7 @@ def test_triangles_enclose_what_they_are_of() -> None:
 
 def test_manipulability_is_what_unit_rates_reach() -> None:
     J = np.random.default_rng(7).normal(size=(3, 6))
-    value, half, axes = manipulability(J)
+    value, half, axes = manipulability_ellipsoid(J)
     assert value == pytest.approx(np.sqrt(np.linalg.det(J @ J.T)))
     u, s, _ = np.linalg.svd(J)
     assert np.allclose(np.sort(half), np.sort(s)) and np.linalg.det(axes) == pytest.approx(1.0)

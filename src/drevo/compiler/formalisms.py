@@ -46,7 +46,7 @@ SEARCHED = 64  # bodies: beyond it the plain preparations have to do
 OTHERS = 16  # bodies: up to it the formalisms that were not made for few operations compete too
 SPEED = "speed"  # of compiled code: what `candidates` is asked for beside the objectives of counts
 MEETINGS = (0, 2)  # of Zaremba's columns and wrenches: at the root of a limb, or past its first joints
-OPERATIONAL = ("operational_inertia", "inverse_operational_inertia")
+OPERATIONAL = ("operational_inertia", "inverse_operational_inertia", "operational_space")
 
 IN_METRES = Preparation(frames=True, unit=False)  # whose letters a page has keeps its lengths
 IN_A_UNIT = Preparation(frames=True)  # the fewest operations; a page of numbers alone says its unit
@@ -106,7 +106,9 @@ _ROWS = (
     ("newton_euler", "kinetic_energy potential_energy center_of_mass momentum", Row("algorithms.energy")),
     ("newton_euler", "pose poses jacobian velocity acceleration", Row("algorithms.kinematics")),
     ("newton_euler", "operational_inertia inverse_operational_inertia", Row("algorithms.operational")),
-    ("newton_euler", "joint_wrenches", Row("algorithms.reactions")),
+    ("newton_euler", "center_of_mass_jacobian centroidal_momentum_matrix centroidal_momentum_bias jacobian_bias "
+     "manipulability operational_space", Row("algorithms.task_space")),
+    ("newton_euler", "joint_wrenches joint_power power_balance", Row("algorithms.reactions")),
     ("newton_euler", "passive", Row("algorithms.passive")),
     ("khalil", "inverse_dynamics", Row("formalisms.khalil", switches=SWEEP, unit=True)),
     ("khalil", "bias gravity", Row("formalisms.khalil_forward", switches=SWEEP, unit=True)),
@@ -357,7 +359,11 @@ def _compiled(tree: Tree, names: Sequence[str], external: Sequence[str]) -> Cand
         own, plan = True, row.plan(tree, external)._replace(parallel=False, sums=False, hoisted=False)
         if name in OPERATIONAL:
             rows = prepared.run(plan, khalil_matrix.mass_matrix_rows, MATRIX)
-            found[name] = partial(_operational, found[name], rows)
+            if name == "operational_space":
+                forces = [prepared.run(plan, TABLE["khalil", x].compute(x), SWEEP) for x in ("bias", "gravity")]
+                found[name] = partial(_task_space, found[name], rows, forces)
+            else:
+                found[name] = partial(_operational, found[name], rows)
         elif name != "forward_dynamics":
             found[name] = prepared.run(plan, row.compute(name), row.switches)
         elif "forward_dynamics_derivatives" in names:  # which have the common algorithm's factors
@@ -403,6 +409,14 @@ def derived_tree(tree: Tree, loaded: Sequence[str] = ()) -> Tree | None:
         return None
     plan = TABLE["khalil", "forward_dynamics_derivatives"].plan(tree, loaded)
     return plan._replace(parallel=False, sums=False, hoisted=False).prepare(tree)
+
+
+def _task_space(
+    compute: Compute, rows: Compute, forces: Sequence[Compute], tree: Tree, q: Vector, v: Vector, **how: Any
+) -> Any:
+    """Equations of a link in its own place, by the inertia matrix and the forces of the prepared tree."""
+    bias, gravity = forces
+    return compute(tree, q, v, **how, rows=rows(tree, q), forces=(bias(tree, q, v), gravity(tree, q)))
 
 
 def _operational(compute: Compute, rows: Compute, tree: Tree, q: Vector, link: str, frame: str) -> Any:

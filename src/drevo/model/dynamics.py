@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,20 @@ from .description import Model
 
 Array = np.ndarray[Any, Any]
 Forces = Mapping[str, ArrayLike]
+
+
+class IntegrateDerivatives(NamedTuple):
+    """The Jacobians of integrate, between tangent vectors, (..., nv, nv)."""
+
+    dq1_dq: Array
+    dq1_ddv: Array
+
+
+class DifferenceDerivatives(NamedTuple):
+    """The Jacobians of difference, between tangent vectors, (..., nv, nv)."""
+
+    ddv_dq0: Array
+    ddv_dq1: Array
 
 
 class Described(Protocol):

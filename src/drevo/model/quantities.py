@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..errors import TraceError, UnknownNameError, one_of
+from ..errors import TraceError, UnknownNameError, one_of, shown
 from .messages import did_you_mean
 
 FRAMES = ("local_world_aligned", "local", "world")
+TASK_AXES = ("x", "y", "z", "rx", "ry", "rz")  # along which a link moves, about which it turns
 
 
 class Quantity(NamedTuple):
     """A quantity that can be computed for a robot.
 
-    state: arguments in call order. outputs: names and shapes, a size a number, "nv" or "links" (those that move).
+    state: arguments in call order. outputs: names and shapes, a size a number, "nv", "links" (those that move) or
+    "axes" (those of the option).
     invariant: unchanged under the inertia gauge, so a formalism may regroup parameters.
-    options: of link, frame, kind those that apply. external: takes wrenches on links. forces: may have the passive
-    forces in.
+    options: of link, frame, kind, axes, damping those that apply. external: takes wrenches on links. forces: may
+    have the passive forces in.
     inverse: needs M to be regular. kinematic: needs no inertia at all.
     """
 
@@ -73,6 +75,27 @@ _CATALOGUE_ROWS = (
     Quantity("acceleration", ("q", "v", "a"), (("A", (6,)),),
              "acceleration of the link's frame, linear first, without gravity",
              options=("link", "frame", "kind"), kinematic=True),
+    Quantity("center_of_mass_jacobian", ("q",), (("J", (3, "nv")),),
+             "J v = velocity of the centre of mass of the moving bodies, world axes"),
+    Quantity("centroidal_momentum_matrix", ("q",), (("A", (6, "nv")),),
+             "A v = momentum: linear, then angular about the centre of mass, world axes"),
+    Quantity("centroidal_momentum_bias", ("q", "v"), (("b", (6,)),),
+             "(dA/dt) v, N and N m: rate of the momentum where accelerations are zero, world axes"),
+    Quantity("jacobian_bias", ("q", "v"), (("b", (6,)),),
+             "(dJ/dt) v of the jacobian in the same frame, m/s^2 and rad/s^2", options=("link", "frame"),
+             kinematic=True),
+    Quantity("manipulability", ("q",), (("w", ()),),
+             "sqrt(det(J J^T)) of the rows of the axes, of J^T J where the joints are fewer",
+             options=("link", "frame", "axes"), kinematic=True),
+    Quantity("operational_space", ("q", "v"),
+             (("pose", (4, 4)), ("J", ("axes", "nv")), ("Jdot_v", ("axes",)), ("Lambda", ("axes", "axes")),
+              ("mu", ("axes",)), ("p", ("axes",)), ("Jbar", ("nv", "axes")), ("N", _PAIR)),
+             "Lambda x'' + mu + p = F of a link along the axes, Jbar = M^-1 J^T Lambda, N = 1 - Jbar J",
+             options=("link", "frame", "axes", "damping"), inverse=True),
+    Quantity("power_balance", ("q", "v", "a"), (("P", ("nv",)), ("Wk", ("links",)), ("Wp", ("links",))),
+             "power of every drive, rates of kinetic and potential energy of every moving link, W"),
+    Quantity("joint_power", ("q", "v", "a"), (("We", ("links",)),),
+             "power of the parent's wrench on every moving link, W"),
     Quantity("joint_wrenches", ("q", "v", "a"), (("W", ("links", 6)),),
              "force and moment of the parent on every moving link, about the link's origin",
              options=("frame",), external=True),
@@ -94,7 +117,7 @@ _ARGUMENTS = {
 }
 CATALOGUE: dict[str, Quantity] = {x.name: x for x in _CATALOGUE_ROWS}
 ALIASES = {"rnea": "inverse_dynamics", "aba": "forward_dynamics", "crba": "mass_matrix"}
-OPTION_DEFAULTS = {"frame": FRAMES[0], "kind": "classical"}
+OPTION_DEFAULTS = {"frame": FRAMES[0], "kind": "classical", "axes": " ".join(TASK_AXES), "damping": "0.0"}
 OPTION_VALUES: dict[str, tuple[str, ...]] = {"frame": FRAMES, "kind": ("classical", "spatial")}
 
 
@@ -156,7 +179,29 @@ def takes_forces(wanted: Sequence[str]) -> bool:
 
 
 def _option(name: str, option: str, value: Any, links: Iterable[str]) -> str:
+    if option == "damping":
+        return repr(_damping(name, value))
+    if option == "axes":
+        return " ".join(_axes(name, value))
     allowed = list(links) if option == "link" else list(OPTION_VALUES[option])
     if value is None:
         raise TraceError(f"{name} is of one link: say which by {option}=; links are {', '.join(allowed[:40])}")
     return one_of(f"{name}: {option}", value, allowed)
+
+
+def _axes(name: str, value: Any) -> list[str]:
+    """Names of axes, from a text such as "x y rz" or from a sequence of names; in their own order, each once."""
+    listed = value.replace(",", " ").split() if isinstance(value, str) else value
+    if not isinstance(listed, (list, tuple)) or not listed or len(set(map(str, listed))) < len(listed):
+        raise TraceError(f"{name}: axes are some of {', '.join(TASK_AXES)}, each once, not {shown(value)}")
+    return [one_of(f"{name}: axes:", x, TASK_AXES) for x in listed]
+
+
+def _damping(name: str, value: Any) -> float:
+    try:
+        damping = float(value)
+    except (TypeError, ValueError):
+        damping = -1.0
+    if not 0.0 <= damping < 1e6:
+        raise TraceError(f"{name}: damping is a number from 0 on, not {shown(value)}")
+    return damping

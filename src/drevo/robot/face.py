@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -40,20 +40,13 @@ if TYPE_CHECKING:
     from ..constraint.results import ConstrainedEfforts, ConstrainedMotion, Impact
     from ..constraint.values import Constraint
     from ..control.linearise import Linearisation
+    from ..model.dynamics import DifferenceDerivatives, IntegrateDerivatives
     from ..simulate.table import Table
     from .topology import Topology
     from .under import Held
     from .view.diagrams import LinkSections
     from .view.drawn import Drawn
     from .view.window import Window
-
-    class IntegrateDerivatives(NamedTuple):
-        dq1_dq: Array
-        dq1_ddv: Array
-
-    class DifferenceDerivatives(NamedTuple):
-        ddv_dq0: Array
-        ddv_dq1: Array
 
 
 @asked_methods
@@ -159,6 +152,9 @@ class Robot(Methods, JointArrays, ByName):
     velocity = compiled(OfLink.velocity)
     acceleration = compiled(OfLink.acceleration)
     joint_wrenches = compiled(OfLink.joint_wrenches)
+    jacobian_bias = compiled(OfLink.jacobian_bias)
+    manipulability = compiled(OfLink.manipulability)
+    operational_space = compiled(OfLink.operational_space)
 
     # -- derivatives of any order, linearisation ---------------------------------------------------------------
 

@@ -17,6 +17,11 @@ Loads = Mapping[str, ArrayLike] | None
 
 if TYPE_CHECKING:
 
+    class PowerBalance(NamedTuple):
+        P: Array
+        Wk: Array
+        Wp: Array
+
     class InverseDynamicsDerivatives(NamedTuple):
         dtau_dq: Array
         dtau_dv: Array
@@ -130,6 +135,33 @@ class Methods:
     @compiled
     def poses(self, q: ArrayLike, out: Out = None, threads: int = 1) -> Array:
         """R | p (m) of every moving link, world from link, rows as in robot.moving_links."""
+        raise NotImplementedError
+
+    @compiled
+    def center_of_mass_jacobian(self, q: ArrayLike, out: Out = None, threads: int = 1) -> Array:
+        """J v = velocity of the centre of mass of the moving bodies, world axes."""
+        raise NotImplementedError
+
+    @compiled
+    def centroidal_momentum_matrix(self, q: ArrayLike, out: Out = None, threads: int = 1) -> Array:
+        """A v = momentum: linear, then angular about the centre of mass, world axes."""
+        raise NotImplementedError
+
+    @compiled
+    def centroidal_momentum_bias(self, q: ArrayLike, v: ArrayLike, out: Out = None, threads: int = 1) -> Array:
+        """(dA/dt) v, N and N m: rate of the momentum where accelerations are zero, world axes."""
+        raise NotImplementedError
+
+    @compiled
+    def power_balance(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Outs = None, threads: int = 1
+    ) -> PowerBalance:
+        """power of every drive, rates of kinetic and potential energy of every moving link, W."""
+        raise NotImplementedError
+
+    @compiled
+    def joint_power(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Out = None, threads: int = 1) -> Array:
+        """power of the parent's wrench on every moving link, W."""
         raise NotImplementedError
 
     @compiled

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
 
@@ -12,6 +12,23 @@ from ..model.quantities import FRAMES
 
 FRAME = FRAMES[0]
 UNKNOWN = (KeyError, TypeError, ValueError)  # not asked before, or no name: a memoryview has no hash
+
+
+class OperationalSpace(NamedTuple):
+    """Khatib's equations of a link along k axes, the terms in the order of the axes.
+
+    pose (..., 4, 4), J (..., k, nv), Jdot_v (..., k), Lambda (..., k, k), mu (..., k) of centrifugal and Coriolis
+    forces, p (..., k) of gravity, Jbar (..., nv, k) = M^-1 J^T Lambda, N (..., nv, nv) = 1 - Jbar J.
+    """
+
+    pose: Array
+    J: Array
+    Jdot_v: Array
+    Lambda: Array
+    mu: Array
+    p: Array
+    Jbar: Array
+    N: Array
 
 
 class OfLink:
@@ -136,6 +153,66 @@ class OfLink:
         except UNKNOWN:
             entry = self.known[frame] = self._found(frame=frame)
         return entry(q, v, a, out) if f_ext is None else entry(q, v, a, f_ext=f_ext, out=out)  # type: ignore[no-any-return]
+
+    def jacobian_bias(
+        self: Any,
+        q: ArrayLike,
+        v: ArrayLike,
+        link: str | None = None,
+        frame: str = FRAME,
+        out: Array | None = None,
+    ) -> Array:
+        """(dJ/dt) v of `jacobian` in the same frame, (..., 6), m/s^2 and rad/s^2."""
+        try:
+            entry = self.framed[frame][link]
+        except UNKNOWN:
+            entry = self._of_frame(link, frame)
+        return entry(q, v, out)  # type: ignore[no-any-return]
+
+    def manipulability(
+        self: Any,
+        q: ArrayLike,
+        link: str | None = None,
+        frame: str = FRAME,
+        axes: str = "x y z rx ry rz",
+        out: Array | None = None,
+    ) -> Array:
+        """sqrt(det(J J^T)) of some rows of J, a scalar (...); of J^T J where fewer joints move it. Yoshikawa.
+
+        In m^3 for all axes. Its gradient is `robot.derivative("manipulability", ("q",), link=...)`.
+        """
+        key = link, frame, axes
+        try:
+            entry = self.known[key]
+        except UNKNOWN:
+            entry = self._found(link=link, frame=frame, axes=axes)
+            self.known[key] = entry
+        return entry(q, out)  # type: ignore[no-any-return]
+
+    def operational_space(
+        self: Any,
+        link: str,
+        q: ArrayLike,
+        v: ArrayLike,
+        axes: str | None = None,
+        damping: float = 0.0,
+        frame: str = FRAME,
+    ) -> OperationalSpace:
+        """Khatib's equations of a link, Lambda x'' + mu + p = F, along k axes, in SI units: all in one kernel.
+
+        Lambda (..., k, k), mu, p and Jdot_v (..., k), J (..., k, nv), Jbar (..., nv, k), N (..., nv, nv), pose.
+        axes: some of "x y z rx ry rz" of the frame, by default all; the inertia is that along these axes alone,
+        the others are free. damping: added squared to the diagonal of J M^-1 J^T, for postures near singular ones.
+        Forces on the joints are J^T F + N^T tau0. NumericsError where the link cannot move along the axes.
+        """
+        key = link, axes, damping, frame
+        try:
+            entry = self.known[key]
+        except UNKNOWN:
+            chosen = {} if axes is None else {"axes": axes}
+            entry = self._found(link=link, frame=frame, damping=damping, **chosen)
+            self.known[key] = entry
+        return OperationalSpace(*entry(q, v))
 
 
 for _name, _method in vars(OfLink).items():

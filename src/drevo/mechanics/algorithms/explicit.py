@@ -11,11 +11,13 @@ from functools import partial
 from typing import Any
 
 from ..jet import Jet, jet
-from ..scalar import Matrix, Scalar, Vector, accumulate
+from ..scalar import Matrix, Scalar, Vector, accumulate, dot
 from ..tree import Tree
 from .inertia_matrix import Factors, factorised, lower_rows
 from .inverse_dynamics import External
 from .operational import inverted, require_mobile, weighed
+from .reactions import LinkPowers
+from .task_space import TaskTerms, chosen_rows, task_dynamics, volume
 
 Compute = Callable[..., Any]
 Parts = Mapping[str, Compute]  # the algorithms on the expanded tree
@@ -256,6 +258,49 @@ def _operational(name: str, parts: Parts, tree: Tree, q: Vector, link: str, fram
     return inverted(weighed(f, J), link)
 
 
+def _folded_rows(name: str, parts: Parts, tree: Tree, q: Vector) -> Matrix:
+    e = Explicit(tree, q)
+    return [e.fold(row) for row in parts[name](e.tree, e.expanded_q)]
+
+
+def _centroidal_momentum_bias(parts: Parts, tree: Tree, q: Vector, v: Vector) -> list[Scalar]:
+    e = Explicit(tree, q)
+    still = e.accelerations(v, [0.0] * tree.nv)
+    A = parts["centroidal_momentum_matrix"](e.tree, e.expanded_q)
+    b = parts["centroidal_momentum_bias"](e.tree, e.expanded_q, e.rates(v))
+    return [x + dot(row, still) for x, row in zip(b, A)]
+
+
+def _jacobian_bias(parts: Parts, tree: Tree, q: Vector, v: Vector, link: str, frame: str) -> list[Scalar]:
+    e = Explicit(tree, q)
+    kind = "classical" if frame == "local_world_aligned" else "spatial"
+    still = e.accelerations(v, [0.0] * tree.nv)
+    found: list[Scalar] = parts["acceleration"](e.tree, e.expanded_q, e.rates(v), still, link, frame, kind)
+    return found
+
+
+def _manipulability(parts: Parts, tree: Tree, q: Vector, link: str, frame: str, axes: str) -> Scalar:
+    return volume(_jacobian(parts, tree, q, link=link, frame=frame), axes)
+
+
+def _operational_space(
+    parts: Parts, tree: Tree, q: Vector, v: Vector, link: str, frame: str, axes: str, damping: str
+) -> TaskTerms:
+    e, f = Explicit(tree, q), _factors(parts, tree, q)
+    J = chosen_rows(_jacobian(parts, tree, q, link=link, frame=frame), axes)
+    rates = chosen_rows(_jacobian_bias(parts, tree, q, v, link, frame), axes)
+    T = parts["pose"](e.tree, e.expanded_q, link)
+    return task_dynamics(f, T, J, rates, _bias(parts, tree, q, v), _gravity(parts, tree, q), link, float(damping))
+
+
+def _power_balance(parts: Parts, tree: Tree, q: Vector, v: Vector, a: Vector) -> LinkPowers:
+    e = Explicit(tree, q)
+    at = e.expanded_q, e.rates(v), e.accelerations(v, a)
+    tau = e.fold(parts["inverse_dynamics"](e.tree.replace(armature={}), *at))
+    _, kinetic, potential = parts["power_balance"](e.tree, *at)
+    return [x * y for x, y in zip(tau, v)], kinetic, potential
+
+
 def _of_motion(name: str, parts: Parts, tree: Tree, q: Vector, *rates: Vector, **options: Any) -> Any:
     """A quantity that depends on the poses and the motion of the bodies."""
     e = Explicit(tree, q)
@@ -277,6 +322,13 @@ _EXPLICIT_QUANTITIES: dict[str, Compute] = {
     "jacobian": _jacobian,
     "operational_inertia": partial(_operational, "operational_inertia"),
     "inverse_operational_inertia": partial(_operational, "inverse_operational_inertia"),
+    "center_of_mass_jacobian": partial(_folded_rows, "center_of_mass_jacobian"),
+    "centroidal_momentum_matrix": partial(_folded_rows, "centroidal_momentum_matrix"),
+    "centroidal_momentum_bias": _centroidal_momentum_bias,
+    "jacobian_bias": _jacobian_bias,
+    "manipulability": _manipulability,
+    "operational_space": _operational_space,
+    "power_balance": _power_balance,
 }
 NEEDS: dict[str, tuple[str, ...]] = {  # of the expanded tree, where it is not the quantity itself
     "bias": ("inverse_dynamics",),
@@ -287,6 +339,11 @@ NEEDS: dict[str, tuple[str, ...]] = {  # of the expanded tree, where it is not t
     "forward_dynamics_derivatives": ("inverse_dynamics_derivatives", "inverse_dynamics", "mass_matrix"),
     "operational_inertia": ("jacobian", "mass_matrix"),
     "inverse_operational_inertia": ("jacobian", "mass_matrix"),
+    "centroidal_momentum_bias": ("centroidal_momentum_bias", "centroidal_momentum_matrix"),
+    "jacobian_bias": ("acceleration",),
+    "manipulability": ("jacobian",),
+    "operational_space": ("jacobian", "mass_matrix", "acceleration", "pose", "inverse_dynamics", "gravity"),
+    "power_balance": ("power_balance", "inverse_dynamics"),
 }
 
 

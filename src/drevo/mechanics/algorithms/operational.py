@@ -30,8 +30,9 @@ def weighed(f: Factors, J: Matrix) -> Matrix:
     """J M^-1 J^T by the factors of M."""
     Y = [f.solve_transposed(row) for row in J]
     moved = [[y * x for y, x in zip(row, f.inverse)] for row in Y]
-    lower = [[dot(moved[i], Y[j]) for j in range(i + 1)] for i in range(6)]
-    return [[lower[max(i, j)][min(i, j)] for j in range(6)] for i in range(6)]
+    n = len(J)
+    lower = [[dot(moved[i], Y[j]) for j in range(i + 1)] for i in range(n)]
+    return [[lower[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
 
 
 def operational_inertia(tree: Tree, q: Vector, link: str, frame: str, M: SparseRows | None = None) -> Matrix:
@@ -47,17 +48,18 @@ def require_mobile(J: Matrix, link: str) -> None:
 
 
 def inverted(A: Matrix, link: str) -> Matrix:
-    """A^-1 (6, 6), symmetric; not a number where a pivot is lost."""
+    """A^-1, symmetric; not a number where a pivot is lost."""
+    n = len(A)
     L, inverse = _factors(A, link)
-    W: Matrix = [[0.0] * 6 for _ in range(6)]  # L^-1
-    for k in range(6):
+    W: Matrix = [[0.0] * n for _ in range(n)]  # L^-1
+    for k in range(n):
         W[k][k] = 1.0
-        for i in range(k + 1, 6):
+        for i in range(k + 1, n):
             W[i][k] = -dot(L[i][k:i], [W[j][k] for j in range(k, i)])
-    moved = [[w * inverse[k] for w in W[k]] for k in range(6)]
-    lower = [[dot([moved[k][i] for k in range(i, 6)], [W[k][j] for k in range(i, 6)]) for j in range(i + 1)]
-             for i in range(6)]  # fmt: skip
-    return [[lower[max(i, j)][min(i, j)] for j in range(6)] for i in range(6)]
+    moved = [[w * inverse[k] for w in W[k]] for k in range(n)]
+    lower = [[dot([moved[k][i] for k in range(i, n)], [W[k][j] for k in range(i, n)]) for j in range(i + 1)]
+             for i in range(n)]  # fmt: skip
+    return [[lower[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
 
 
 def _factors(A: Matrix, link: str) -> tuple[Matrix, list[Scalar]]:

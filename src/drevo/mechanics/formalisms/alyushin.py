@@ -20,9 +20,8 @@ import numpy as np
 from ...errors import InputError, NumericsError, TraceError, one_of
 from ...io.asked import asked
 from ...io.given import Array, finite, number
-from ..algorithms.inverse_dynamics import inverse_dynamics
-from ..algorithms.kinematics import body_poses, step_acceleration, step_velocity
-from ..joints import NO_MOTION, Motion
+from ..algorithms.kinematics import body_poses, step_velocity
+from ..joints import Motion
 from ..scalar import Scalar, Vector, cos, is_zero, sin
 from ..spatial import UNIT_VECS, ZERO, Mat, Sym, Vec, congruence
 from ..tree import Tree, TreeBody
@@ -234,29 +233,3 @@ def _refuse(b: TreeBody) -> NoReturn:
         f"modes A and B add up angles about the observer's axes; joint {b.joint!r} ({b.kind}) does not turn about "
         "one of them at q = 0: mode C and the exact form (no mode) take every joint"
     )
-
-
-# -- power balance of a robot: sum over drives = sum over links of W_k + W_p -------------------------------
-
-
-def power_balance(tree: Tree, q: Vector, v: Vector, a: Vector) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
-    """tau_i v_i of every drive, and W_k, W_p of every body, W.
-
-    W_k = dE/dt by (T6), W_p = -m g . v_C: sum(drives) = sum(W_k) + sum(W_p).
-    """
-    tau = inverse_dynamics(tree.replace(armature={}), q, v, a)  # the power of a drive that reaches the links
-    poses, X = body_poses(tree, q), tree.placements(q)
-    rates, rates2 = tree.rates(v), tree.rates(a)
-    moving: list[tuple[Motion, Motion]] = []
-    kinetic: list[Scalar] = []
-    potential: list[Scalar] = []
-    for i, b in enumerate(tree.bodies):
-        m, acc = moving[b.parent] if b.parent >= 0 else (NO_MOTION, NO_MOTION)
-        here = step_velocity(X[i], m, rates[i]), step_acceleration(X[i], m, acc, rates[i], rates2[i])
-        moving.append(here)
-        (w, u), (dw, du), P = here[0], here[1], b.inertia
-        force = du * P.m + dw.cross(P.h) + w.cross(w.cross(P.h))
-        moment = P.J @ dw + w.cross(P.J @ w) + P.h.cross(du)
-        kinetic.append(u.dot(force) + w.dot(moment))
-        potential.append(-(tree.gravity.dot(poses[i].R @ (u * P.m + w.cross(P.h)))))
-    return [x * y for x, y in zip(tau, v)], kinetic, potential

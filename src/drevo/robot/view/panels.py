@@ -69,7 +69,7 @@ def counted(functions: Iterable[Any]) -> str:
     return lines(rows)
 
 
-def manipulability(J: Array) -> tuple[float, Array, Array]:
+def manipulability_ellipsoid(J: Array) -> tuple[float, Array, Array]:
     """Manipulability sqrt det J J^T of the linear rows (3, nv) of a Jacobian, and the half axes (3,) and axes of
     the ellipsoid of velocities that rates of length 1 make."""
     square, axes = np.linalg.eigh(J @ J.T)

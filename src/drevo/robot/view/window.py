@@ -292,7 +292,7 @@ class Window:
 
     def _show_reach(self, link: str) -> None:
         J = self.robot.jacobian(self._q, link=link)[:3]
-        value, half, axes = panels.manipulability(J)
+        value, half, axes = panels.manipulability_ellipsoid(J)
         scale = 0.2 * self.scene.size / max(float(half.max()), 1e-9)
         self.reach.scale = tuple(np.maximum(half * scale, 1e-4 * self.scene.size))
         self.reach.wxyz, self.reach.position = quaternion(axes), self.scene.places[link][:3, 3]

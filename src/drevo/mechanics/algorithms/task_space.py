@@ -1,0 +1,174 @@
+"""Quantities of the task space: the centre of mass, the centroidal momentum, and Khatib's equations of a link.
+
+Orin, Goswami, Lee 2013, Centroidal dynamics of a humanoid robot: A of h = A v. Khatib 1987, A unified approach for
+motion and force control of robot manipulators: Lambda x'' + mu + p = F. Yoshikawa 1985, Manipulability of robotic
+mechanisms.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import TraceError
+from ...model.quantities import TASK_AXES
+from ..joints import NO_FORCE, Force
+from ..scalar import Matrix, Scalar, Vector, dot, is_zero, sqrt
+from ..spatial import ZERO_INERTIA, Vec
+from ..tree import Tree
+from .energy import about_center, first_moment
+from .inertia_matrix import Factors, SparseRows, apply_inertia, factorised, inertia_to_parent, mass_matrix_rows
+from .inverse_dynamics import bias, body_wrenches, gravity
+from .kinematics import acceleration, body_poses, jacobian, pose
+from .operational import inverted, weighed
+
+TaskTerms = tuple[Matrix, Matrix, Vector, Matrix, Vector, Vector, Matrix, Matrix]
+
+
+# -- the centre of mass and the momentum ----------------------------------------------------------------------
+
+
+def center_of_mass_jacobian(tree: Tree, q: Vector) -> Matrix:
+    """J with J v = velocity of the centre of mass, (3, nv), world axes."""
+    mass, _ = _mass_and_center(tree, q)
+    columns = _momentum_columns(tree, q)
+    return [[column.f[k] * (1.0 / mass) for column in columns] for k in range(3)]
+
+
+def centroidal_momentum_matrix(tree: Tree, q: Vector) -> Matrix:
+    """A with A v = linear momentum, then angular momentum about the centre of mass, (6, nv), world axes."""
+    _, center = _mass_and_center(tree, q)
+    rows = [[*column.f, *about_center(column, center)] for column in _momentum_columns(tree, q)]
+    return [list(row) for row in zip(*rows)]
+
+
+def centroidal_momentum_bias(tree: Tree, q: Vector, v: Vector) -> list[Scalar]:
+    """(dA/dt) v, (6,): the rate of the centroidal momentum where accelerations are zero."""
+    wrenches, _ = body_wrenches(tree, q, v, [0.0] * tree.nv, gravity=False)
+    X, total = tree.placements(q), NO_FORCE
+    for i, b in enumerate(tree.bodies):
+        if b.parent < 0:
+            total = total + X[i].force_to_parent(wrenches[i])
+    _, center = _mass_and_center(tree, q)
+    return [*total.f, *about_center(total, center)]
+
+
+def _mass_and_center(tree: Tree, q: Vector) -> tuple[Scalar, Vec]:
+    mass, moment = first_moment(tree, q)
+    if is_zero(mass):
+        raise TraceError("the moving bodies have no mass, so they have no centre of mass; give one of them a mass")
+    return mass, moment * (1.0 / mass)
+
+
+def _momentum_columns(tree: Tree, q: Vector) -> list[Force]:
+    """The momentum about the world's origin that each rate alone gives, of composite bodies."""
+    X, poses = tree.placements(q), body_poses(tree, q)
+    total, columns = [ZERO_INERTIA] * len(tree), [NO_FORCE] * tree.nv
+    for i in range(len(tree) - 1, -1, -1):
+        b = tree.bodies[i]
+        tree.section(i)
+        total[i] = b.inertia + total[i]
+        for k, column in enumerate(tree.motion_subspace(b)):
+            l = apply_inertia(total[i], column) * b.factor
+            f = poses[i].R @ l.f
+            columns[b.v + k] = columns[b.v + k] + Force(poses[i].R @ l.n + poses[i].p.cross(f), f)
+        if b.parent >= 0:
+            total[b.parent] = total[b.parent] + inertia_to_parent(X[i], total[i])
+    return columns
+
+
+# -- one link ---------------------------------------------------------------------------------------------------
+
+
+def jacobian_bias(tree: Tree, q: Vector, v: Vector, link: str, frame: str) -> list[Scalar]:
+    """(dJ/dt) v of `jacobian` in the same frame, (6,): what the acceleration of the link is where a = 0."""
+    kind = "classical" if frame == "local_world_aligned" else "spatial"
+    return acceleration(tree, q, v, [0.0] * tree.nv, link, frame, kind)
+
+
+def manipulability(tree: Tree, q: Vector, link: str, frame: str, axes: str) -> Scalar:
+    """sqrt(det(J J^T)) of the chosen rows of J; of J^T J where the joints are fewer. Yoshikawa's (6), (8)."""
+    return volume(jacobian(tree, q, link, frame), axes)
+
+
+def volume(J: Matrix, axes: str) -> Scalar:
+    """`manipulability` of a Jacobian."""
+    rows = chosen_rows(J, axes)
+    columns = [list(column) for column in zip(*rows) if not all(map(is_zero, column))]
+    few = columns if len(columns) < len(rows) else rows
+    gram = [[dot(x, y) for y in few[: k + 1]] for k, x in enumerate(few)]
+    return sqrt(_determinant([[gram[max(i, j)][min(i, j)] for j in range(len(few))] for i in range(len(few))]))
+
+
+def _determinant(A: Matrix) -> Scalar:
+    """By minors of its first rows, which are shared; there is no division, so singular matrices have 0."""
+    n = len(A)
+    minors: dict[tuple[int, ...], Scalar] = {(): 1.0}
+    for row in A:
+        larger: dict[tuple[int, ...], Scalar] = {}
+        for chosen, minor in minors.items():
+            for k in (k for k in range(n) if k not in chosen):
+                columns = tuple(sorted((*chosen, k)))
+                sign = -1.0 if (len(chosen) - columns.index(k)) % 2 else 1.0
+                larger[columns] = larger.get(columns, 0.0) + row[k] * minor * sign
+        minors = larger
+    return minors[tuple(range(n))]
+
+
+def operational_space(
+    tree: Tree,
+    q: Vector,
+    v: Vector,
+    link: str,
+    frame: str,
+    axes: str,
+    damping: str,
+    rows: SparseRows | None = None,
+    forces: tuple[Vector, Vector] | None = None,
+) -> TaskTerms:
+    """Pose of a link, J, (dJ/dt) v, Lambda, mu, p, Jbar = M^-1 J^T Lambda and N = 1 - Jbar J along some axes.
+
+    The axes are chosen before Lambda = (J M^-1 J^T + damping^2)^-1 is formed. rows: lower triangle of M; forces:
+    bias and gravity; where they are there already.
+    """
+    f = factorised(tree, mass_matrix_rows(tree, q) if rows is None else rows)
+    h, g = forces or (bias(tree, q, v), gravity(tree, q))
+    J = chosen_rows(jacobian(tree, q, link, frame), axes)
+    rates = chosen_rows(jacobian_bias(tree, q, v, link, frame), axes)
+    return task_dynamics(f, pose(tree, q, link), J, rates, h, g, link, float(damping))
+
+
+def task_dynamics(
+    f: Factors, T: Matrix, J: Matrix, rates: Vector, h: Vector, g: Vector, link: str, damping: float
+) -> TaskTerms:
+    """`operational_space` of factors of M, the chosen rows of J and of (dJ/dt) v, bias and gravity."""
+    n = len(J)
+    A = weighed(f, J)
+    if not damping:
+        _require_mobile(J, link)
+    Lambda = inverted([[A[i][k] + damping**2 * (i == k) for k in range(n)] for i in range(n)], link)
+    moved = [f.solve(row) for row in J]  # rows of J M^-1
+    p = _times(Lambda, [dot(row, g) for row in moved])
+    mu = _times(Lambda, [dot(row, [x - y for x, y in zip(h, g)]) - z for row, z in zip(moved, rates)])
+    Jbar = [_times(Lambda, column) for column in zip(*moved)]
+    N = [[(1.0 if i == k else 0.0) - dot(row, column) for k, column in enumerate(zip(*J))]
+         for i, row in enumerate(Jbar)]  # fmt: skip
+    return T, J, rates, Lambda, mu, p, Jbar, N
+
+
+def _require_mobile(J: Matrix, link: str) -> None:
+    """TraceError where fewer rates move a link than there are axes."""
+    moving = sum(not all(map(is_zero, column)) for column in zip(*J))
+    if moving < len(J) or any(all(map(is_zero, row)) for row in J):
+        raise TraceError(
+            f"operational_space: link {link!r} cannot move along all {len(J)} axes: {moving} rates move it; "
+            "choose axes along which it moves, or give damping"
+        )
+
+
+def _times(A: Matrix, x: Vector) -> list[Scalar]:
+    return [dot(row, x) for row in A]
+
+
+def chosen_rows(rows: Any, axes: str) -> Any:
+    """The rows of the axes, in the order of the axes."""
+    return [rows[TASK_AXES.index(name)] for name in axes.split()]
