@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import faulthandler
 import gc
+import importlib.util
 import json
+import pickle
 import random
+import shutil
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -20,9 +24,17 @@ import numpy as np
 import drevo
 from drevo import constraint
 from drevo.model.quantities import CATALOGUE
+from drevo.robot.under import Held
 
+PLACE = tempfile.mkdtemp()
 THREADS, ROUND, SAME = 8, 2.0, 1e-8  # a round, s, is how long robots are shared before there are new ones
 Call = Callable[[drevo.Robot, Any], Any]
+State = dict[str, Any]
+Add = Callable[[str, Call], None]
+Subject = tuple[drevo.Robot, Any]
+Calls = list[tuple[int, str, Call]]
+Right = dict[tuple[int, str], list[np.ndarray]]
+ARRAYS = ("lower", "upper", "damping", "friction", "stiffness", "reference", "armature", "max_effort")
 ASKED = (
     "a",
     "reactions",
@@ -38,6 +50,8 @@ ASKED = (
     "B",
     "C",
     "q",
+    "mean",
+    "max",
 )
 
 
@@ -45,6 +59,8 @@ def numbers_of(found: Any) -> list[np.ndarray]:
     """All numbers of a result, read as a caller reads them."""
     if isinstance(found, dict):
         return [y for x in found.values() for y in numbers_of(x)]
+    if isinstance(found, str):
+        return [np.frombuffer(found.encode(), np.uint8).astype(float)]
     if isinstance(found, (tuple, list)):
         return [y for x in found for y in numbers_of(x)]
     if isinstance(found, (np.ndarray, float, int)):
@@ -54,19 +70,17 @@ def numbers_of(found: Any) -> list[np.ndarray]:
 
 def calls_of(robot: drevo.Robot, seed: int) -> dict[str, Call]:
     """Every way of calling a method, by name, for a robot and what `robot.under` gives for a foot."""
-    rng, link = np.random.default_rng(seed), robot.link_names[-1]
-    one: dict[str, Any] = {
-        "q": robot.random(rng),
-        **{x: rng.normal(size=robot.nv) for x in ("v", "a", "tau", "x")},
-    }
+    rng = np.random.default_rng(seed)
+    one: State = {"q": robot.random(rng), **{x: rng.normal(size=robot.nv) for x in ("v", "a", "tau", "x")}}
     many = {"q": robot.random(rng, 33), **{x: rng.normal(size=(33, robot.nv)) for x in ("v", "a", "tau", "x")}}
-    q, v, a = one["q"], one["v"], one["a"]
-    ground = "plane" if robot.name == "biped" else None  # of the other robot nothing touches
     calls: dict[str, Call] = {}
+    for add_all in (add_quantities, add_methods, add_compiled, add_held):
+        add_all(calls.__setitem__, robot, one, many)
+    return calls
 
-    def add(name: str, call: Call) -> None:
-        calls[name] = call
 
+def add_quantities(add: Add, robot: drevo.Robot, one: State, many: State) -> None:
+    link = robot.link_names[-1]
     for name, x in CATALOGUE.items():
         more = {"link": link} if "link" in x.options else {}
         for kind, state in (("one", one), ("many", many), ("lists", {k: y.tolist() for k, y in one.items()})):
@@ -79,6 +93,10 @@ def calls_of(robot: drevo.Robot, seed: int) -> dict[str, Call]:
                 push = {l: np.arange(6.0) for l in links}
                 given = [one[s] for s in x.state]
                 add(f"{name} f_ext {len(links)}", lambda r, h, n=name, g=given, w=push: getattr(r, n)(*g, f_ext=w))
+
+
+def add_methods(add: Add, robot: drevo.Robot, one: State, many: State) -> None:
+    q, v, a, link = one["q"], one["v"], one["a"], robot.link_names[-1]
     for name in ("integrate", "integrate_derivatives"):
         add(name, lambda r, h, n=name: getattr(r, n)(q, v))
     for name in ("difference", "difference_derivatives"):
@@ -91,13 +109,51 @@ def calls_of(robot: drevo.Robot, seed: int) -> dict[str, Call]:
     add("neutral", lambda r, h: r.neutral())
     add("random", lambda r, h: [r.random(np.random.default_rng(3)), r.random(np.random.default_rng(3), 5)])
     add("state", lambda r, h: list(r.names_of(q).values()))
-    add("arrays", lambda r, h: [r.lower, r.upper, r.damping, r.topology.depth_first])
+    add("arrays", lambda r, h: [*(getattr(r, x) for x in ARRAYS), r.max_velocity, r.topology.depth_first])
+    add("names", lambda r, h: [r.name, *r.joint_names, *r.link_names, *r.moving_links, *r.notes, *r.keyframes])
+    add("numbers", lambda r, h: [r.nq, r.nv])
+    add("states by name", lambda r, h: [r.q_of({}), r.v_of({})])
+    add("by other names", lambda r, h: [r.rnea(q, v, a), r.aba(q, v, a), r.crba(q)])
+    add("texts", lambda r, h: [r.to_json(), r.to_toml(), r.to_urdf()])
+    add(
+        "copies",
+        lambda r, h: [copied(r).bias(q, v), copied(h).dynamics(q, v, a), copied(r.function("bias"))(q, v)],
+    )
+    add("files", saved)
+    add("pages", lambda r, h: [r.draw(q).svg, r.view(tempfile.mkdtemp(dir=PLACE) + "/page.html") is None])
+    add("rerooted", lambda r, h: r.rerooted(link).model.links[0].name)
+    for module in ("mujoco", "pinocchio"):
+        if importlib.util.find_spec(module):
+            add(module, lambda r, h, m=module: getattr(r, f"to_{m}")() is None)
     add("derivative", lambda r, h: r.derivative("mass_matrix", ("q",))(q))
     add("function", lambda r, h: r.function(["mass_matrix", "gravity"])(q))
     add("simulate", lambda r, h: r.simulate(r.neutral(), duration=0.01).q)
-    add("step", lambda r, h: r.step_function(dt=1e-3, ground=ground)(r.neutral(), v, a)[:2])
     add("repr", lambda r, h: len(repr(r)))
 
+
+def add_compiled(add: Add, robot: drevo.Robot, one: State, many: State) -> None:
+    v, a, link = one["v"], one["a"], robot.link_names[-1]
+    ground = "plane" if robot.name == "biped" else None  # of the other robot nothing touches
+    add("step", lambda r, h: r.step_function(dt=1e-3, ground=ground)(r.neutral(), v, a)[:2])
+    for name, x in CATALOGUE.items():
+        options: dict[str, Any] = {"link": link} if "link" in x.options else {}
+        for how in ({}, {"dtype": "float32"}, {"layout": "batch_last"}, {"product": "vjp"}):
+            add(
+                f"compile {name} {how}",
+                lambda r, h, n=name, o={**options, **how}: called(r, drevo.compile(r, n, **o)),
+            )
+    for law in ("soft", "coulomb"):
+        for product in ("", "jacobian"):
+            how = {"dt": 1e-3, "ground": ground, "law": law, "product": product or ()}
+            add(f"compile step {law} {product}", lambda r, h, o=how: called(r, drevo.compile(r, "step", **o)))
+    add("stream", lambda r, h: drevo.stream(r, "gravity", samples=2000))
+    add("shooting", lambda r, h: drevo.control.optimise(r, squares, one["q"], v, 5, 0.01, iterations=2).tau)
+    if ground is None and importlib.util.find_spec("gymnasium"):
+        add("environment", lambda r, h: played(drevo.envs.make("InvertedPendulum-v5", num_envs=3)))
+
+
+def add_held(add: Add, robot: drevo.Robot, one: State, many: State) -> None:
+    q, v, a, link = one["q"], one["v"], one["a"], robot.link_names[-1]
     feet = [[{"link": link, "point": (0.1, 0.01 * k, 0.0)}] for k in range(6)]
     plane = [constraint.point_on_plane(link, (0.1, 0.0, 0.0), (0.0, 0.0, 1.0))]
     for k, foot in enumerate(feet):
@@ -123,8 +179,32 @@ def calls_of(robot: drevo.Robot, seed: int) -> dict[str, Call]:
     add("held linearise", lambda r, h: h.linearise(q, v, a))
     add("held efforts", lambda r, h: h.inverse_dynamics(q, v, h.dynamics(q, v, a).a))
     add("held states", lambda r, h: [h.hold(q, v), h.assemble(q)])
+    add("held names", lambda r, h: [h.robot.name, *h.rows, str(h.constraints)])
     add("held simulate", lambda r, h: h.simulate(q, duration=0.005).q)
-    return calls
+
+
+def called(r: drevo.Robot, f: Any) -> Any:
+    """The result of a Function at rest and for numbers that stay the same."""
+    given = [r.neutral() if name == "q" else np.full(shape, 0.1) for name, shape in f.inputs]
+    return f(*(x.reshape(-1, 1) if f.layout == "batch_last" else x for x in given))
+
+
+def squares(pose: Any, q: Any, v: Any, tau: Any, t: Any) -> Any:
+    return sum(x * x for x in (*q, *v, *tau))
+
+
+def played(env: Any) -> list[np.ndarray]:
+    """What is seen of a few steps."""
+    return [env.reset(seed=1)[0], *(env.step(np.full((3, 1), 0.1))[0] for _ in range(3))]
+
+
+def copied(x: Any) -> Any:
+    return pickle.loads(pickle.dumps(x))  # noqa: S301
+
+
+def saved(r: drevo.Robot, h: Any) -> str:
+    with tempfile.TemporaryDirectory(dir=PLACE) as folder:
+        return r.save(f"{folder}/robot.json")
 
 
 def close(x: list[np.ndarray], y: list[np.ndarray]) -> bool:
@@ -136,23 +216,30 @@ def close(x: list[np.ndarray], y: list[np.ndarray]) -> bool:
     )
 
 
+def noting(kind: type, names: set[str]) -> None:
+    """From now on names get those of all attributes that are asked for."""
+    usual = kind.__getattribute__
+
+    def get(self: object, name: str) -> Any:
+        names.add(name)
+        return usual(self, name)
+
+    kind.__getattribute__ = get  # type: ignore[assignment]
+
+
 def resident() -> float:
     """MB of memory that this process has."""
     with open("/proc/self/statm", encoding="ascii") as file:
         return int(file.read().split()[1]) * 4096 / 1e6
 
 
-def main(seconds: float, names: list[str]) -> int:
-    faulthandler.enable()
-    models = [drevo.load(name).model for name in names]
-
-    def subjects() -> list[tuple[drevo.Robot, Any]]:
-        robots = [drevo.Robot(model) for model in models]
-        return [(r, r.under([{"link": r.link_names[-1], "point": (0.1, 0.0, 0.0)}])) for r in robots]
-
-    first = subjects()
+def expected(subjects: Callable[[], list[Subject]]) -> tuple[Calls, Right, list[str]]:
+    """Every call with what it gives alone; what is wrong already: public methods that none of them calls."""
+    touched = set[str]()
+    for kind in (drevo.Robot, Held):
+        noting(kind, touched)
+    first, right = subjects(), Right()
     calls = [(k, name, call) for k, (r, _) in enumerate(first) for name, call in calls_of(r, k).items()]
-    right = {}
     for k, name, call in list(calls):
         try:
             right[k, name] = numbers_of(call(*first[k]))
@@ -160,9 +247,24 @@ def main(seconds: float, names: list[str]) -> int:
             calls.remove((k, name, call))
     for k, _, call in calls:  # what is compiled at later calls
         call(*first[k])
+    public = {x for kind in (drevo.Robot, Held) for x in dir(kind) if not x.startswith("_")}
+    for kind in (drevo.Robot, Held):
+        del kind.__getattribute__
+    return calls, right, [f"{x} is never called" for x in sorted(public - touched)]
+
+
+def main(seconds: float, names: list[str]) -> int:
+    faulthandler.enable()
+    models = [drevo.load(name).model for name in names]
+
+    def subjects() -> list[Subject]:
+        robots = [drevo.Robot(model) for model in models]
+        return [(r, r.under([{"link": r.link_names[-1], "point": (0.1, 0.0, 0.0)}])) for r in robots]
+
+    calls, right, wrong = expected(subjects)
     gc.set_threshold(1)
     sys.setswitchinterval(1e-5)
-    shared, wrong, counts, stop = subjects(), list[str](), [0] * THREADS, threading.Event()
+    shared, counts, stop = subjects(), [0] * THREADS, threading.Event()
 
     def work(thread: int) -> None:
         rng, kept = random.Random(thread), list[Any]()
@@ -188,6 +290,7 @@ def main(seconds: float, names: list[str]) -> int:
     stop.set()
     for x in threads:
         x.join()
+    shutil.rmtree(PLACE)
     print(json.dumps({"kinds": len(calls), "calls": sum(counts), "wrong": wrong[:20], "MB": memory}))
     return len(wrong)
 
