@@ -53,7 +53,7 @@ def every_quantity(robot: Robot, of: Any) -> Any:
     given = {"q": q, "v": v, "a": a, "tau": a, "x": v}
     for name, x in CATALOGUE.items():
         if name != "passive" and (robot.nv > 5 or name != "operational_inertia"):
-            options = {k: OPTIONS[k] for k in x.options}
+            options = {k: OPTIONS[k] for k in x.options if k in OPTIONS}
             found = of(name, [given[s] for s in x.state], options)
             yield from ((f"{name} {k}", y) for k, y in enumerate(found if len(x.outputs) > 1 else (found,)))
 

@@ -287,6 +287,8 @@ def by_theorem(
         return zaremba.mass_matrix_derivatives(tree, q, nq, meeting, once=True)
     if name == "gravity":
         return zaremba.gravity_derivatives(tree, q, nq, meeting, once=True)
+    if options.get("relative_to"):
+        return None
     if name == "pose":
         return zaremba.pose_derivatives(tree, q, options["link"], nq, once=True)
     if name == "jacobian":
@@ -346,7 +348,7 @@ def by_graph(
     if "q" in wrt:
         at["q"], by["q"] = displaced(tree, state["q"], d, len(wrt)), variables(tree, state["q"], d)
     run = compute or common_algorithm(x.name)
-    result = run(tree, *(at[s] for s in x.state), **{k: options[k] for k in x.options})
+    result = run(tree, *(at[s] for s in x.state), **{k: options[k] for k in x.options if k in options})
     out = []
     for (_, shape), value in zip(x.outputs, result if len(x.outputs) > 1 else (result,)):
         flat = dict(_flat(value, len(shape)))
@@ -358,7 +360,9 @@ def by_time(tree: Tree, x: Quantity, state: NamedInputs, order: int, options: Ma
     """The recursion run on Taylor series along q(t): O(n) in the bodies, O(order^2) in the order."""
     q, *rates = state.values()
     at = motion_series(tree, q, rates, order)
-    result = fastest(tree, [x.name])[x.name](tree, *at[: len(x.state)], **{k: options[k] for k in x.options})
+    result = fastest(tree, [x.name])[x.name](
+        tree, *at[: len(x.state)], **{k: options[k] for k in x.options if k in options}
+    )
     out = []
     for (_, shape), value in zip(x.outputs, result if len(x.outputs) > 1 else (result,)):
         flat = {k: coefficient(y, order) * factorial(order) for k, y in _flat(value, len(shape))}

@@ -62,7 +62,7 @@ def trace(
     often = Counter(name for x in wanted for name, _ in x.outputs)
     for x in wanted:
         run = _algorithm(x.name, compute, passive)
-        given = {k: chosen[k] for k in x.options}
+        given = {k: chosen[k] for k in x.options if k in chosen}
         result = run(t.tree, *(state[s] for s in x.state), **given, **forces)
         _declare(t, x, result, often, len(given.get("axes", "").split()))
     about, own = _about(t, title) | dict(meta or {}), (meta or {}).get("assumptions", ())

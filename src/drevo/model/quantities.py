@@ -18,8 +18,8 @@ class Quantity(NamedTuple):
     state: arguments in call order. outputs: names and shapes, a size a number, "nv", "links" (those that move) or
     "axes" (those of the option).
     invariant: unchanged under the inertia gauge, so a formalism may regroup parameters.
-    options: of link, frame, kind, axes, damping those that apply. external: takes wrenches on links. forces: may
-    have the passive forces in.
+    options: of link, relative_to, frame, kind, axes, damping those that apply. external: takes wrenches on links.
+    forces: may have the passive forces in.
     inverse: needs M to be regular. kinematic: needs no inertia at all.
     """
 
@@ -59,22 +59,22 @@ _CATALOGUE_ROWS = (
     Quantity("center_of_mass", ("q",), (("c", (3,)),), "centre of mass of the moving bodies, m, world axes"),
     Quantity("momentum", ("q", "v"), (("l", (6,)),),
              "linear momentum, kg m/s, then angular momentum about the centre of mass, kg m^2/s, world axes"),
-    Quantity("pose", ("q",), (("T", (4, 4)),), "homogeneous pose, world from link", options=("link",),
-             kinematic=True),
+    Quantity("pose", ("q",), (("T", (4, 4)),), "homogeneous pose, world from link",
+             options=("link", "relative_to"), kinematic=True),
     Quantity("poses", ("q",), (("T", ("links", 3, 4)),),
              "R | p (m) of every moving link, world from link, rows as in robot.moving_links", kinematic=True),
     Quantity("jacobian", ("q",), (("J", (6, "nv")),), "J v = velocity of the link's frame, linear first",
-             options=("link", "frame"), kinematic=True),
+             options=("link", "frame", "relative_to"), kinematic=True),
     Quantity("operational_inertia", ("q",), (("Lambda", (6, 6)),),
              "(J M^-1 J^T)^-1 of a link, linear first; refused where the link cannot move in all six directions",
              options=("link", "frame"), inverse=True),
     Quantity("inverse_operational_inertia", ("q",), (("Lambdainv", (6, 6)),), "J M^-1 J^T of a link, linear first",
              options=("link", "frame"), inverse=True),
     Quantity("velocity", ("q", "v"), (("V", (6,)),), "velocity of the link's frame, linear first",
-             options=("link", "frame"), kinematic=True),
+             options=("link", "frame", "relative_to"), kinematic=True),
     Quantity("acceleration", ("q", "v", "a"), (("A", (6,)),),
              "acceleration of the link's frame, linear first, without gravity",
-             options=("link", "frame", "kind"), kinematic=True),
+             options=("link", "frame", "kind", "relative_to"), kinematic=True),
     Quantity("center_of_mass_jacobian", ("q",), (("J", (3, "nv")),),
              "J v = velocity of the centre of mass of the moving bodies, world axes"),
     Quantity("centroidal_momentum_matrix", ("q",), (("A", (6, "nv")),),
@@ -166,6 +166,7 @@ def options_of(names: Sequence[str], given: Mapping[str, Any], links: Iterable[s
             raise UnknownNameError(
                 f"{names[0]} takes no option {o!r}{did_you_mean(o, (*takes, *KEYWORDS))}{which}"
             )
+    takes = [o for o in takes if o != "relative_to" or given.get(o)]  # without it the world
     return {o: _option(names[0], o, given.get(o, OPTION_DEFAULTS.get(o)), links) for o in takes}
 
 
@@ -183,7 +184,7 @@ def _option(name: str, option: str, value: Any, links: Iterable[str]) -> str:
         return repr(_damping(name, value))
     if option == "axes":
         return " ".join(_axes(name, value))
-    allowed = list(links) if option == "link" else list(OPTION_VALUES[option])
+    allowed = list(links) if option in ("link", "relative_to") else list(OPTION_VALUES[option])
     if value is None:
         raise TraceError(f"{name} is of one link: say which by {option}=; links are {', '.join(allowed[:40])}")
     return one_of(f"{name}: {option}", value, allowed)

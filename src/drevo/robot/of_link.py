@@ -48,13 +48,29 @@ class OfLink:
         function = self.robot.function(self.quantity, **options)
         return function.fast or function  # type: ignore[no-any-return]
 
+    def _relative(self, **options: Any) -> Callable[..., Any]:
+        """Code of the quantity as one observes it from another link."""
+        key = tuple(options.values())
+        try:
+            return self.known[key]
+        except UNKNOWN:
+            return self.known.setdefault(key, self._found(**options))
+
     def _of_frame(self, link: Any, frame: Any) -> Callable[..., Any]:
         entry = self._found(link=link, frame=frame)
         self.framed[frame][link] = entry
         return entry
 
-    def pose(self: Any, q: ArrayLike, link: str | None = None, out: Array | None = None) -> Array:
-        """World from link, homogeneous, (..., 4, 4): rotation and position, m."""
+    def pose(
+        self: Any,
+        q: ArrayLike,
+        link: str | None = None,
+        out: Array | None = None,
+        relative_to: str | None = None,
+    ) -> Array:
+        """World from link, homogeneous, (..., 4, 4): rotation and position, m; in the frame of relative_to."""
+        if relative_to is not None:
+            return self._relative(link=link, relative_to=relative_to)(q, out)  # type: ignore[no-any-return]
         try:
             entry = self.known[link]
         except UNKNOWN:
@@ -62,12 +78,20 @@ class OfLink:
         return entry(q, out)  # type: ignore[no-any-return]
 
     def jacobian(
-        self: Any, q: ArrayLike, link: str | None = None, frame: str = FRAME, out: Array | None = None
+        self: Any,
+        q: ArrayLike,
+        link: str | None = None,
+        frame: str = FRAME,
+        out: Array | None = None,
+        relative_to: str | None = None,
     ) -> Array:
         """J with J v = velocity of the link's frame, (..., 6, nv), linear first: m/s, rad/s.
 
         frame: "local_world_aligned" (the link's origin, world axes), "local" or "world" (the world's origin).
+        relative_to: a link from which it is observed, whose frame then stands for the world's.
         """
+        if relative_to is not None:
+            return self._relative(link=link, relative_to=relative_to, frame=frame)(q, out)  # type: ignore[no-any-return]
         try:
             entry = self.framed[frame][link]
         except UNKNOWN:
@@ -104,8 +128,11 @@ class OfLink:
         link: str | None = None,
         frame: str = FRAME,
         out: Array | None = None,
+        relative_to: str | None = None,
     ) -> Array:
-        """Velocity of the link's frame, (..., 6), linear first, m/s and rad/s."""
+        """Velocity of the link's frame, (..., 6), linear first, m/s and rad/s; relative_to: as of `jacobian`."""
+        if relative_to is not None:
+            return self._relative(link=link, relative_to=relative_to, frame=frame)(q, v, out)  # type: ignore[no-any-return]
         try:
             entry = self.framed[frame][link]
         except UNKNOWN:
@@ -121,11 +148,15 @@ class OfLink:
         frame: str = FRAME,
         kind: str = "classical",
         out: Array | None = None,
+        relative_to: str | None = None,
     ) -> Array:
         """Acceleration of the link's frame, (..., 6), linear first, m/s^2 and rad/s^2, gravity not in.
 
         kind: "classical", the second derivative of the origin's position, or "spatial", less omega x v.
+        relative_to: as of `jacobian`.
         """
+        if relative_to is not None:
+            return self._relative(link=link, relative_to=relative_to, frame=frame, kind=kind)(q, v, a, out)  # type: ignore[no-any-return]
         try:
             entry = self.known[link, frame, kind]
         except UNKNOWN:

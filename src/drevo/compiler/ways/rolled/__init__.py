@@ -162,6 +162,8 @@ def rolled_function(
     passive: with what acts in the joints.
     Raises ModelError where M is found singular.
     """
+    if (options or {}).get("relative_to"):
+        return None
     if not _has_form(quantity, spec) or (external and not _takes_wrenches(model, quantity, external)):
         return None
     wide = quantity in (*matrices.SHAPES, *inverses.SHAPES) and model.nv > WIDE

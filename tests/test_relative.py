@@ -1,0 +1,56 @@
+"""Pose, velocity, acceleration and Jacobian of a link as one observes them from another."""
+
+import numpy as np
+import pytest
+from strategies import robot as random_tree
+from strategies import seeds, state
+
+import drevo
+
+
+@pytest.mark.parametrize("seed", seeds(8, 60))
+def test_relative_motion_by_its_definition(seed: int) -> None:
+    model = random_tree(seed)
+    robot, rng = drevo.Robot(model), np.random.default_rng(seed)
+    names = [link.name for link in model.links]
+    link, other = (str(x) for x in rng.choice(names, 2))
+    q, v, a = state(model, seed)
+    T = np.linalg.solve(robot.pose(q, other), robot.pose(q, link))
+    assert np.abs(robot.pose(q, link, relative_to=other) - T).max() < 1e-12 * (1.0 + np.abs(T).max())
+
+    def pose(t: float) -> np.ndarray:
+        return robot.pose(robot.integrate(q, t * v + 0.5 * t * t * a), link, relative_to=other)
+
+    for frame in ("local_world_aligned", "local", "world"):
+        J = robot.jacobian(q, link, frame, relative_to=other)
+        V = robot.velocity(q, v, link, frame, relative_to=other)
+        assert np.abs(J @ v - V).max() < 1e-12 * (1.0 + np.abs(V).max())
+    h = 1e-5
+    rate = (pose(h) - pose(-h)) / (2.0 * h)
+    V = robot.velocity(q, v, link, relative_to=other)
+    turning = rate[:3, :3] @ T[:3, :3].T
+    expected = [*rate[:3, 3], turning[2, 1], turning[0, 2], turning[1, 0]]
+    assert np.abs(V - expected).max() < 1e-7 * (1.0 + np.abs(V).max())
+    simple = all(j.kind not in ("spherical", "free") for j in model.joints)
+    if simple:  # there q + t v + t^2 a / 2 has the rate v + t a
+        A = robot.acceleration(q, v, a, link, relative_to=other)
+        second = (pose(1e-4) - 2.0 * pose(0.0) + pose(-1e-4)) / 1e-8
+        assert np.abs(A[:3] - second[:3, 3]).max() < 1e-5 * (1.0 + np.abs(A).max())
+
+
+def test_from_the_base_it_is_that_in_the_world() -> None:
+    robot = drevo.load("go1", base="floating")
+    rng = np.random.default_rng(1)
+    q, v, a = robot.random(rng), rng.normal(size=robot.nv), rng.normal(size=robot.nv)
+    for kind in ("classical", "spatial"):
+        for frame in ("local_world_aligned", "local", "world"):
+            plain = robot.acceleration(q, v, a, "FR_calf", frame, kind)
+            seen = robot.acceleration(q, v, a, "FR_calf", frame, kind, relative_to="world")
+            assert np.abs(plain - seen).max() < 1e-11 * np.abs(plain).max()
+
+
+def test_joints_that_carry_both_are_not_in_it() -> None:
+    f = drevo.compile(drevo.load("panda"), "pose", link="panda_link7", relative_to="panda_link5")
+    assert f.counts["trig"] == 4  # of joints 6 and 7
+    with pytest.raises(KeyError, match="nothing"):
+        drevo.load("panda").pose(np.zeros(8), "panda_link7", relative_to="nothing")
