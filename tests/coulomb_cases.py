@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from drevo.contact.laws.exact.moreau import TouchingRobot, joint_rows
+from drevo.contact.laws.exact.problem import TouchingRobot, joint_rows
 from drevo.mechanics.algorithms.coulomb import ContactLaw, ImpulseProblem
 from drevo.mechanics.algorithms.delassus import ContactSlot, MoreauStep
 from drevo.mechanics.algorithms.kinematics import Pose

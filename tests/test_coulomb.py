@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 from coulomb_cases import GROUND, on_plane, problem_of, touching_robot
+from coulomb_on_arrays import StepResult, step, step_problem
 
 import drevo
-from drevo.contact.laws.exact.moreau import StepResult, TouchingRobot, step, step_problem
+from drevo.contact.laws.exact.problem import TouchingRobot
 from drevo.contact.laws.exact.solve import TOLERANCE, _followed, impulses, path_of
 from drevo.mechanics.algorithms.coulomb import ContactBlock, ImpulseProblem, JointLaw, onto_cone, residual
 from drevo.mechanics.algorithms.coulomb_carried import (

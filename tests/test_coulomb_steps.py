@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 from coulomb_cases import on_plane, touching_robot
+from coulomb_on_arrays import step
 from test_coulomb import G, block, boxes, closed, resting
 
 import drevo
 from drevo.codegen.call.function import Function
 from drevo.compiler.request import requested
-from drevo.contact.laws.exact.derivatives import step_derivatives
 from drevo.contact.laws.exact.kernel import moreau_program
-from drevo.contact.laws.exact.law import exact_robot, exact_step_derivatives
-from drevo.contact.laws.exact.moreau import TouchingRobot, step
+from drevo.contact.laws.exact.problem import TouchingRobot, exact_robot
+from drevo.contact.laws.exact.residual import ExactDerivative
+from drevo.contact.products import SPREAD, step_product_program
 from drevo.mechanics.algorithms.delassus import ContactSlot, MoreauStep
 from drevo.mechanics.spatial import Vec
 from drevo.mechanics.tree import build_tree
@@ -351,8 +352,6 @@ def test_where_a_step_has_no_derivatives_none_are_given(case: str, product: str)
     assert all(np.isnan(x[6]).any() for x in results.values())
     for name, x in zip((name for name, _ in f.outputs), f(*rest)):
         assert name not in results or np.array_equal(np.delete(results[name], 6, 0), x)
-    with pytest.raises(drevo.NumericsError, match="in row 6 there are none: a step has no derivatives where"):
-        exact_step_derivatives(robot, *given[:3], 1e-3, None, 3.0)
 
 
 @pytest.mark.parametrize(("name", "limits"), [("go2", True), ("go1", False)])
@@ -361,9 +360,11 @@ def test_derivatives_of_a_step_are_those_of_differences(name: str, limits: bool)
     robot, m, _ = standing(name, limits)
     q, v, tau = states(robot, [0.0, 0.9, -1.8] * 4, 4)
     q[:, 2] += 3e-5
-    found, eps, nv = step_derivatives(m, q, v, tau), 1e-6, robot.nv
+    whole = ExactDerivative(m, "dot", False, SPREAD)
+    jacobian = requested(m.model, ("test",), lambda: step_product_program(whole, "jacobian"), lasting=False)
+    found, eps, nv = jacobian(q, v, tau), 1e-6, robot.nv
     count, unit = len(q), eps * np.eye(nv)
-    for k, exact in enumerate(found[:3]):
+    for k, exact in enumerate(found):
         ends = []
         for side in (unit, -unit):
             given = [np.repeat(x, nv, 0) for x in (q, v, tau)]
@@ -374,18 +375,19 @@ def test_derivatives_of_a_step_are_those_of_differences(name: str, limits: bool)
         wanted = rates.reshape(count, nv, 2 * nv).transpose(0, 2, 1)
         size = np.maximum(np.abs(wanted).max((1, 2)), 1.0)
         assert (np.abs(exact - wanted).max((1, 2)) < 1e-6 * size).all()
-    assert (found.impulses.lam[:12:3] > 0.0).any() and (found.impulses.lam[:12:3] == 0.0).any()
+    lam = step(m, q, v, tau).solution.lam
+    assert (lam[:12:3] > 0.0).any() and (lam[:12:3] == 0.0).any()
 
 
-def test_derivatives_of_a_step_by_its_public_name() -> None:
-    """A push on a ball at rest lets it roll."""
+def test_a_push_on_a_ball_at_rest_lets_it_roll() -> None:
     xml = """<mujoco><worldbody><body name="ball" pos="0 0 1"><freejoint/>
       <geom type="sphere" size="0.1" mass="1"/></body></worldbody></mujoco>"""
     q, v = np.array([0.0, 0.0, 0.1 - 1e-9, 0.0, 0.0, 0.0, 1.0]), np.zeros(6)
-    found = exact_step_derivatives(drevo.load(xml), q, v, np.zeros(6), 1e-3, "plane")
+    jacobian = drevo.compile(drevo.load(xml), "step", dt=1e-3, law="coulomb", product="jacobian")
+    found = jacobian(q, v, np.zeros(6))
     assert found.by_q.shape == (12, 6)
     assert math.isclose(found.by_tau[1 + 6, 1], 1e-3 / 1.4, rel_tol=1e-7)  # M + I / r^2
-    assert np.abs(found.by_tau[:, 2]).max() == 0.0  # the ground takes it
+    assert np.abs(found.by_tau[:, 2]).max() < 1e-15  # the ground takes it
 
 
 # -- several steps at once, and the moments of impacts ----------------------------------------------------------

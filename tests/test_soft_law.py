@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 from contact_cases import CRAWLER, HOPPER, as_ours, case, states
+from stages_on_arrays import Reference
 
 import drevo
 from drevo.contact.laws.soft.kernel import evaluation
 from drevo.contact.laws.soft.law import RowGroup, Softness
 from drevo.contact.laws.soft.problem import soft_problem
-from drevo.contact.laws.soft.reference import Reference
 
 pytestmark = pytest.mark.needs("mujoco")
 DIGITS = 2e-11  # of a step: what a few hundred roundings leave of rates up to 100

@@ -1,37 +1,49 @@
-"""Products of the derivatives of a step with a vector, as one compiled function of a tile: of both laws."""
+"""Derivatives of a step times vectors, and all of them, as one compiled function of a tile: of every law."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from functools import partial
-from typing import Any
-
-import numpy as np
+from typing import Protocol
 
 from ..codegen.graph.program import Parameter, Program
-from ..codegen.llvm.ir import I1, Value
+from ..codegen.llvm.ir import I1, I8, Value, literal
 from ..codegen.llvm.stages import StageCalls, Stages
 from ..compiler.compile import PRODUCTS
-from ..compiler.products import number_rates
 from ..compiler.tracer import Tracer
 from ..errors import InputError, one_of
-from ..mechanics.algorithms.passive import passive_tree
 from ..model.description import Model
-from .laws.exact.columns import exact_by_columns, exact_jacobian_program
-from .laws.exact.derivatives import step_derivatives
-from .laws.exact.implicit import SOLVED, UNDEFINED, MoreauLinear, calls_of
-from .laws.exact.kernel import ImpulseSolver, fill_exactly, load_at, store_at
-from .laws.exact.moreau import TouchingRobot, step
-from .laws.exact.solve import TOLERANCE
-from .laws.exact.stages import MoreauStages
-from .laws.soft.implicit import Linear, quadrupled
-from .laws.soft.jacobian import comes_by_columns, jacobian_program
-from .laws.soft.kernel import STATE, VALUES, Loops, declare, evaluation
-from .laws.soft.reference import fill_results
-from .laws.soft.stages import Evaluation, SoftProblem
+from .laws.exact.kernel import load_at, store_at
+from .laws.soft.kernel import STATE, VALUES, declare
+from .sweeps import Called, ProductStages, StepSweep, kept_apart
 
-Array = np.ndarray[Any, Any]
+SPREAD, KEPT = "all_", "kept_"  # before names of blocks: one sample in all lanes; what no tangent changes
+
+
+class StepDerivative(Protocol):
+    """The part of a law in the derivatives of a step: its sweeps, and how its unknowns are solved for.
+
+    slot_blocks: of contacts that may not touch. solvers: the stages of the solution; solid: blocks that it reads
+    beside these. Of a Jacobian these, and what the solution passes on, are in blocks that begin with SPREAD.
+    """
+
+    model: Model
+    sizes: dict[str, int]
+    parts: dict[str, Program]
+    sweeps: list[StepSweep]
+    end: StepSweep
+    solvers: list[str]
+    solid: tuple[str, ...]
+    slot_blocks: list[str]
+    symbols: tuple[Parameter, ...]
+    undefined: str  # where a step has no derivatives, for people
+
+    def step(self, c: StageCalls) -> list[Value]:
+        """Writes the calls of a step and of what follows it once; returns which slots touch in some lane."""
+
+    def solution(self, c: StageCalls, mark: str) -> None:
+        """Writes the calls between the blocks of the sweeps."""
 
 
 def require_one_product(product: Sequence[str], one: bool, numbers: bool, slipless: bool = False) -> None:
@@ -53,199 +65,165 @@ def require_one_product(product: Sequence[str], one: bool, numbers: bool, sliple
         raise InputError(f"step: a product is one, {what}")
 
 
-def soft_product_program(problem: SoftProblem, kind: str, numbers: bool = False, rows: bool = False) -> Program:
+def mark_of(kind: str) -> str:
+    """By which the blocks of a product end: "bar" where it goes from results to arguments, else "dot"."""
+    return "bar" if kind.endswith("vjp") else "dot"
+
+
+def prefix_of(kind: str) -> str:
+    """Before the names of the blocks on which a solution works."""
+    return SPREAD if kind == "jacobian" else ""
+
+
+def step_product_program(x: StepDerivative, kind: str) -> Program:
     """(q, v, tau, [parameters], *w) -> products, after the results of the step where kind is "value_and_..".
 
     "jvp": from tangents of the arguments those of q1 and v1; "vjp": from cotangents of q1 and v1 those of the
-    arguments. Of q and q1 they are of size nv, or with `numbers` of size nq. "jacobian": without w, all rows by
-    each argument, one after another unless they come by columns.
+    arguments. "jacobian": without w, the derivatives of q1 and v1 by each argument, (2 nv, n).
     """
-    e, mark = evaluation(problem), _mark(kind)
-    if kind == "jacobian" and not rows and comes_by_columns(e):
-        return jacobian_program(
-            e, lambda *given: soft_product_program(problem, kind, rows=True).stages.fill(*given)
-        )
-    Linear(e, mark, numbers)
-    e.sizes["parameters"] = len(e.symbols)
-    fill = partial(fill_results, e, mark="rows" if kind == "jacobian" else mark)
-    loops = ProductLoops(e, mark)
-    return _program(problem.model, e.sizes, e.parts, e.symbols, kind, loops.write, loops.product, fill)
-
-
-def exact_product_program(robot: TouchingRobot, kind: str, numbers: bool = False) -> Program:
-    """The program of a step's products under the exact law, like `soft_product_program`, without parameters."""
-    program = _exact_product(robot, kind, numbers)
-    return replace(program, meta={**program.meta, "undefined": UNDEFINED})
-
-
-def _exact_product(robot: TouchingRobot, kind: str, numbers: bool) -> Program:
-    stages, mark = MoreauStages(robot, TOLERANCE), _mark(kind)
-    fill = partial(_fill_exactly, robot, "rows" if kind == "jacobian" else mark, numbers)
-    if kind == "jacobian" and exact_by_columns(stages):
-        return exact_jacobian_program(stages, partial(fill, STATE, [f"by_{x}" for x in STATE]))
-    MoreauLinear(stages, mark, numbers)
-    solver = ImpulseSolver(stages)
-
-    def write(c: StageCalls) -> tuple[()]:
-        solver.routines(c)
-        c.call("begin")
-        solver.write(c)
-        return ()
-
-    def product(c: StageCalls) -> None:
-        for name in calls_of(mark):
-            (c.run if name in SOLVED else c.call)(name)
-
-    return _program(robot.model, stages.sizes, stages.parts, (), kind, write, product, fill)
-
-
-def _mark(kind: str) -> str:
-    return "dot" if kind.endswith("jvp") else "bar"
-
-
-def _program(
-    model: Model,
-    sizes: dict[str, int],
-    parts: Mapping[str, Program],
-    symbols: Sequence[Parameter],
-    kind: str,
-    step: Callable[[StageCalls], Any],
-    product: Callable[..., None],
-    fill: Callable[..., None],
-) -> Program:
-    """step: writes the calls of a step; product: those that follow, with what that returned."""
-    mark = _mark(kind)
-    arguments = [*STATE, "parameters"] if symbols else list(STATE)
-    ends = [f"{x}_{mark}" for x in arguments], [f"{x}_{mark}" for x in ("q1", "v1")]
-    given, made = ends if mark == "dot" else ends[::-1]
-    results = [*(VALUES if kind.startswith("value") else ()), *made]
-    if kind == "jacobian":
-        given, results = [], [f"by_{x}" for x in arguments]
-        sizes |= {f"by_{x}": 2 * model.nv * sizes[f"{x}_bar"] for x in arguments}
-    t = Tracer(f"step_{kind}", model)
+    mark, sizes = mark_of(kind), x.sizes
+    arguments = [*STATE, "parameters"] if x.symbols else list(STATE)
+    whole = _Jacobian(x, arguments) if kind == "jacobian" else None
+    stages = None if whole else ProductStages(sizes, x.parts, x.sweeps, x.end, mark)
+    ends = [f"{name}_{mark}" for name in arguments], [f"{name}_{mark}" for name in ("q1", "v1")]
+    given, products = ends if mark == "dot" else ends[::-1]
+    t = Tracer(f"step_{kind}", x.model)
     t.state(*STATE)
-    for name in (*arguments[3:], *given):
+    results = [*(VALUES if kind.startswith("value") else ()), *products]
+    for name in (*arguments[3:], *(() if whole else given)):
         t.input(name, sizes[name])
-    if kind == "jacobian":
-        for name, x in zip(results, arguments):
-            t.output(name, [0.0] * sizes[name], (2 * model.nv, sizes[f"{x}_bar"]))
+    if whole:
+        results = [f"by_{name}" for name in arguments]
+        for name, n in zip(results, whole.counts):
+            sizes[name] = whole.rows * n
+            t.output(name, [0.0] * sizes[name], (whole.rows, n))
     else:
         declare(t, sizes, results)
-    names = [x.name for x in t.inputs]
-    nodes = [n for port in t.inputs if port.name == "parameters" for n in port.nodes]
-    blocks = {name: size for name, size in sizes.items() if name not in (*names, *results)}
+    ports = [port.name for port in t.inputs]
+    blocks = {name: size for name, size in sizes.items() if name not in (*ports, *results)}
 
     def write(c: StageCalls) -> None:
-        found = step(c)
-        if kind == "jacobian":
-            _rows(c, sizes, arguments, partial(product, c, *found))
-        else:
-            product(c, *found)
-        if "residual" in results and "next" in parts:
+        touching = x.step(c)
+        if whole:
+            whole.write(c, touching)
+        elif stages:
+            _product(x, stages, c, touching)
+        if "residual" in results and "next" in x.parts:
             c.call("next")
 
-    tested = ("dynamics_bar",) if kind == "jacobian" else ()
-    stages = Stages(blocks, parts, write, partial(fill, names, results), tested)
-    return replace(
-        t.program(), parameters=tuple(x._replace(node=n) for x, n in zip(symbols, nodes)), stages=stages
-    )
+    tested = [f"end_dot_{name}" for name in arguments] if whole else ()
+    nodes = [n for port in t.inputs if port.name == "parameters" for n in port.nodes]
+    parameters = tuple(p._replace(node=n) for p, n in zip(x.symbols, nodes))
+    program, rows = t.program(), results if whole else ()
+    meta = {**program.meta, **({"undefined": x.undefined} if x.undefined else {})}
+    return replace(program, parameters=parameters, meta=meta, stages=Stages(blocks, x.parts, write, tested, rows))
 
 
-def _rows(c: StageCalls, sizes: Mapping[str, int], arguments: Sequence[str], product: Callable[[], None]) -> None:
-    """The cotangents of all rows, one after another."""
-    nv = sizes["v1"]
-    for k, end in enumerate(("q1_bar", "v1_bar")):
-        with c.f.loop(nv, some=True) as i:
-            for name in ("q1_bar", "v1_bar"):
-                c.fill(0.0, name, 0, nv)
-            store_at(c, c.f.const(c.l.type, 1.0), c.at(end), i.i)
-            product()
-            for x in arguments:
-                n, source, target = sizes[f"{x}_bar"], c.at(f"{x}_bar"), c.at(f"by_{x}")
-                with c.f.loop(n, some=True) as j:
-                    store_at(c, load_at(c, source, j.i), target, (i.i + k * nv) * n + j.i)
+def _product(x: StepDerivative, stages: ProductStages, c: StageCalls, touching: Sequence[Value]) -> None:
+    for name in stages.cleared:
+        c.fill(0.0, name, 0, x.sizes[name])
+    for k, calls in enumerate((stages.before, stages.after)):
+        if k:
+            x.solution(c, stages.mark)
+        for name, slot in calls:
+            if slot is None:
+                c.call(name)
+                continue
+            with c.f.when(touching[slot].load(I1)):
+                c.call(name, x.slot_blocks[slot])
 
 
-def _fill_exactly(
-    robot: TouchingRobot,
-    mark: str,
-    numbers: bool,
-    names: Sequence[str],
-    results: Sequence[str],
-    inputs: Sequence[Array],
-    outputs: Sequence[Array],
-) -> None:
-    """Results (B, n) from arguments, by their names, with the whole Jacobian."""
-    given = dict(zip(names, inputs))
-    q, v, tau = (given[k] for k in STATE)
-    rates = list(step_derivatives(robot, q, v, tau)[:3])
-    if numbers:
-        q1 = step(robot, q, v, tau, TOLERANCE).q
-        rates = [_with_numbers(robot.model, q1, x) for x in rates]
-        rates[0] = rates[0] @ _coordinate_rates(robot.model, q, True).swapaxes(1, 2)
-    if mark == "rows":
-        made = {f"by_{k}": x for x, k in zip(rates, STATE)}
-    elif mark == "dot":
-        found = sum(np.einsum("bij,bj->bi", x, given[f"{k}_dot"]) for x, k in zip(rates, STATE))
-        made = dict(zip(("q1_dot", "v1_dot"), np.split(found, [found.shape[1] - robot.model.nv], axis=1)))
-    else:
-        back = np.concatenate((given["q1_bar"], given["v1_bar"]), 1)
-        made = {f"{k}_bar": np.einsum("bij,bi->bj", x, back) for x, k in zip(rates, STATE)}
-    values = dict(zip(results, outputs))
-    if "q1" in values:
-        fill_exactly(robot, TOLERANCE, 1, inputs, [values[name] for name in VALUES])
-    for name, x in made.items():
-        values[name][...] = x.reshape(values[name].shape)
+class _Jacobian:
+    """All derivatives of a step: one sample after the other, unit tangents of an argument in the lanes.
 
+    What does not depend on the tangents is computed before, for all samples at once, into blocks whose names begin
+    with KEPT, and spread over the lanes when it is a sample's turn.
+    """
 
-def _coordinate_rates(model: Model, q: Array, weighted: bool) -> Array:
-    """(B, nq, nv): A of `number_rates`; weighted: 4 A for what turns, whose transpose gives tangents."""
-    tree = passive_tree(model)
-    units = [quadrupled(tree, x) if weighted else x for x in np.eye(model.nv).tolist()]
-    columns = [[np.broadcast_to(x, len(q)) for x in number_rates(tree, list(q.T), d)] for d in units]
-    return np.array(columns).transpose(2, 1, 0)
+    def __init__(self, x: StepDerivative, arguments: Sequence[str]) -> None:
+        self.x, self.arguments, self.rows = x, arguments, 2 * x.model.nv
+        self.ways = [ProductStages(x.sizes, x.parts, x.sweeps, x.end, "dot", name) for name in arguments]
+        self.counts = [x.sizes[f"{name}_dot"] for name in arguments]
+        self.kept: list[Called] = []
+        for sweep in (*x.sweeps, x.end):
+            names = [f"{sweep.name}_dot_{name}" for name in arguments]
+            self._keep(sweep.name, sweep.slot, [name for name in names if name in x.parts])
+        for name in x.solvers:
+            self._keep(name, None, [name])
+        self.spread = [*((name, None) for name in x.solid), *self.kept]
+        x.sizes.update({SPREAD + name: x.sizes[name] for name, _ in self.spread})
 
-
-def _with_numbers(model: Model, q1: Array, rows: Array) -> Array:
-    """(B, nq + nv, n): rows of q1, which come as tangents, as numbers; those of v1."""
-    return np.concatenate((_coordinate_rates(model, q1, False) @ rows[:, : model.nv], rows[:, model.nv :]), 1)
-
-
-class ProductLoops(Loops):
-    """The calls of a tile under the soft law: a step, then what `implicit` adds to it."""
-
-    def __init__(self, e: Evaluation, mark: str) -> None:
-        super().__init__(e)
-        self.mark = mark
-
-    def write(self, c: StageCalls) -> tuple[list[Value]]:  # type: ignore[override]
-        """A step; which slots touch."""
-        for name in ("residual", "warm"):
-            c.fill(0.0, name, 0, 1)
-        c.call("begin")
-        c.call("again")
-        touching = self.solved(c)
-        self.forces(c, touching)
-        c.call("judge")
-        c.call("end")
-        return (touching,)
-
-    def product(self, c: StageCalls, touching: list[Value]) -> None:
-        if self.mark == "dot":
-            c.call("dynamics_dot")
-            self.every(c, touching)
-            self.solve(c, touching)
-            c.call("end_dot")
+    def _keep(self, name: str, slot: int | None, stages: Sequence[str]) -> None:
+        """Takes from stages over one graph what does not depend on tangents."""
+        x = self.x
+        if not stages:
             return
-        for name in ("handed_bar", *(["parameters_bar"] if self.e.symbols else [])):
-            c.fill(0.0, name, 0, self.e.sizes[name])
-        c.call("end_bar")
-        self.solve(c, touching)
-        self.every(c, touching)
-        c.call("dynamics_bar")
+        first, rest = kept_apart([x.parts[stage] for stage in stages], SPREAD + KEPT + name, _moves)
+        x.parts.update(zip(stages, rest))
+        size = sum(len(port.edges) for port in first.outputs)
+        if size:
+            self.kept.append((KEPT + name, slot))
+            x.parts[KEPT + name] = replace(first, outputs=(first.outputs[0]._replace(name=KEPT + name),))
+            x.sizes[KEPT + name] = size
 
-    def every(self, c: StageCalls, touching: Sequence[Value]) -> None:
-        """Calls the stage of each slot that touches, which adds its part."""
-        for k, flag in enumerate(touching):
-            with c.f.when(flag.load(I1)):
-                c.call(f"slot_{self.mark}_{k}", f"slot_{k}")
+    def write(self, c: StageCalls, touching: Sequence[Value]) -> None:
+        f, l = c.f, c.l
+        for name, slot in self.kept:
+            with self._touches(c, touching, slot):
+                c.call(name, "" if slot is None else self.x.slot_blocks[slot])
+        for name, n in zip(self.arguments, self.counts):
+            with f.loop(n, some=True) as k:
+                store_at(c, f.zero(l.type), c.at(f"{name}_dot"), k.i)
+        samples = f.smaller(f.arguments["last"] - f.arguments["b"] + 1, l.lanes)
+        with f.loop(samples, some=True) as sample:
+            for name, slot in self.spread:
+                with self._touches(c, touching, slot):
+                    self._spread(c, name, sample.i)
+            for way, n in zip(self.ways, self.counts):
+                self._by(c, touching, sample.i, way, n)
+
+    def _touches(self, c: StageCalls, touching: Sequence[Value], slot: int | None) -> AbstractContextManager[None]:
+        return nullcontext() if slot is None else c.f.when(touching[slot].load(I1))
+
+    def _spread(self, c: StageCalls, name: str, sample: Value) -> None:
+        """The values of one sample into all lanes."""
+        l, source, target = c.l, c.at(name), c.at(SPREAD + name)
+        with c.f.loop(self.x.sizes[name], some=True) as k:
+            x = source.at(k.i * l.bytes + sample * l.size, I8).load(l.scalar, l.size)
+            store_at(c, x.splat(l.lanes), target, k.i)
+
+    def _by(self, c: StageCalls, touching: Sequence[Value], sample: Value, way: ProductStages, n: int) -> None:
+        """The derivatives of a sample by one argument, some columns at a time."""
+        f, l, wide = c.f, c.l, min(n, c.l.lanes)
+        tangents, row = c.at(f"{way.only}_dot"), c.row(f"by_{way.only}", sample)
+        with f.loop(n, step=l.lanes, some=True) as k:
+            first = f.smaller(k.i, n - wide)
+            for i in range(wide):
+                store_at(c, _vector(c, [float(i == j) for j in range(l.lanes)]), tangents, first + i)
+            for part, calls in enumerate((way.before, way.after)):
+                if part:
+                    self.x.solution(c, "dot")
+                for stage, slot in calls:
+                    with self._touches(c, touching, slot):
+                        c.call(stage)
+            for i in range(wide):
+                store_at(c, f.zero(l.type), tangents, first + i)
+            for end, before in (("q1_dot", 0), ("v1_dot", self.rows // 2)):
+                with f.loop(self.rows // 2, some=True) as r:
+                    x, at = load_at(c, c.at(end), r.i), row.at(((r.i + before) * n + first) * l.size, I8)
+                    if wide == l.lanes:
+                        at.store(x, l.size)
+                        continue
+                    for i in range(wide):
+                        at.at(i * l.size, I8).store(x.lane(i), l.size)
+
+
+def _moves(block: str) -> bool:
+    """True of blocks that depend on the tangents."""
+    return block.endswith("_dot") or block.startswith(SPREAD)
+
+
+def _vector(c: StageCalls, values: Sequence[float]) -> Value:
+    """Constants in the lanes."""
+    text = ", ".join(f"{c.l.scalar} {literal(x, c.l.scalar)}" for x in values)
+    return c.f.const(c.l.type, f"<{text}>" if c.l.lanes > 1 else values[0])

@@ -12,7 +12,7 @@ from ..codegen.call.function import Function, Spec
 from ..codegen.graph.program import Program
 from ..codegen.store.build import Ahead
 from ..compiler.compile import TANGENTS
-from ..compiler.compile_cost import seconds_of_soft_step
+from ..compiler.compile_cost import seconds_of_exact_step, seconds_of_soft_step
 from ..compiler.request import requested
 from ..errors import InputError, one_of
 from ..ground import ground_of
@@ -22,12 +22,15 @@ from ..model.description import Model
 from ..model.dynamics import Described
 from ..model.messages import model_of, names_in
 from ..model.regularity import require_masses
-from .laws.exact.law import exact_step
+from .laws.exact.kernel import moreau_program
+from .laws.exact.problem import exact_robot
+from .laws.exact.residual import ExactDerivative
 from .laws.soft.kernel import step_program
 from .laws.soft.problem import soft_problem
+from .laws.soft.residual import SoftDerivative
 from .laws.soft.stages import SoftProblem
 from .pairs import warn_of_untouched
-from .products import require_one_product, soft_product_program
+from .products import mark_of, prefix_of, require_one_product, step_product_program
 from .request import StepRequest
 
 METHODS = {"soft": ("euler", "implicitfast", "rk4"), "coulomb": ("moreau",)}  # the usual one first
@@ -101,6 +104,29 @@ def compile_step(
     return function
 
 
+def _exact(robot: Any, model: Model, r: StepRequest, spec: Spec) -> Function:
+    if r.last:
+        raise InputError("step: last is for law='soft'; of the exact law forces and residual tell all")
+    what = exact_robot(model, r.dt, r.ground, r.friction, r.restitution, r.touching)
+    require_one_product(r.product, r.repeat == 1, r.numbers)
+    if r.product and r.parameters:
+        raise InputError("step: products by parameters are for law='soft'; leave out one of the two")
+
+    places, joints = 3 * len(what.slots), len(what.joints)
+    held = sum(x.friction > 0.0 for x in what.joints)
+    rows = [places + joints] if r.product else [places + held, places + joints]
+    ahead = Ahead(f"step of {model.name!r}", lambda: seconds_of_exact_step(model, rows, bool(r.product)))
+
+    def program() -> Program:
+        if not r.product:
+            return moreau_program(replace(what, parameters=r.parameters), repeat=r.repeat)
+        kind = r.product[0]
+        return step_product_program(ExactDerivative(what, mark_of(kind), r.numbers, prefix_of(kind)), kind)
+
+    spec = replace(spec, parameters=bool(r.parameters))
+    return requested(robot, ("step", r), program, spec=spec, ahead=ahead)
+
+
 def _soft(robot: Any, model: Model, r: StepRequest, spec: Spec) -> Function:
     if r.restitution:
         raise InputError(
@@ -119,7 +145,9 @@ def _soft(robot: Any, model: Model, r: StepRequest, spec: Spec) -> Function:
         return replace(problem, last=r.last, parameters=r.parameters)
 
     def program() -> Program:
-        return soft_product_program(stated(), product, r.numbers) if product else step_program(stated())
+        if not product:
+            return step_program(stated())
+        return step_product_program(SoftDerivative(stated(), mark_of(product), r.numbers), product)
 
     ahead = Ahead(f"step of {model.name!r}", lambda: soft_step_cost(stated(), product))
 
@@ -136,4 +164,4 @@ def soft_step_cost(problem: SoftProblem, product: str = "") -> float:
     return seconds_of_soft_step(problem.model, slots, product)
 
 
-LAWS: dict[str, Callable[..., Function]] = {"soft": _soft, "coulomb": exact_step}
+LAWS: dict[str, Callable[..., Function]] = {"soft": _soft, "coulomb": _exact}

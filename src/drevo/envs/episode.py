@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..codegen.call.function import Function
-from ..codegen.call.stream import splitmix
 from ..codegen.graph.program import Program
 from ..codegen.llvm.draws import draw
 from ..codegen.llvm.stages import StageCalls, Stages
@@ -24,7 +22,6 @@ from ..compiler.request import requested
 from ..compiler.tracer import Tracer
 from ..contact.laws.soft.kernel import Loops, evaluation
 from ..contact.laws.soft.problem import soft_problem
-from ..contact.laws.soft.reference import Reference
 from ..contact.laws.soft.stages import SoftProblem, StageTracer
 from ..contact.step import soft_step_cost
 from ..ground import ground_of
@@ -189,8 +186,7 @@ class EpisodeStages:
             alone = name in JUDGED[1:] or name.startswith(INFO)
             t.output(name, [0.0] * e.sizes[name], () if alone else None)
         blocks = {name: size for name, size in e.sizes.items() if name not in (*given, *results)}
-        fill = partial(self._fill, given, results)
-        return replace(t.program(), stages=Stages(blocks, e.parts, self._write, fill))
+        return replace(t.program(), stages=Stages(blocks, e.parts, self._write))
 
     def _write(self, c: StageCalls) -> None:
         Loops(self.e).write(c)
@@ -206,37 +202,6 @@ class EpisodeStages:
                 c.call("placed")
                 c.call("look")
             c.call("restarted")
-
-    def _fill(
-        self, given: Sequence[str], results: Sequence[str], inputs: Sequence[Array], outputs: Sequence[Array]
-    ) -> None:
-        """Runs the stages with NumPy on arrays (B, n), in the order in which `_write` calls them."""
-        x = Reference(self.e, dict(zip(given, inputs)))
-        with np.errstate(all="ignore"):
-            x.step()
-            if self.seen:
-                x.call("look")
-            x.call("judged")
-            for _ in range(TRIES if x.some("fresh") else 0):
-                x.blocks["draws"] = random_numbers(x.blocks["stream1"], self.n_log + self.n_even, self.n_log)
-                x.call("begun")
-                if not x.some("seeking"):
-                    break
-            for stage in ("placed", "look") if self.seen else ():
-                x.call(stage)
-            x.call("restarted")
-        for name, out in zip(results, outputs):
-            out[...] = x.blocks[name].T.reshape(out.shape)
-
-
-def random_numbers(stream: Array, count: int, logs: int) -> Array:
-    """(count, B): what `draw` puts into a block, from NumPy; stream (2, B)."""
-    seed, first = (x.astype(np.uint64) for x in stream)
-    index = first + np.arange(count, dtype=np.uint64)[:, None]
-    bits = splitmix(seed, index) >> np.uint64(12)
-    found: Array = (bits | np.uint64(0x3FF0000000000000)).view(np.float64) - 1.0
-    found[:logs] = -2.0 * np.log(1.0 - found[:logs])
-    return found
 
 
 def _chosen(flag: Scalar, x: Vector, y: Vector) -> list[Scalar]:

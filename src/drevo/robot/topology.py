@@ -95,12 +95,10 @@ class Topology:
     parent             (f) number of the parent; -1 for the base
     children           (Gamma, s) children in ascending order; s(i, k) is the k-th of link i
     out_degree         (dg) how many children
-    links              (L) the numbers of the links, without the base
-    depth_first        (Dnum) place in the depth-first preorder; `order` (Dnum_inv) is its inverse
+    depth_first        (Dnum) place in the depth-first preorder; `order` is its inverse
     ancestors          (an) from the one that hangs on the base down to the parent; the base does not count
     ancestor_count     (nan) how many
-    subtree            (Dnum_k_inv) the link and all that hangs on it, in preorder
-    place_in_subtree   (Dnum_k) (k, i): place of link i, from 1, in the preorder of the subtree of link k
+    subtree            the link and all that hangs on it, in preorder
     subtree_size       how many
     reachable          (D) matrix, 1 where link i (row) is in the subtree of link j (column)
     position_among_siblings   (ns) from 1; 0 for the base
@@ -173,17 +171,6 @@ class Topology:
         return self.order[first : first + self.subtree_size[k]]
 
     @property
-    def links(self) -> range:
-        return range(1, len(self))
-
-    def place_in_subtree(self, k: int | str, i: int | str) -> int:
-        """Dnum_k(i) = Dnum(i) - Dnum(k) + 1; LinkIndexError where link i does not hang on link k."""
-        place = self.depth_first[i] - self.depth_first[k] + 1
-        if not 1 <= place <= self.subtree_size[k]:
-            raise LinkIndexError(f"link {i!r} does not hang on link {k!r}; it carries {self.subtree[k]}")
-        return place
-
-    @property
     def reachable(self) -> np.ndarray[Any, Any]:
         """d_ij = [Dnum(j) <= Dnum(i) < Dnum(j) + |sub(j)|]; memory n^2."""
         number = np.array(self.depth_first)
@@ -196,11 +183,7 @@ class Topology:
     Gamma = property(lambda self: self.children)
     s = property(lambda self: self.children)
     dg = property(lambda self: self.out_degree)
-    L = property(lambda self: self.links)
     Dnum = property(lambda self: self.depth_first)
-    Dnum_inv = property(lambda self: self.order)
-    Dnum_k = property(lambda self: self.place_in_subtree)
-    Dnum_k_inv = property(lambda self: self.subtree)
     D = property(lambda self: self.reachable)
     an = property(lambda self: self.ancestors)
     nan = property(lambda self: self.ancestor_count)

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..contact.laws.exact.law import exact_robot
-from ..contact.laws.exact.moreau import TouchingRobot
+from ..contact.laws.exact.problem import TouchingRobot, exact_robot
 from ..contact.laws.exact.solve import impulses
 from ..contact.pairs import warn_of_untouched
 from ..errors import InputError, NumericsError

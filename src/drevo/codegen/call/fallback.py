@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import EmitError
 from ..graph.evaluate import evaluate
 from ..graph.program import Program
 
@@ -22,8 +23,7 @@ def fill(
 ) -> None:
     """Fills the outputs, all arrays (B, n): one array operation per node."""
     if program.stages is not None:
-        program.stages.fill(inputs, outputs)
-        return
+        raise EmitError(f"{program.name} needs machine code, which cannot be made here: see drevo doctor")
     given = {x.name: a.reshape(len(a), *x.shape) for x, a in zip(program.inputs, inputs)}
     values: Any = {x.name: inputs[-1][:, k] for k, x in enumerate(program.parameters)} if parameters else None
     with np.errstate(all="ignore"):  # the caller tests for finiteness

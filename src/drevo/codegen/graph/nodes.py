@@ -108,17 +108,14 @@ class Nodes:
 
     def live(self, edges: Iterable[int]) -> list[int]:
         """Nodes that the edges reach, in the order of their making."""
-        edges = list(edges)
-        if not edges:
-            return []
-        top = max(e >> 1 for e in edges)
-        mark = bytearray(top + 1)
-        for e in edges:
-            mark[e >> 1] = 1
         op, a, b = self.op, self.a, self.b
-        for n in range(top, -1, -1):
-            if mark[n] and op[n] > INPUT:
-                mark[a[n] >> 1] = 1
-                if op[n] in BINARY:
-                    mark[b[n] >> 1] = 1
-        return [n for n in range(top + 1) if mark[n]]
+        found, stack = set[int](), [e >> 1 for e in edges]
+        while stack:
+            n = stack.pop()
+            if n not in found:
+                found.add(n)
+                if op[n] > INPUT:
+                    stack.append(a[n] >> 1)
+                    if op[n] in BINARY:
+                        stack.append(b[n] >> 1)
+        return sorted(found)

@@ -13,7 +13,6 @@ from .math import Lanes
 from .target import LINE
 
 MOVED = {"p": PTR, "stride": I64, "b": I64, "last": I64, "tile": PTR, "n": I64}  # of whatever moves a tile
-_WRITTEN_AHEAD = 2 * LINE  # bytes of a row: twice as many rows as lanes are more than processors follow
 _TILES_AHEAD = 4  # of the prefetch of rows; 1 to 4 differ by 3 %
 
 
@@ -39,31 +38,6 @@ def add_moves(m: Module, l: Lanes, op: str, sizes: Iterable[int]) -> None:
             for row in rows if op == "load" else ():
                 row.at(ahead, I8).prefetch()
         f.ret()
-
-
-def add_row_stores(m: Module, l: Lanes, n: int, twice: bool) -> str:
-    """The name of @store_<w> for n columns; twice: they are stored times `factor` too, `apart` bytes on."""
-    w = width_of("store", n, l.lanes)
-    name = f"store_twice_{w}" if twice else f"store_{w}"
-    if name in m.functions:
-        return name
-    if not twice:
-        add_moves(m, l, "store", [n])
-        return name
-    f = m.function(name, VOID, MOVED | {"apart": I64, "factor": l.scalar})
-    starts = [f.p.at(f.smaller(f.b + r, f.last) * f.stride, I8) for r in range(l.lanes)]
-    factor = f.factor.splat(l.lanes)
-    with f.loop(f.n, step=w, some=True) as s:
-        j = f.smaller(s.i, f.n - w)
-        rows = [row.at(j * l.size, I8) for row in starts]
-        others = [row.at(f.apart, I8) for row in rows]
-        for row in (*rows, *others):
-            row.at(_WRITTEN_AHEAD, I8).prefetch(write=True)
-        for at, joined in _joined_rows(l, w, f.tile.at(j * l.bytes, I8)):
-            _part(l, w, [rows[k] for k in at], joined)
-            _part(l, w, [others[k] for k in at], joined * factor)
-    f.ret()
-    return name
 
 
 def add_dense_moves(m: Module, l: Lanes, op: str, sizes: Iterable[tuple[int, int]]) -> None:

@@ -8,9 +8,7 @@ lane needs.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import NamedTuple
 
 from ..graph.program import Program
 from ..lower.lower import Lowered, lower
@@ -20,24 +18,20 @@ from .ir import I8, I64, PTR, VOID, IRFunction, Module, Value
 from .kernel import Kernel
 from .math import Lanes
 from .ports import ALONE, Address, Ports, tile_ports
-from .rows import add_row_stores
 from .target import Arena, Target, arena_of
-
-Array = np.ndarray[Any, Any]
 
 
 class Stages(NamedTuple):
     """blocks: sizes of the working memory's parts, in values. parts: the stages by name. drive: writes the calls.
-    fill: the same on arrays (B, n), arguments and results, where there is no machine code.
+    tested: stages whose results are tested though they are none of the whole.
 
     Ports of a stage are named "block" or "block[3]", what begins at its value 3; "here" is a block that each call
-    chooses. rows: results that the calls write themselves, with `put`, into the caller's rows; no stage does.
+    chooses. rows: results that the calls write themselves into the caller's rows, at `row`; no stage does.
     """
 
     blocks: Mapping[str, int]
     parts: Mapping[str, Program]
     drive: Callable[[StageCalls], None]
-    fill: Callable[[Sequence[Array], Sequence[Array]], None]
     tested: Sequence[str] = ()
     rows: Sequence[str] = ()
 
@@ -89,24 +83,10 @@ class StageCalls:
         for k in range(first, first + count):
             self.at(block, k).store(self.f.const(self.l.type, x), self.l.bytes)
 
-    def put(self, result: str, first: int, tile: Value, count: int, before: int = 0, factor: float = 1.0) -> None:
-        """Values into a result of `rows`, from its value `first` on; before: so many values before each of them
-        the same times the factor."""
-        f, size = self.f, self.l.size
-        name = add_row_stores(f.module, self.l, count, bool(before))
-        p, stride = self._rows(result)
-        more = [f.const(I64, -before * size), f.const(self.l.scalar, factor)] if before else []
-        f.call(VOID, name, p.at(first * size, I8), stride, f.b, f.last, tile, count, *more)
-
-    def put_one(self, result: str, at: Value, x: Value) -> None:
-        """A value of each lane into a result of `rows`."""
-        f, (p, stride) = self.f, self._rows(result)
-        for k in range(self.l.lanes):
-            row = p.at(f.smaller(f.b + k, f.last) * stride, I8)
-            row.at(at, self.l.scalar).store(x.lane(k), self.l.size)
-
-    def _rows(self, result: str) -> tuple[Value, Value]:
-        return self.f.arguments[f"rows_{result}"], self.f.arguments[f"stride_{result}"]
+    def row(self, result: str, sample: Value) -> Value:
+        """The address of a sample's row of a result of `rows`; sample: its lane."""
+        given = self.f.arguments
+        return given[f"rows_{result}"].at((given["b"] + sample) * given[f"stride_{result}"], I8)
 
     def any(self, where: Value) -> Value:
         """True if a condition holds in some lane."""

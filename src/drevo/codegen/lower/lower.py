@@ -115,7 +115,7 @@ def _inputs(program: Program, parameters: bool) -> tuple[tuple[Port, ...], dict[
     ports = [Port(x.name, x.shape) for x in program.inputs]
     where = {n: (i, k) for i, x in enumerate(program.inputs) for k, n in enumerate(x.nodes)}
     if parameters and program.parameters:
-        where |= {x.node: (len(ports), k) for k, x in enumerate(program.parameters)}
+        where = {x.node: (len(ports), k) for k, x in enumerate(program.parameters)} | where
         ports.append(Port("parameters", (len(program.parameters),)))
     return tuple(ports), where
 

@@ -18,9 +18,8 @@ from ....codegen.graph.program import Program
 from ....codegen.llvm.ir import I8, Value
 from ....codegen.llvm.stages import StageCalls, Stages
 from ....compiler.tracer import Tracer
-from ....errors import InputError
 from ..soft.kernel import STATE, VALUES, declare
-from .moreau import TouchingRobot, step
+from .problem import TouchingRobot
 from .solve import ATTEMPTS, HALVES, PARTINGS, TOLERANCE, Attempt
 from .stages import HUGE, MoreauStages
 
@@ -38,9 +37,8 @@ def moreau_program(robot: TouchingRobot, tolerance: float = TOLERANCE, repeat: i
     declare(t, sizes, VALUES)
     parts = {k: x for s in sets for k, x in s.parts.items()}
     blocks = {k: x for k, x in sizes.items() if k not in (*STATE, *VALUES)}
-    fill = partial(fill_exactly, robot, tolerance, repeat)
     symbols = tuple(x._replace(node=t.graph.parameter(x.name).edge >> 1) for x in sets[0].symbols)
-    stages = Stages(blocks, parts, partial(_write, sets, repeat), fill)
+    stages = Stages(blocks, parts, partial(_write, sets, repeat))
     return replace(t.program(), parameters=symbols, stages=stages)
 
 
@@ -49,21 +47,6 @@ def _without_limits(robot: TouchingRobot) -> TouchingRobot:
     limited = tuple(x for x in robot.joints if x.lower > -inf or x.upper < inf)
     held = tuple(x._replace(lower=-inf, upper=inf) for x in robot.joints if x.friction)
     return replace(robot, joints=held, checked=limited)
-
-
-def fill_exactly(
-    robot: TouchingRobot, tolerance: float, repeat: int, inputs: Sequence[Array], outputs: Sequence[Array]
-) -> None:
-    """Steps on arrays without compiled code; outputs: q1, v1, the last forces and the largest residual."""
-    if robot.parameters:
-        raise InputError("step: under law='coulomb' parameters need the compiler, which this machine has not")
-    q, v, tau = inputs[:3]
-    worst: Array = np.zeros(len(q))
-    for _ in range(repeat):
-        found = step(robot, q, v, tau, tolerance)
-        q, v, worst = found.q, found.v, np.maximum(worst, found.residual)
-    for target, x in zip(outputs, (q, v, found.forces, worst)):
-        target[...] = np.reshape(x, target.shape)
 
 
 def _write(sets: Sequence[MoreauStages], repeat: int, c: StageCalls) -> None:
@@ -80,14 +63,21 @@ def _write(sets: Sequence[MoreauStages], repeat: int, c: StageCalls) -> None:
 
 
 class ImpulseSolver:
-    """The calls of one set of stages."""
+    """The calls of one set of stages, on blocks whose names begin with a prefix."""
 
-    def __init__(self, stages: MoreauStages) -> None:
-        self.s, self.name = stages, stages.named
+    def __init__(self, stages: MoreauStages, prefix: str = "") -> None:
+        self.s, self.prefix = stages, prefix
+
+    def name(self, block: str) -> str:
+        return self.prefix + self.s.named(block)
 
     def routines(self, c: StageCalls) -> None:
-        for routine in ("attempts", "newton", "interior", "normal", "factorise", "substitute"):
-            c.routine(self.name(routine), getattr(self, f"_{routine}"))
+        written = {
+            "attempts": self._attempts, "newton": self._newton, "interior": self._interior, "normal": self._normal,
+            "side": self.side, "factorise": self._factorise, "substitute": self.substitute,
+        }  # fmt: skip
+        for name, write in written.items():
+            c.routine(self.name(name), write)
 
     def write(self, c: StageCalls) -> None:
         c.call(self.name("free"))
@@ -154,7 +144,7 @@ class ImpulseSolver:
             c.call(self.name("carried"))
         else:
             c.call(self.name("linear"))
-            for routine in ("normal", "factorise", "substitute"):
+            for routine in ("normal", "side", "factorise", "substitute"):
                 c.run(self.name(routine))
             c.call(self.name("moves"))
         with c.f.loop(HALVES + 1, some=True) as halves:
@@ -164,9 +154,9 @@ class ImpulseSolver:
             c.call(self.name(stage))
 
     def _normal(self, c: StageCalls) -> None:
-        """A = J' J and what is added to its diagonal (lower triangle), way = -J' F."""
+        """A = J' J and what is added to its diagonal (lower triangle)."""
         f, l, n, wide = c.f, c.l, self.s.rows, self.s.padded
-        J, F, A, way, more = (c.at(self.name(x)) for x in ("J", "F", "A", "way", "changes"))
+        J, A, more = (c.at(self.name(x)) for x in ("J", "A", "changes"))
         fma = f"llvm.fmuladd.{l.suffix}"
         sums = {f"sum{k}": f.zero(l.type) for k in range(BLOCK)}
         with f.loop(n, some=True) as i:
@@ -178,11 +168,17 @@ class ImpulseSolver:
                         setattr(k, name, f.call(l.type, fma, x, y, getattr(k, name)))
                 for m, name in enumerate(sums):
                     store_at(c, getattr(k, name), A, i.i * wide + (j.i + m))
-            with f.loop(n, some=True, carry={"left": f.zero(l.type)}) as k:
-                k.left = k.left - load_at(c, J, i.i * n + k.i) * load_at(c, F, k.i)
-            store_at(c, k.left, way, i.i)
             diagonal = i.i * wide + i.i
             store_at(c, load_at(c, A, diagonal) + load_at(c, more, i.i), A, diagonal)
+
+    def side(self, c: StageCalls) -> None:
+        """way = -J' F."""
+        f, n = c.f, self.s.rows
+        J, F, way = (c.at(self.name(x)) for x in ("J", "F", "way"))
+        with f.loop(n, some=True) as i:
+            with f.loop(n, some=True, carry={"left": f.zero(c.l.type)}) as k:
+                k.left = k.left - load_at(c, J, i.i * n + k.i) * load_at(c, F, k.i)
+            store_at(c, k.left, way, i.i)
 
     def _factorise(self, c: StageCalls) -> None:
         """A becomes L D of A = L D L' by columns of the lower triangle; `row` is a row of L in the making."""
@@ -216,7 +212,7 @@ class ImpulseSolver:
                 put(k.left, i.i, j.i)
             store_at(c, f.const(c.l.type, 1.0) / load_at(c, A, i.i * wide + i.i), inverse, i.i)
 
-    def _substitute(self, c: StageCalls) -> None:
+    def substitute(self, c: StageCalls) -> None:
         """way = A^-1 way."""
         f, n, wide = c.f, self.s.rows, self.s.padded
         A, way, inverse = (c.at(self.name(x)) for x in ("A", "way", "inverse"))

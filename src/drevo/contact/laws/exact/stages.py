@@ -37,7 +37,7 @@ from ....mechanics.algorithms.delassus import ContactSlot, free_motion, moved
 from ....mechanics.scalar import Scalar, dot, maximum, where
 from ...packing import Pack, Packed, of
 from ..soft.stages import StageTracer
-from .moreau import TouchingRobot
+from .problem import TouchingRobot
 from .solve import EASE, STIFFEN
 
 HUGE = 1e300  # of a residual: there is none yet

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from ....codegen.graph.program import Program
@@ -13,7 +12,6 @@ from ....codegen.llvm.stages import StageCalls, Stages
 from ....compiler.tracer import Tracer
 from ....mechanics.scalar import where
 from ...noslip import NoSlip
-from . import reference
 from .integrate import Steps
 from .newton import ITERATIONS, TRIALS, Newton
 from .stages import Evaluation, SoftProblem, StageTracer
@@ -30,8 +28,7 @@ def step_program(problem: SoftProblem) -> Program:
     declare(t, e.sizes, results := (*VALUES, *(LAST if problem.last else ())))
     symbols = (x._replace(node=t.graph.parameter(x.name).edge >> 1) for x in e.symbols)
     blocks = {name: size for name, size in e.sizes.items() if name not in (*STATE, *results)}
-    fill = partial(reference.fill_results, e, (*STATE, "parameters"), results)
-    return replace(t.program(), parameters=tuple(symbols), stages=Stages(blocks, e.parts, Loops(e).write, fill))
+    return replace(t.program(), parameters=tuple(symbols), stages=Stages(blocks, e.parts, Loops(e).write))
 
 
 def declare(t: Tracer, sizes: Mapping[str, int], results: Sequence[str]) -> None:

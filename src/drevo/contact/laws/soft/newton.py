@@ -34,7 +34,7 @@ class Newton:
         e.sizes |= {"pieces": max(1, len(e.rows)), "stiff": max(1, sum(x.group.size**2 for x in e.rows))}
         self.place = {v: i for i, v in enumerate(e.order)}
         self.within = within = self._fill(())
-        every = self._fill(e.contacts)
+        every = self.every = self._fill(e.contacts)
         e.crossing = [self._pairs(x) - self._all(within) != set() for x in e.contacts]
         self.pattern = _numbered(every)
         e.sizes["H"] = sum(map(len, every))

@@ -1,15 +1,15 @@
-"""A step under the soft law on arrays, stage by stage: what the compiled one is, where there is no compiler."""
+"""A step under the soft law on arrays, stage by stage: what compiled steps are compared with."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from ....codegen.graph.evaluate import evaluate_edges
-from .newton import ITERATIONS, TRIALS
-from .stages import HERE, Evaluation
+from drevo.codegen.graph.evaluate import evaluate_edges
+from drevo.contact.laws.soft.newton import ITERATIONS, TRIALS
+from drevo.contact.laws.soft.stages import HERE, Evaluation
 
 Array = np.ndarray[Any, Any]
 
@@ -110,37 +110,6 @@ class Reference:
                 self.forward(n + k > 0)
                 self.call(stage)
 
-    def product(self, mark: str) -> None:
-        """Runs the stages that `implicit` adds to a step."""
-        every = [(f"slot_{mark}_{k}", f"slot_{k}") for k in self.slots]
-        if mark == "dot":
-            self.call("dynamics_dot")
-            for stage, here in every:
-                self.call(stage, here)
-            self.newton_step()
-            self.call("end_dot")
-            return
-        for name in ("handed_bar", "parameters_bar"):
-            self.blocks[name][:] = 0.0
-        self.call("end_bar")
-        self.newton_step()
-        for stage, here in every:
-            self.call(stage, here)
-        self.call("dynamics_bar")
-
-    def rows(self) -> None:
-        """The whole Jacobian, row by row."""
-        self.step()
-        given: dict[str, list[Array]] = {name: [] for name in ("q", "v", "tau", "parameters")}
-        for k in range(2 * self.e.nv):
-            for i, name in enumerate(("q1_bar", "v1_bar")):
-                self.blocks[name][:] = (np.arange(self.e.nv) + i * self.e.nv == k)[:, None]
-            self.product("bar")
-            for name, rows in given.items():
-                rows.append(self.blocks[f"{name}_bar"])
-                self.blocks[f"{name}_bar"] = np.zeros_like(rows[-1])
-        self.blocks |= {f"by_{name}": np.concatenate(rows) for name, rows in given.items()}
-
     def told(self, name: str) -> Array:
         """A result, (B, n)."""
         if name != "forces":
@@ -148,23 +117,6 @@ class Reference:
         at = [(f"slot_{k}", self.e.records[k].size) for k in self.slots]
         forces = [self.blocks[block][i : i + 3] for block, i in at]
         return np.concatenate([*forces, np.zeros((0, self.blocks["residual"].shape[1]))]).T
-
-
-def fill_results(
-    e: Evaluation, names: Sequence[str], results: Sequence[str], inputs: Sequence[Array], outputs: Sequence[Array],
-    mark: str = "",
-) -> None:  # fmt: skip
-    """Results (B, n) from arguments, by their names; of a step, or with the mark of a product."""
-    found = Reference(e, dict(zip(names, inputs)))
-    with np.errstate(all="ignore"):
-        if mark == "rows":
-            found.rows()
-        else:
-            found.step()
-            if mark:
-                found.product(mark)
-    for name, x in zip(results, outputs):
-        x[...] = found.told(name).reshape(x.shape)
 
 
 def _place(port: str, here: str) -> tuple[str, int]:
