@@ -104,3 +104,27 @@ def test_motions(method: str) -> None:
             return np.moveaxis(table.q, 0, -2), np.moveaxis(table.v, 0, -2)
 
         require_same_bits(moved, q, v)
+
+
+def test_motions_under_constraints_of_which_some_follow_from_others() -> None:
+    """Straight legs hold other rows than bent ones: each state holds those that it would hold alone."""
+    r, rng = drevo.load("biped"), np.random.default_rng(0)
+    q = np.array([r.random(rng) for _ in range(6)] + [r.neutral(), r.neutral() + 0.3 * np.eye(r.nq)[3]])
+    order, tau = rng.permutation(8), 0.1 * rng.normal(size=(8, r.nv))
+    feet = [{"link": r.link_names[k], "point": (0.0, 0.0, 0.0), "rows": 6} for k in (-1, len(r.link_names) // 2)]
+
+    def moved(rows: Any, efforts: Any) -> drevo.simulate.Table:
+        return r.simulate(q[rows], None, efforts, duration=0.02, dt=1e-3, contacts=feet)
+
+    alone = [moved(k, tau[k]) for k in range(8)]
+    held = [x.under.rule.kept for x in alone if x.under is not None and x.under.rule is not None]
+    assert len(held) == 8 and len(set(held)) == 2
+    for rows in (slice(8), order, order[:5], slice(5, 8)):
+        for efforts in (tau[rows], np.repeat(tau[None, rows], 20, 0)):
+            found = moved(rows, efforts)
+            for k, row in enumerate(np.arange(8)[rows]):
+                assert found.q[:, k].tobytes() == alone[row].q.tobytes()
+                assert found.at(0.0105)[1][k].tobytes() == alone[row].at(0.0105)[1].tobytes()
+    q[3] = r.neutral()
+    with pytest.raises(drevo.NumericsError, match="row 7 of the batch: simulate: the motion is not finite"):
+        moved(slice(8), np.where(np.arange(8)[:, None] == 7, 1e300, tau))

@@ -265,4 +265,5 @@ def _independent(
         if q.ndim != 1:
             raise InputError(f"{NAME}: at has shape {q.shape}; it must be ({robot.nq},), one configuration")
     jacobian = constraint_terms(robot, found, q, np.zeros(robot.nv)).jacobian
-    return independent_rows(factor_of(robot, q).inwards(jacobian), APART)
+    chosen = independent_rows(factor_of(robot, q).inwards(jacobian), APART)
+    return tuple(np.flatnonzero(chosen).tolist())

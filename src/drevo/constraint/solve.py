@@ -6,6 +6,7 @@ norm, and the directions that count are the rank.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 CONSISTENT = 1e-6  # of the largest right-hand side, at least 1: what dependent rows may disagree by (SI)
+ENOUGH = 0.01  # of the square of a row: what is left of it by the rows before it, to be chosen in its turn
 RANK = 1e-10  # of the largest singular value of Gamma L^-T: below it a direction counts as lost
 
 
@@ -181,35 +183,39 @@ def pivot_shares(M: Array, D: Array, L: Array) -> Array:
     return np.asarray(D / matvec(np.swapaxes(np.linalg.inv(L), -1, -2) ** 2, diagonal))
 
 
-def independent_rows(weighted: Array, least: float) -> tuple[int, ...]:
-    """Rows that span all, chosen one by one with the most left of it; weighted: Gamma F^T, (m, nv).
+def independent_rows(weighted: Array, least: float) -> Array:
+    """Flags (..., m) of rows that span all, at each configuration by itself; weighted: Gamma F^T, (..., m, nv).
 
-    A row is left out where the squared sine between it and the span of those chosen is below `least`.
+    Each is the first one with enough left of it, so that nearly all configurations have the same rows, else that
+    with the most. A row is left out where the squared sine between it and the span of those chosen is below
+    `least`.
     """
-    rest = weighted
-    size = _squares(rest)
-    floor = _floor(size, least)
-    chosen: list[int] = []
-    while len(chosen) < min(rest.shape):
+    rest, size = weighted, _squares(weighted)
+    floor, chosen = _floor(size, least), np.zeros(size.shape, bool)
+    for _ in range(min(weighted.shape[-2:])):
         left = _squares(rest)
         share = np.divide(left, size, out=np.zeros_like(left), where=left > floor)
-        best = int(share.argmax())
-        if share[best] == 0.0:
+        most = share.max(-1, keepdims=True)
+        best = np.where(most < ENOUGH, share == most, share >= ENOUGH).argmax(-1)[..., None]
+        if not most.any():
             break
-        chosen.append(best)
-        direction = rest[best] / np.sqrt(left[best])
+        found = np.arange(size.shape[-1]) == best
+        chosen |= found & (most > 0.0)
+        length = np.sqrt(np.take_along_axis(left, best, -1))
+        row = np.take_along_axis(rest, best[..., None], -2)[..., 0, :]
+        direction = np.divide(row, length, out=np.zeros_like(row), where=most > 0.0)
         for _ in range(2):  # twice is enough (Kahan): what rounding leaves of the direction
-            rest = rest - np.outer(rest @ direction, direction)
-        rest[best] = 0.0
-    return tuple(sorted(chosen))
+            rest = rest - matvec(rest, direction)[..., None] * direction[..., None, :]
+        rest[found] = 0.0
+    return chosen
 
 
-def spanned_by_rows(weighted: Array, kept: tuple[int, ...], least: float) -> bool:
-    """True if the rows kept, which are independent, span all of (n, m, nv) to the same measure."""
+def spanned_by_rows(weighted: Array, kept: Sequence[int], least: float) -> Array:
+    """True (n,) where the rows kept, which are independent, span all of (n, m, nv) to the same measure."""
     own = weighted[:, kept]
     back = np.swapaxes(own, -1, -2)
     rest = weighted - weighted @ back @ np.linalg.solve(own @ back, own)
-    return bool((_squares(rest) <= _floor(_squares(weighted), least)).all())
+    return np.asarray((_squares(rest) <= _floor(_squares(weighted), least)).all(-1))
 
 
 def _squares(rows: Array) -> Array:

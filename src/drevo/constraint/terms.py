@@ -193,11 +193,7 @@ def held_at(robot: Dynamics, constraints: Sequence[Constraint], q: Array) -> Arr
     if not anchors(constraints):
         return np.zeros((*q.shape[:-1], 0))
     found = tuple(constraints)
-    uses = memoised(robot, ("held places", Numbered.of(found).signature), list[None])
-    again = bool(uses)
-    if not again:
-        uses.append(None)
-    if again and of_model(robot) and not by_loops(robot, found):  # once is sooner done than compiled
+    if of_model(robot) and not by_loops(robot, found):
         with suppress(NumericsError):
             there: Array = compiled_set("held places", places_program, robot, found)(
                 q, np.array(Numbered.of(found).numbers, float)

@@ -23,11 +23,14 @@ from ..errors import InputError, NumericsError
 from ..model.dynamics import Dynamics
 from . import layout
 from .checks import is_tame
+from .compiled_motion import owners
 from .motion import APART, PIVOT, Rule
+from .state import EngineState
 
 Array = np.ndarray[Any, Any]
 BEGIN = 1e-6  # m, rad, or their rates: how far from its constraints a motion may begin
 CLEAR = 10.0  # times PIVOT: what the rows of a rule must have at the start
+FAST = 1e12  # rad/s or m/s: what is faster has no motion in double precision
 NEAR = 1e-2  # of a pivot over its diagonal: a motion that fails there fails because of it
 
 
@@ -87,15 +90,15 @@ class HeldConstraints:
 
     # -- the start ------------------------------------------------------------------------------------------
 
-    def start(self, q: Array, v: Array) -> tuple[HeldConstraints, Array, Array]:
-        """This with its rule, and the state put right within BEGIN; refused beyond it.
+    def start(self, q: Array, v: Array) -> tuple[Array, Array]:
+        """The state put right within BEGIN; refused beyond it.
 
         With feedback the state stays as it is: closing its gaps is what feedback is for.
         """
         c = self.terms(0.0, q, v)
         one = 0 if len(q) == 1 else slice(None)  # a single motion is told of no batch
         if not len(q):
-            return self, q, v
+            return q, v
         first = replace(self, places=self.places[one])
         self.solved(partial(first.terms, 0.0), q[one], v[one], np.zeros_like(v[one]))  # refuses contradictions
         if self.feedback is None:
@@ -104,7 +107,7 @@ class HeldConstraints:
             )
             self._refuse_distance("v0", c.rate, "drevo.constraint.hold(robot, q0, v0) gives the nearest that does")
             q, v = project_state(self.robot, q, v, partial(self.terms, 0.0), self.names)
-        return self._ruled(q, v), q, v
+        return q, v
 
     def _refuse_distance(self, what: str, x: Array, remedy: str) -> None:
         if (np.abs(x) > BEGIN).any():
@@ -115,14 +118,35 @@ class HeldConstraints:
                 f"constraints: {remedy}"
             )
 
-    def _ruled(self, q: Array, v: Array) -> HeldConstraints:
-        """This with rows that are independent in the whole batch, if there are such."""
-        jacobian = self.terms(0.0, q, v).jacobian
-        weighted = factor_of(self.robot, q).inwards(jacobian)
-        kept = independent_rows(weighted[0], PIVOT)
-        pivots, diagonal = _pivots(weighted[:, kept])
-        if (pivots < CLEAR * PIVOT * diagonal).any() or not spanned_by_rows(weighted, kept, PIVOT):
-            return self
+    def parted(self, q: Array, v: Array, together: bool) -> list[tuple[Array, HeldConstraints]]:
+        """The rows of the batch that hold the same rows of constraints, each with its part of this and its rule.
+
+        together: all in one part, under the rule of the first where that may be held everywhere.
+        """
+        if not len(q):
+            return [(np.arange(0), self)]
+        weighted = factor_of(self.robot, q).inwards(self.terms(0.0, q, v).jacobian)
+        chosen, parts = independent_rows(weighted[:1] if together else weighted, PIVOT), []
+        for flags in np.unique(chosen, axis=0):
+            kept = tuple(np.flatnonzero(flags).tolist())
+            fine = _may_hold(weighted, kept)
+            if together:
+                return [(np.arange(len(q)), self._ruled(weighted, kept) if fine.all() else self)]
+            same = (chosen == flags).all(-1)
+            for held, rows in ((True, np.flatnonzero(same & fine)), (False, np.flatnonzero(same & ~fine))):
+                part = replace(self, places=self.places[rows])
+                if len(rows):
+                    parts.append((rows, part._ruled(weighted[rows], kept) if held else part))
+        return parts
+
+    def part(self, k: int) -> HeldConstraints:
+        """This of one row of the batch."""
+        given = None if self.given is None else self.given[k : k + 1]
+        return replace(self, places=self.places[k : k + 1], given=given)
+
+    def _ruled(self, weighted: Array, kept: tuple[int, ...]) -> HeldConstraints:
+        """This with the rule that these rows are held."""
+        diagonal = _pivots(weighted[:, kept])[1]
         found, numbers = Rule.numbered(self.robot.model, self.found, self.places)
         gains = [np.broadcast_to(g[list(kept)], diagonal.shape) for g in self.feedback or ()]
         rule = Rule(found, kept, self.robot.model.closures, self.feedback is not None)
@@ -198,6 +222,14 @@ class HeldConstraints:
         return f"simulate: at t = {t:.6g} s{where}", self.names[which[int(i)]], float(x[at, i])
 
 
+def _may_hold(weighted: Array, kept: tuple[int, ...]) -> Array:
+    """True (count,) where rows are independent enough for machine code, and all others follow from them."""
+    pivots, diagonal = _pivots(weighted[:, kept])
+    clear: Array = np.array((pivots > CLEAR * PIVOT * diagonal).all(-1))
+    clear[clear] = spanned_by_rows(weighted[clear], kept, PIVOT)
+    return clear
+
+
 def _pivots(weighted: Array) -> tuple[Array, Array]:
     """Pivots of D = Gamma M^-1 Gamma^T, eliminated from the last row to the first, and its diagonal.
 
@@ -217,3 +249,54 @@ def _feedback(stabilise: Any, names: Sequence[str]) -> tuple[Array, Array] | Non
             f"stabilise: a motion takes a number, or one for each of the {len(names)} rows, no matrix"
         )
     return gains
+
+
+# -- why a motion stopped, constraints or none ----------------------------------------------------------------
+
+
+def stopped(robot: Dynamics, state: EngineState, rows: slice, under: HeldConstraints | None) -> str:
+    """Why a motion ended early, when, and at which joint."""
+    when = state.t0 + state.k * state.h
+    guilty = under.explain(state.code, when, state.q, state.v, rows.start) if under else None
+    if guilty:
+        return guilty
+    if state.code != layout.UNSETTLED and (lost := _lost_pivot(robot, state.q, rows.start)):
+        return f"simulate: at t = {when:.6g} s {lost}"
+    with np.errstate(all="ignore"):
+        size = np.abs(state.k_v).max(axis=0) + np.abs(state.v)
+    size = np.where(np.isfinite(size), size, np.inf)
+    row, column = np.unravel_index(int(size.argmax()), size.shape)
+    name = next(n for n, _, sv in owners(robot.model) if sv.start <= column < sv.stop)
+    where = f" of row {rows.start + int(row)}" if len(state.q) > 1 else ""
+    if state.code == layout.UNSETTLED:
+        return (
+            f"simulate: {state.method.name} did not settle at t = {when:.6g} s "
+            f"(joint {name!r}{where} is fastest): the step {state.h:g} s is too long; take a shorter one"
+        )
+    if state.code == layout.TOO_SMALL:
+        return (
+            f"{state.method.name}: the step shrank to nothing at t = {when:.6g} s; joint {name!r}{where} is the "
+            "fastest; the motion is singular there, the efforts jump, or rtol is below what doubles can hold"
+        )
+    fastest = float(np.abs(state.v).max(initial=0.0))
+    if not fastest < FAST:
+        return f"simulate: the motion overflows at t = {when:.6g} s: joint {name!r}{where} moves at {fastest:.3g}"
+    return (
+        f"simulate: the motion is not finite after t = {when:.6g} s at joint {name!r}{where}: "
+        f"the step {state.h:g} s is too long for {state.method.name}, the efforts are too large, "
+        "or the mass matrix is singular there"
+    )
+
+
+def _lost_pivot(robot: Dynamics, q: Array, first: int) -> str | None:
+    """The sentence on the first row where M is singular."""
+    rest = np.zeros(robot.nv)
+    for r, row in enumerate(q):
+        if not is_tame(row):  # what has left all bounds has done so for another reason
+            continue
+        try:
+            robot.forward_dynamics(row, rest, rest)
+        except NumericsError as error:
+            where = f"in row {first + r} " if len(q) > 1 else ""
+            return where + str(error).removeprefix("forward_dynamics: ")
+    return None

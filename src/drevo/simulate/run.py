@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -17,12 +17,11 @@ from ..constraint.values import Constraint
 from ..errors import InputError, NumericsError
 from ..io.given import Array, callable_given, flag, positive, seconds, short_text, whole
 from ..model.dynamics import Dynamics
-from . import layout
 from .adaptive import Adaptive, TimedState
-from .arguments import Efforts, RightHandSide, right_hand_side, start
+from .arguments import Efforts, RightHandSide, by_step, right_hand_side, start
 from .checks import ADAPTIVE_STEPS, FINEST, STEPS, bounded, is_tame
-from .compiled_motion import CompiledMotion, owners
-from .constraints import HeldConstraints
+from .compiled_motion import CompiledMotion
+from .constraints import HeldConstraints, stopped
 from .control import Control, beyond_law
 from .integrators import Integrator, integrator
 from .state import EngineState
@@ -30,7 +29,6 @@ from .table import Occurrence, Table
 
 BLOCK = 2048  # numbers of one array of a block of a batch: all arrays of a block stay in the first cache
 CHUNKS = 100  # of a long motion: between them interrupts and the progress bar have their turn
-FAST = 1e12  # rad/s or m/s: what is faster has no motion in double precision
 RECENT = 20  # records that may tell why a motion ended
 TINY = 1e-290  # s: a step below it divides by zero
 ALIKE = 1e-9  # of a step: durations within it of a whole number of steps are whole
@@ -142,13 +140,19 @@ class _Run:
     under: HeldConstraints | None = None
     passive: bool = True
     tau: Any = None
+    parts: list[tuple[Array, HeldConstraints]] = field(default_factory=list)  # rows that hold the same constraints
     found: list[Occurrence] = field(default_factory=list)
 
     def prepare(self, under: HeldConstraints | None, tau: Any, passive: bool) -> None:
         """The right-hand side, and the state put on its constraints."""
-        if under is not None:
-            under, self.q, self.v = under.start(self.q, self.v)
         self.under, self.passive, self.tau = under, passive, tau
+        if under is not None:
+            self.q, self.v = under.start(self.q, self.v)
+            together = self.method.adaptive or (callable(tau) and not isinstance(tau, Control))
+            self.parts = under.parted(self.q, self.v, together)
+            if len(self.parts) == 1:
+                ((_, self.under),) = self.parts
+            under = self.parts[0][1]  # of several it tells the efforts alone
         self.rhs = right_hand_side(self.robot, tau, self.lead, under, passive)
 
     def state(self, rows: slice, step: float) -> EngineState:
@@ -188,12 +192,49 @@ class _Run:
         ]
         parts += [(1, 1, rest)] if rest else []
         t = np.array([0.0, *self._times(parts)])
+        if len(self.parts) > 1:
+            return self._by_parts(t, steps)
         q, v = np.empty((len(t), *self.q.shape)), np.empty((len(t), *self.v.shape))
         q[0], v[0] = self.q, self.v
         kept = len(t)
         for rows, part in self._blocks():
             kept = self._integrate(self.state(rows, self.step), parts, t, q[:, rows], v[:, rows], part, rows)
         return self._table(t[:kept], q[:kept], v[:kept], steps)
+
+    def _by_parts(self, t: Array, steps: int) -> Table:
+        """Rows of the batch that hold the same constraints are moved together: none changes another's bits."""
+        q, v, tables = np.empty((len(t), *self.q.shape)), np.empty((len(t), *self.v.shape)), list[Table]()
+        for rows, under in self.parts:
+            try:
+                table = self._part(rows, under).fixed()
+            except NumericsError:
+                for k, row in enumerate(rows):  # that of the first by itself
+                    try:
+                        self._part(rows[k : k + 1], under.part(k)).fixed()
+                    except NumericsError as error:
+                        raise NumericsError(f"row {row} of the batch: {error}") from None
+                raise
+            q[:, rows], v[:, rows] = table.q, table.v
+            tables.append(table)
+
+        def dense(moment: float) -> tuple[Array, Array]:
+            out = np.empty_like(self.q), np.empty_like(self.v)
+            for (rows, _), table in zip(self.parts, tables):
+                out[0][rows], out[1][rows] = table.at(moment)
+            return out
+
+        return replace(self._table(t, q, v, steps), dense=dense)
+
+    def _part(self, rows: Array, under: HeldConstraints) -> _Run:
+        """A run of some rows of the batch, under their rule."""
+        tau = self.tau
+        if not (tau is None or isinstance(tau, Control)):
+            given, stepped = by_step(self.robot, tau, self.lead)
+            tau = given.reshape(len(given), len(self.q), -1)[:, rows]
+            tau = tau if stepped else tau[0]
+        part = replace(self, lead=(len(rows),), q=self.q[rows], v=self.v[rows], tau=tau, under=under, parts=[])
+        part.rhs = right_hand_side(self.robot, tau, part.lead, under, self.passive)
+        return part
 
     @staticmethod
     def _times(parts: Sequence[tuple[int, int, float]]) -> Iterator[float]:
@@ -328,7 +369,7 @@ class _Run:
         return (
             self.lost([now, *before])
             or self.out_of_reach(now[0], rows.start)
-            or _stopped(self.robot, state, rows, self.under)
+            or stopped(self.robot, state, rows, self.under)
         )
 
     def out_of_reach(self, t: float, row: int) -> str:
@@ -399,51 +440,3 @@ def _value(event: Event, node: TimedState) -> float:
     if not math.isfinite(value):
         raise NumericsError(f"simulate: event {event.name!r} gave {value} at t = {node[0]:.6g} s")
     return value
-
-
-def _stopped(robot: Dynamics, state: EngineState, rows: slice, under: HeldConstraints | None) -> str:
-    """Why a motion ended early, when, and at which joint."""
-    when = state.t0 + state.k * state.h
-    guilty = under.explain(state.code, when, state.q, state.v, rows.start) if under else None
-    if guilty:
-        return guilty
-    if state.code != layout.UNSETTLED and (lost := _lost_pivot(robot, state.q, rows.start)):
-        return f"simulate: at t = {when:.6g} s {lost}"
-    with np.errstate(all="ignore"):
-        size = np.abs(state.k_v).max(axis=0) + np.abs(state.v)
-    size = np.where(np.isfinite(size), size, np.inf)
-    row, column = np.unravel_index(int(size.argmax()), size.shape)
-    name = next(n for n, _, sv in owners(robot.model) if sv.start <= column < sv.stop)
-    where = f" of row {rows.start + int(row)}" if len(state.q) > 1 else ""
-    if state.code == layout.UNSETTLED:
-        return (
-            f"simulate: {state.method.name} did not settle at t = {when:.6g} s "
-            f"(joint {name!r}{where} is fastest): the step {state.h:g} s is too long; take a shorter one"
-        )
-    if state.code == layout.TOO_SMALL:
-        return (
-            f"{state.method.name}: the step shrank to nothing at t = {when:.6g} s; joint {name!r}{where} is the "
-            "fastest; the motion is singular there, the efforts jump, or rtol is below what doubles can hold"
-        )
-    fastest = float(np.abs(state.v).max(initial=0.0))
-    if not fastest < FAST:
-        return f"simulate: the motion overflows at t = {when:.6g} s: joint {name!r}{where} moves at {fastest:.3g}"
-    return (
-        f"simulate: the motion is not finite after t = {when:.6g} s at joint {name!r}{where}: "
-        f"the step {state.h:g} s is too long for {state.method.name}, the efforts are too large, "
-        "or the mass matrix is singular there"
-    )
-
-
-def _lost_pivot(robot: Dynamics, q: Array, first: int) -> str | None:
-    """The sentence on the first row where M is singular."""
-    rest = np.zeros(robot.nv)
-    for r, row in enumerate(q):
-        if not is_tame(row):  # what has left all bounds has done so for another reason
-            continue
-        try:
-            robot.forward_dynamics(row, rest, rest)
-        except NumericsError as error:
-            where = f"in row {first + r} " if len(q) > 1 else ""
-            return where + str(error).removeprefix("forward_dynamics: ")
-    return None
