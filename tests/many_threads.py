@@ -83,10 +83,11 @@ def add_quantities(add: Add, robot: drevo.Robot, one: State, many: State) -> Non
     link = robot.link_names[-1]
     for name, x in CATALOGUE.items():
         more = {"link": link} if "link" in x.options else {}
+        first = [more.pop("link")] if name == "operational_space" else []  # where the link stands first
         for kind, state in (("one", one), ("many", many), ("lists", {k: y.tolist() for k, y in one.items()})):
-            given = [state[s] for s in x.state]
+            given = first + [state[s] for s in x.state]
             add(f"{name} {kind}", lambda r, h, n=name, g=given, m=more: getattr(r, n)(*g, **m))
-        named = {s: one[s] for s in x.state}
+        named = {s: one[s] for s in x.state} | ({"link": link} if first else {})
         add(f"{name} by name", lambda r, h, n=name, g=named, m=more: getattr(r, n)(**g, **m))
         if x.external:
             for links in (robot.link_names[-1:], robot.link_names[-2:]):

@@ -189,6 +189,17 @@ def test_more_rows_than_rates() -> None:
         assert np.abs(found - exact)[:, [0, 1, 2, 6, 7, 8]].max() < GOOD * np.abs(exact).max()
 
 
+@pytest.mark.parametrize("law", ["soft", "coulomb"])
+def test_the_jacobian_of_a_robot_that_touches_nothing(law: str) -> None:
+    """No part of its step stands still while tangents change."""
+    robot, rng = drevo.load("three-link"), np.random.default_rng(0)
+    at, way = (list(rng.normal(size=(3, 5, robot.nv))) for _ in "ab")
+    how: dict[str, Any] = {"dt": 1e-3, "law": law, "ground": None}
+    whole = drevo.compile(robot, "step", product="jacobian", **how)(*at)
+    forward = np.concatenate(drevo.compile(robot, "step", product="jvp", **how)(*at, *way), 1)
+    assert np.allclose(sum(np.einsum("bij,bj->bi", x, y) for x, y in zip(whole, way)), forward, atol=1e-12)
+
+
 def test_products_that_are_none() -> None:
     robot = drevo.load(LEG)
     with pytest.raises(drevo.InputError, match="a product is one, of one step of euler, implicitfast or moreau"):

@@ -159,10 +159,10 @@ class _Jacobian:
         if not stages:
             return
         first, rest = kept_apart([x.parts[stage] for stage in stages], SPREAD + KEPT + name, _moves)
-        x.parts.update(zip(stages, rest))
         size = sum(len(port.edges) for port in first.outputs)
         if size:
             self.kept.append((KEPT + name, slot))
+            x.parts.update(zip(stages, rest))
             x.parts[KEPT + name] = replace(first, outputs=(first.outputs[0]._replace(name=KEPT + name),))
             x.sizes[KEPT + name] = size
 
