@@ -28,7 +28,7 @@ from drevo.codegen.llvm import columns as llvm_columns
 from drevo.codegen.llvm import driver as llvm_driver
 from drevo.codegen.store import native
 from drevo.codegen.store.build import LAYOUTS, Spec, target_of
-from drevo.constraint.values import Contact
+from drevo.constraint.kinds import Contact
 from drevo.control import linearise
 from drevo.model.quantities import CATALOGUE
 

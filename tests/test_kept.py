@@ -15,7 +15,7 @@ import pytest
 
 import drevo
 from drevo.codegen.store import build
-from drevo.constraint.values import Contact
+from drevo.constraint.kinds import Contact
 from drevo.control import linearise
 
 

@@ -7,9 +7,9 @@ from ..io.asked import asked_all
 from .closing import assemble, hold
 from .dynamics import constrained_dynamics, impact
 from .inverse import constrained_inverse_dynamics
+from .kinds import Constraint
 from .terms import constraint_terms
 from .values import (
-    Constraint,
     contact,
     distance,
     function,

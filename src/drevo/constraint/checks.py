@@ -31,15 +31,9 @@ GROWS = 1e-12  # of the largest pole: a real part nearer to 0 is rounding
 
 
 def refuse_contradictions(
-    robot: Dynamics,
-    q: Array,
-    v: Array,
-    terms: TermsAt,
-    c: ConstraintTerms,
-    s: RankSplit,
-    names: Sequence[str],
+    robot: Dynamics, q: Array, v: Array, terms: TermsAt, c: ConstraintTerms, s: RankSplit, names: Sequence[str],
     fed_back: bool,
-) -> None:
+) -> None:  # fmt: skip
     """Dependent rows must ask for the same.
 
     Where they do not, the nearest state that keeps the constraints is sought: if they agree there, the state is
@@ -114,16 +108,9 @@ def newton_on_constraints(
 
 
 def _contradiction(
-    robot: Dynamics,
-    q: Array,
-    v: Array,
-    terms: TermsAt,
-    s: RankSplit,
-    names: Sequence[str],
-    lost: Array,
-    unit: str,
-    row: Any,
-) -> str:
+    robot: Dynamics, q: Array, v: Array, terms: TermsAt, s: RankSplit, names: Sequence[str], lost: Array,
+    unit: str, row: Any,
+) -> str:  # fmt: skip
     """A sentence on the rows that no motion meets, and on whether it is so at this configuration only."""
     left = lost[row]
     size = np.abs(left).max()

@@ -20,10 +20,10 @@ from ..mechanics.configuration import state
 from ..model.dynamics import Dynamics
 from .checks import FAR, driven_rates, limits, newton_on_constraints
 from .dynamics import asked_set
+from .kinds import Constraint
 from .prepared import Closing, Contacts, GapsAt, PreparedSet
 from .solve import Cholesky, MassFactor, RankSplit, factor_of, matvec
 from .terms import TermsAt, held_at, terms_at
-from .values import Constraint
 
 STRIDE = 0.5  # rad or m: the longest step of an assembly
 STARTS, FURTHEST = 12, 1.5  # of an assembly: how often, and how far (rad or m, 1 sigma) it begins around q
@@ -33,16 +33,9 @@ CLOSE = 1e-6  # rad or m: what is within reach, at its very edge too, where step
 
 @asked
 def hold(
-    robot: Dynamics,
-    q: ArrayLike,
-    v: ArrayLike,
-    *,
-    contacts: Contacts = None,
-    constraints: Sequence[Constraint] | None = None,
-    t: ArrayLike = 0.0,
-    tolerance: float = 1e-12,
-    steps: int = 30,
-) -> tuple[Array, Array]:
+    robot: Dynamics, q: ArrayLike, v: ArrayLike, *, contacts: Contacts = None,
+    constraints: Sequence[Constraint] | None = None, t: ArrayLike = 0.0, tolerance: float = 1e-12, steps: int = 30,
+) -> tuple[Array, Array]:  # fmt: skip
     """The state nearest by M that keeps the constraints: f(q, t) = 0 to the tolerance, and f' = 0.
 
     Newton steps of least dq.M dq, for drift and for small gaps; contacts and welds keep the places and
@@ -90,14 +83,9 @@ def _held_by_kernels(
 
 
 def project_state(
-    robot: Dynamics,
-    q: Array,
-    v: Array,
-    terms: TermsAt,
-    names: Sequence[str],
-    tolerance: float = 1e-12,
+    robot: Dynamics, q: Array, v: Array, terms: TermsAt, names: Sequence[str], tolerance: float = 1e-12,
     steps: int = 30,
-) -> tuple[Array, Array]:
+) -> tuple[Array, Array]:  # fmt: skip
     """`hold` under constraints given by their terms at (q, v)."""
     q, c = newton_on_constraints(robot, q, terms, tolerance, steps)
     if not np.max(np.abs(c.value), initial=0.0) <= tolerance:
@@ -111,16 +99,9 @@ def project_state(
 
 @asked
 def assemble(
-    robot: Dynamics,
-    q: ArrayLike,
-    *,
-    contacts: Contacts = None,
-    constraints: Sequence[Constraint] | None = None,
-    keep: Sequence[str] = (),
-    t: float = 0.0,
-    tolerance: float = 1e-12,
-    steps: int = 100,
-) -> Array:
+    robot: Dynamics, q: ArrayLike, *, contacts: Contacts = None, constraints: Sequence[Constraint] | None = None,
+    keep: Sequence[str] = (), t: float = 0.0, tolerance: float = 1e-12, steps: int = 100,
+) -> Array:  # fmt: skip
     """A configuration that closes the loops and constraints, found from q (..., nq), which may be far off.
 
     keep: names of joints that stay where they are. Newton steps of least dq.M dq, shortened until the gap

@@ -5,27 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..errors import InputError, UnknownNameError, shown
-from ..mechanics import configuration
+from ..errors import InputError, shown
 from ..mechanics.algorithms.constraints import NO_ROWS, ConstraintRows, Kinematics
 from ..mechanics.scalar import Scalar
 from ..model.description import JointCoupling, Loop, Model
-from ..model.messages import did_you_mean
-from .closures import JointClosure, TendonLength
-from .values import (
-    KINDS,
-    OF_FUNCTIONS,
-    Constraint,
-    Contact,
-    ContactFields,
-    Distance,
-    Gear,
-    PointToPoint,
-    Weld,
-    contact_fields,
-    label,
-    list_given,
-)
+from .kinds import Constraint, Contact, Distance, Gear, JointClosure, PointToPoint, TendonLength, Weld
+from .values import ContactFields, contact_fields, list_given
 
 KEYS = ("link", "point", "rows", "anchor", "rotation")  # of a contact
 
@@ -47,9 +32,9 @@ def gathered(
     except TypeError:  # of keys
         found = [_contact(c) for c in given]
     for c in list_given("constraints", constraints, "constraint"):
-        if not isinstance(c, KINDS):
+        if not isinstance(c, Constraint):
             raise InputError(f"constraints: {shown(c)} is none; make it with drevo.constraint")
-        found.append(c.traced([x.name for x in model.links], model.nq) if isinstance(c, OF_FUNCTIONS) else c)
+        found.append(c.traced([x.name for x in model.links], model.nq))
     return [*found, *_own(model)] if model.closed else found
 
 
@@ -57,7 +42,7 @@ def made(model: Model, found: Sequence[Constraint | ContactFields]) -> tuple[Con
     """Makes constraints of what was gathered, every name checked."""
     out = tuple([Contact(*c) if isinstance(c, tuple) else c for c in found])
     for c in out:
-        _check_names(model, c)
+        c.require_names(model)
     return out
 
 
@@ -106,33 +91,12 @@ def _coupled(x: JointCoupling) -> Constraint:
     return Gear(x.joint, x.driver, ratio, offset, tuple(higher))
 
 
-def _check_names(model: Model, c: Constraint) -> None:
-    links = [l.name for l in model.links]
-    for link in c.links:
-        if link not in links:
-            what = "contact" if isinstance(c, Contact) else type(c).__name__
-            raise UnknownNameError(
-                f"{what}: link {link!r} is not in robot {model.name!r}{did_you_mean(str(link), links)}"
-            )
-    if isinstance(c, Weld) and c.at is not None:
-        configuration.state(model, f"{label(c)}: at", q=c.at)
-    if isinstance(c, Gear):
-        joints = {j.name: j.nv for j in model.joints}
-        for name in (c.joint_a, c.joint_b) if c.joint_b else (c.joint_a,):
-            if not isinstance(name, str) or name not in joints:
-                raise UnknownNameError(
-                    f"gear: joint {name!r} is not in robot {model.name!r}{did_you_mean(str(name), joints)}"
-                )
-            if joints[name] != 1:
-                raise InputError(f"gear: joint {name!r} has {joints[name]} freedoms; a gear couples joints of one")
-
-
 def labels(constraints: Sequence[Constraint]) -> tuple[str, ...]:
     """A name for each row, for messages: contact(foot)[0], ..., of the next one like it contact(foot)#2[0], ..."""
     out: list[str] = []
     seen: dict[str, int] = {}
     for c in constraints:
-        name = label(c)
+        name = c.label
         seen[name] = seen.get(name, 0) + 1
         name += f"#{seen[name]}" if seen[name] > 1 else ""
         out += [f"{name}[{r}]" for r in range(c.size)]

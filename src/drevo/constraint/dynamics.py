@@ -25,6 +25,7 @@ from ..mechanics.trunk import refuse_gimbal_lock
 from ..model.dynamics import Dynamics
 from ..model.messages import expect_robot
 from .checks import feedback, refuse_contradictions, refuse_lost
+from .kinds import Constraint
 from .passive import acting_in
 from .prepared import NOW, PreparedSet, SolvedMotion, prepared_set
 from .prepared import Contacts as Contacts
@@ -33,25 +34,16 @@ from .results import Impact as Impact
 from .results import RowSizes
 from .solve import RankSplit, factor_of, matvec
 from .terms import TermsAt, terms_at
-from .values import Constraint
 
 START = 0.0  # the time, s, and what else is meant where nothing is given
 
 
 @asked
 def constrained_dynamics(
-    robot: Dynamics,
-    q: ArrayLike,
-    v: ArrayLike,
-    tau: ArrayLike,
-    *,
-    contacts: Contacts = None,
-    constraints: Sequence[Constraint] | None = None,
-    f_ext: Mapping[str, ArrayLike] | None = None,
-    t: ArrayLike = START,
-    stabilise: tuple[ArrayLike, ArrayLike] | None = None,
-    passive: bool = False,
-) -> ConstrainedMotion:
+    robot: Dynamics, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, contacts: Contacts = None,
+    constraints: Sequence[Constraint] | None = None, f_ext: Mapping[str, ArrayLike] | None = None,
+    t: ArrayLike = START, stabilise: tuple[ArrayLike, ArrayLike] | None = None, passive: bool = False,
+) -> ConstrainedMotion:  # fmt: skip
     """Accelerations and reactions under contacts and constraints; gravity is in (`passive`: joint forces too).
 
     contacts: {"link", "point", "rows": 3 | 6}; rows 6 are force and moment about the point, world axes.
@@ -66,15 +58,9 @@ def constrained_dynamics(
 
 
 def motion_under(
-    given: PreparedSet,
-    q: ArrayLike,
-    v: ArrayLike,
-    tau: ArrayLike,
-    f_ext: Mapping[str, ArrayLike] | None,
-    t: ArrayLike,
-    gains: tuple[Array, Array] | None,
-    passive: bool,
-) -> ConstrainedMotion:
+    given: PreparedSet, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: Mapping[str, ArrayLike] | None,
+    t: ArrayLike, gains: tuple[Array, Array] | None, passive: bool,
+) -> ConstrainedMotion:  # fmt: skip
     """`constrained_dynamics` under a set that is checked."""
     if motion := _at_once(given, q, v, tau, f_ext, t, gains, passive):
         return motion
@@ -139,15 +125,9 @@ def _loaded(robot: Dynamics, q: Array, v: Array, tau: Array, f_ext: Mapping[str,
 
 
 def accelerations(
-    robot: Dynamics,
-    q: Array,
-    v: Array,
-    tau: Array,
-    terms: TermsAt,
-    names: tuple[str, ...],
-    f_ext: Mapping[str, ArrayLike] | None = None,
-    gains: tuple[Array, Array] | None = None,
-) -> ConstrainedMotion:
+    robot: Dynamics, q: Array, v: Array, tau: Array, terms: TermsAt, names: tuple[str, ...],
+    f_ext: Mapping[str, ArrayLike] | None = None, gains: tuple[Array, Array] | None = None,
+) -> ConstrainedMotion:  # fmt: skip
     """Accelerations and reactions on arrays, under constraints given by their terms at (q, v) and rows' names."""
     c = terms(q, v)
     gamma = c.gamma
@@ -171,15 +151,9 @@ def pushed_by(f_ext: Mapping[str, ArrayLike] | None) -> dict[str, Any]:
 
 @asked
 def impact(
-    robot: Dynamics,
-    q: ArrayLike,
-    v: ArrayLike,
-    *,
-    contacts: Contacts = None,
-    constraints: Sequence[Constraint] | None = None,
-    restitution: float = 0.0,
-    t: ArrayLike = START,
-) -> Impact:
+    robot: Dynamics, q: ArrayLike, v: ArrayLike, *, contacts: Contacts = None,
+    constraints: Sequence[Constraint] | None = None, restitution: float = 0.0, t: ArrayLike = START,
+) -> Impact:  # fmt: skip
     """The velocity after the constraints strike: v projected by M, f' after = -restitution f' before.
 
     q (..., nq), v (..., nv), in SI units. restitution: from 0, the rows stay together, to 1, they part as fast as

@@ -28,9 +28,9 @@ from ..compiler.request import requested
 from ..mechanics.scalar import dot
 from ..model.description import Model
 from .kernels import motion_terms
+from .kinds import Constraint
 from .prepared import PreparedSet
 from .solve import CONSISTENT, RANK, matvec, pseudoinverse
-from .values import Constraint
 
 Array = np.ndarray[Any, Any]
 

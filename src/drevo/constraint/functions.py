@@ -17,7 +17,7 @@ from ..mechanics.algorithms.kinematics import NamedEntries
 from ..mechanics.jet import Jet, jet
 from ..mechanics.scalar import Scalar, Vector
 from ..model.messages import did_you_mean
-from .closures import OnLinks, Triple
+from .kinds import Array, Constraint, Reaction, Triple
 
 WRITE = (
     "write it with + - * / **, drevo.sin, cos, sqrt, where, minimum, maximum, clip, without a branch on a value"
@@ -59,9 +59,11 @@ def short(x: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class PoseTracking(OnLinks):
+class PoseTracking(Constraint):
     """A frame of a link follows a programmed pose."""
 
+    numeric = ("point",)
+    word = "pose_tracking"
     link: str
     program: Callable[[Scalar], Sequence[Vector]] | TracedFunction
     point: Triple
@@ -85,6 +87,9 @@ class PoseTracking(OnLinks):
         t.output("pose", [jet(x).x for row in rows for x in row])
         return replace(self, program=TracedFunction(t.program()))
 
+    def reactions(self, pose: Callable[[str], Array], t: Array, N: Array) -> Iterable[Reaction]:
+        yield Reaction(self.link, self.point, N[..., :3], N[..., 3:])
+
     def checked(self, t: Scalar) -> Sequence[Vector]:
         """The program, with what it gives checked."""
         who = f"pose_tracking of {self.link!r}"
@@ -95,11 +100,17 @@ class PoseTracking(OnLinks):
 
 
 @dataclass(frozen=True, slots=True)
-class Traced(OnLinks):
+class Traced(Constraint):
     """f(pose, q, t) = 0 of a Python function."""
 
+    on_points = False
+    on_arrays = False
     f: Callable[..., Vector] | TracedFunction
     size: int
+
+    @property
+    def label(self) -> str:
+        return f"function({getattr(self.f, '__name__', 'f')})"
 
     def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
         f = self.traced(k.tree.frames, len(k.q)).f

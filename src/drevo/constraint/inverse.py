@@ -19,28 +19,20 @@ from ..model.dynamics import Dynamics
 from .checks import driven_rates, refuse_undriven, refuse_violation
 from .dynamics import START, Contacts, asked_set, pushed_by
 from .efforts import efforts_function, least_reactions
+from .kinds import Constraint
 from .passive import acting_in
 from .prepared import NOW, PreparedSet
 from .results import ConstrainedEfforts
 from .solve import matvec
 from .terms import constraint_terms
-from .values import Constraint
 
 
 @asked
 def constrained_inverse_dynamics(
-    robot: Dynamics,
-    q: ArrayLike,
-    v: ArrayLike,
-    a: ArrayLike,
-    *,
-    contacts: Contacts = None,
-    constraints: Sequence[Constraint] | None = None,
-    actuated: Sequence[str] | None = None,
-    t: ArrayLike = START,
-    f_ext: Mapping[str, ArrayLike] | None = None,
-    passive: bool = False,
-) -> ConstrainedEfforts:
+    robot: Dynamics, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, contacts: Contacts = None,
+    constraints: Sequence[Constraint] | None = None, actuated: Sequence[str] | None = None, t: ArrayLike = START,
+    f_ext: Mapping[str, ArrayLike] | None = None, passive: bool = False,
+) -> ConstrainedEfforts:  # fmt: skip
     """Efforts and reactions of a motion that keeps the constraints; gravity is in (`passive`: joint forces too).
 
     actuated: names of the driven joints; by default all but a floating base or trunk. Where drives and
@@ -63,15 +55,9 @@ def driven_of(robot: Dynamics, actuated: Sequence[str] | None) -> Array:
 
 
 def efforts_under(
-    given: PreparedSet,
-    driven: Array,
-    q: ArrayLike,
-    v: ArrayLike,
-    a: ArrayLike,
-    f_ext: Mapping[str, ArrayLike] | None,
-    t: ArrayLike,
-    passive: bool,
-) -> ConstrainedEfforts:
+    given: PreparedSet, driven: Array, q: ArrayLike, v: ArrayLike, a: ArrayLike,
+    f_ext: Mapping[str, ArrayLike] | None, t: ArrayLike, passive: bool,
+) -> ConstrainedEfforts:  # fmt: skip
     """`constrained_inverse_dynamics` under a set that is checked."""
     name, robot = "constrained_inverse_dynamics", given.robot
     f = memoised(given.form, ("efforts", driven.tobytes()), lambda: _fast(efforts_function(given, driven)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ..codegen.graph.program import Program
@@ -16,16 +15,13 @@ from ..mechanics.algorithms.passive import coasts, passive
 from ..mechanics.formalisms import khalil_forward, khalil_matrix
 from ..mechanics.formalisms.khalil_points import RecursionKinematics
 from ..mechanics.scalar import Scalar, Vector, dot, is_zero
-from ..mechanics.spatial import Mat, Vec
 from ..mechanics.tree import Tree
 from ..mechanics.tree_indices import ancestors
 from ..model.description import Model
 from .collection import all_rows
+from .kinds import Constraint
 from .numbers import Numbered, with_numbers
 from .tail import SolveTail
-from .values import Constraint, Contact, Gear, Traced
-
-OF_COORDINATES = (Gear, Traced)  # constraints that do not ask for accelerations of points
 
 
 class MotionTerms:
@@ -66,14 +62,9 @@ class MotionTerms:
         return False
 
     def solved(
-        self,
-        force: Vector,
-        gamma: Vector,
-        sides: Sequence[Vector],
-        start: Mapping[int, Scalar] | None = None,
-        agree: bool = False,
-        beside: Vector | None = None,
-    ) -> Program:
+        self, force: Vector, gamma: Vector, sides: Sequence[Vector], start: Mapping[int, Scalar] | None = None,
+        agree: bool = False, beside: Vector | None = None,
+    ) -> Program:  # fmt: skip
         """M x = force + Gamma^T N, Gamma x + gamma = 0; the outputs are start + x and [N, rank, q, v].
 
         sides: what dependent rows must agree on; agree: on what they need too. beside: in place of q and v.
@@ -144,26 +135,22 @@ class FramedTerms(MotionTerms):
         }
         for c in self.found:
             k = made[self.is_turned(c)]
-            rows = (self._from_base(c) if self.is_turned(c) else c).rows(k, self.time)
-            if start and isinstance(c, OF_COORDINATES):
+            rows = self._seen(c).rows(k, self.time)
+            if start and not c.on_points:
                 moved = [dot([row[i] for i in start], [*start.values()]) for row in rows.jacobian]
                 rows = rows._replace(bias=[x + y for x, y in zip(rows.bias, moved)])
             total = total + rows
         return total
 
-    def is_turned(self, c: Constraint) -> bool:
-        if not self.turning or not isinstance(c, Contact):
-            return False
-        body, base = self.tree.frames[c.link].body, self.tree.bodies[0]
-        return base.kind == "free" and base.parent < 0 and 0 in ancestors(self.tree.parents, body)
-
-    def _from_base(self, c: Any) -> Constraint:
+    def _seen(self, c: Constraint) -> Constraint:
         """A contact as seen from the base, where the columns of the base's own rates are zeros and ones."""
-        R, p = body_poses(self.tree, self.q)[0]
-        anchor = c.anchor and tuple(R.T @ (Vec(*c.anchor) - p))
-        turn = c.rotation and tuple(map(tuple, R.T.mul(Mat.of(c.rotation))))
-        seen: Constraint = replace(c, anchor=anchor, rotation=turn)
-        return seen
+        return c.seen_from(*body_poses(self.tree, self.q)[0]) if self.is_turned(c) else c
+
+    def is_turned(self, c: Constraint) -> bool:
+        if not self.turning or c.held_point is None:
+            return False
+        body, base = self.tree.frames[c.held_point[0]].body, self.tree.bodies[0]
+        return base.kind == "free" and base.parent < 0 and 0 in ancestors(self.tree.parents, body)
 
 
 def touched_rows(columns: Sequence[Vector], lower: Sequence[Sequence[int]]) -> tuple[tuple[int, int], ...]:
@@ -176,13 +163,9 @@ def touched_rows(columns: Sequence[Vector], lower: Sequence[Sequence[int]]) -> t
 
 
 def motion_terms(
-    name: str,
-    model: Model,
-    pattern: tuple[Constraint, ...],
-    *state: str,
-    turning: bool = True,
+    name: str, model: Model, pattern: tuple[Constraint, ...], *state: str, turning: bool = True,
     acting: bool = False,
-) -> MotionTerms:
+) -> MotionTerms:  # fmt: skip
     t = Tracer(name, model, acting=acting)
     kind = MotionTerms if t.tree.formulas or coasts(t.tree) else FramedTerms
     return kind(t, pattern, *state, turning=turning)

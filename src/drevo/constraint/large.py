@@ -20,8 +20,7 @@ from ..mechanics.algorithms.kinematics import Pose
 from ..mechanics.spatial import ZERO, Mat, Vec
 from ..mechanics.tree import Tree, build_tree
 from ..model.dynamics import Dynamics
-from .closures import TendonLength
-from .values import Constraint, Traced
+from .kinds import Constraint
 
 if TYPE_CHECKING:
     from ..codegen.call.function import Function
@@ -37,7 +36,7 @@ _OPTIONS = {
 
 def by_loops(robot: Dynamics, found: tuple[Constraint, ...]) -> bool:
     """True if the terms are computed by loops over the bodies; functions of the user's own are traced."""
-    return is_large(robot.model, LARGE) and not any(isinstance(c, (Traced, TendonLength)) for c in found)
+    return is_large(robot.model, LARGE) and all(c.on_arrays for c in found)
 
 
 class LinkKinematics(Kinematics):

@@ -17,14 +17,11 @@ from ..mechanics.algorithms.constraints import orientation
 from ..mechanics.scalar import Scalar, Vector
 from ..mechanics.tree import build_tree
 from ..model.description import Model
-from .values import OF_FUNCTIONS, Constraint, Contact, ContactFields, Gear, PointOnPlane, Weld
+from .kinds import Constraint, Contact
+from .values import ContactFields
 
 Array = np.ndarray[Any, Any]
 RECENT = 8  # orientations that are kept
-NOT_NUMBERS = (
-    "link", "link_a", "link_b", "joint_a", "joint_b", "kind", "axis_a", "axis_b", "size", "f", "program", "tendon",
-    "driver",
-)  # fmt: skip
 
 
 class Numbered(NamedTuple):
@@ -62,17 +59,12 @@ def _parts(kind: Any) -> tuple[type, Callable[[Any], Any], Callable[[Any], Any]]
     """A kind of constraint, and what gives its fields that are no numbers, and those that are."""
     own = Contact if kind is tuple else kind
     names = [f.name for f in fields(own)]
-    plain, numeric = [n for n in names if n in NOT_NUMBERS], _numeric(own)
+    plain, numeric = [n for n in names if n not in own.numeric], own.numeric
     if kind is tuple:
         return own, itemgetter(*map(names.index, plain)), itemgetter(*map(names.index, numeric))
     if len(numeric) > 1:  # of one name attrgetter gives no tuple
         return own, attrgetter(*plain), attrgetter(*numeric)
     return own, attrgetter(*plain), lambda c: tuple([getattr(c, n) for n in numeric])
-
-
-@lru_cache
-def _numeric(kind: Any) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(kind) if f.name not in NOT_NUMBERS)
 
 
 def _taken(value: Any, out: list[Scalar]) -> Any:
@@ -93,8 +85,7 @@ def with_numbers(found: Iterable[Constraint], numbers: Iterable[Scalar]) -> tupl
     rest = iter(numbers)
 
     def filled(c: Any) -> Any:
-        kind: Any = type(c)
-        return replace(c, **{name: _filled(getattr(c, name), rest) for name in _numeric(kind)})
+        return replace(c, **{name: _filled(getattr(c, name), rest) for name in c.numeric})
 
     return tuple(map(filled, found))
 
@@ -115,12 +106,9 @@ def places_of(pattern: Sequence[Constraint]) -> dict[str, Array]:
     its numbers."""
     points, normals, offsets = list[Any](), list[Any](), list[Any]()
     for c in with_numbers(pattern, count()):
-        points += [getattr(c, x) for x in ("point", "point_a", "point_b") if hasattr(c, x)]
-        if isinstance(c, PointOnPlane):
-            normals.append(c.normal[0])
-            offsets.append(c.offset[0])
-        elif isinstance(c, Gear):
-            offsets.append(c.offset)
+        points += c.points
+        normals += c.normals
+        offsets += c.offsets
     shaped = {"points": (points, (-1, 3)), "normals": (normals, (-1, 3)), "offsets": (offsets, -1)}
     return {name: np.array(x, int).reshape(shape) for name, (x, shape) in shaped.items()}
 
@@ -130,32 +118,13 @@ def places_of(pattern: Sequence[Constraint]) -> dict[str, Array]:
 
 def anchors(constraints: Sequence[Constraint]) -> int:
     """The count of numbers for what is left open: places and orientations of contacts, orientations of welds."""
-    return sum(3 * placeless(c) + 9 * turnless(c) for c in constraints)
+    return sum(c.open_numbers for c in constraints)
 
 
 def anchored(constraints: Sequence[Constraint], numbers: Vector) -> tuple[Constraint, ...]:
     """The constraints with these numbers in place of what they leave open; scalars of any kind."""
-    rest, out = list(numbers), list(constraints)
-    for k, c in enumerate(out):
-        if isinstance(c, Contact) and placeless(c):
-            c, rest = replace(c, anchor=(rest[0], rest[1], rest[2])), rest[3:]
-        if isinstance(c, (Contact, Weld)) and turnless(c):
-            turn = tuple((rest[i], rest[i + 1], rest[i + 2]) for i in (0, 3, 6))
-            c, rest = replace(c, rotation=turn), rest[9:]  # type: ignore[arg-type]
-        out[k] = c
-    return tuple(out)
-
-
-def placeless(c: Constraint) -> bool:
-    """True if the constraint leaves its place open."""
-    return isinstance(c, Contact) and c.anchor is None
-
-
-def turnless(c: Constraint) -> bool:
-    """True if the constraint leaves an orientation open."""
-    if isinstance(c, Weld):
-        return c.rotation is None and c.at is None
-    return isinstance(c, Contact) and c.size == 6 and c.rotation is None
+    rest = iter(numbers)
+    return tuple([c.anchored(rest) for c in constraints])
 
 
 def with_places(found: Sequence[Constraint], held: Array) -> tuple[tuple[Constraint, ...], Array]:
@@ -174,14 +143,13 @@ def settled(model: Model, found: Sequence[Any], known: dict[Any, Any] | None = N
     kept: dict[Any, Any] = {} if known is None else known
 
     def turned(c: Constraint) -> Constraint:
-        if isinstance(c, OF_FUNCTIONS):
-            return c.traced([x.name for x in model.links], model.nq)
-        if not isinstance(c, Weld) or c.at is None:
+        c = c.traced([x.name for x in model.links], model.nq)
+        if c.turn is None:
             return c
         R = kept.get(c.turn) or tuple(tuple(map(float, row)) for row in orientation(build_tree(model), *c.turn))
         if len(kept) >= RECENT:
             kept.clear()
         kept[c.turn] = R
-        return replace(c, rotation=R, at=None)
+        return c.turned(R)
 
     return tuple(map(turned, found))

@@ -24,10 +24,11 @@ from ..mechanics.trunk import trunk_pitch
 from ..model.dynamics import Array, Dynamics, of_model
 from . import kernels
 from .collection import gathered, labels, made
+from .kinds import Constraint, Contact
 from .large import by_loops
 from .numbers import Numbered, anchored, anchors, pattern_of, places_of, settled, with_numbers
 from .terms import ConstraintTerms, constraint_function
-from .values import Constraint, Contact, ContactFields, Weld
+from .values import ContactFields
 
 SolvedMotion = tuple[Array, Array]
 Contacts = Sequence[Contact | Mapping[str, Any]] | None
@@ -208,7 +209,7 @@ def prepared_set(robot: Dynamics, contacts: Any, constraints: Any) -> PreparedSe
     form: SetForm = memoised(robot, ("form", apart.signature), lambda: SetForm(robot, made(robot.model, parts)))
     numbers: Sequence[float] = apart.numbers
     if form.turned:
-        unseen = any(isinstance(c, Weld) and c.at and c.turn not in form.turns for c in parts)
+        unseen = any(isinstance(c, Constraint) and c.turn and c.turn not in form.turns for c in parts)
         there = settled(robot.model, made(robot.model, parts) if unseen else parts, form.turns)  # `at` is checked
         numbers = Numbered.of(there).numbers
     return PreparedSet(form, parts, numbers)

@@ -43,10 +43,10 @@ from ..model.regularity import require_masses
 from .checks import feedback
 from .closing import assemble
 from .collection import all_rows, collect, labels
+from .kinds import Constraint
 from .prepared import Contacts
 from .solve import factor_of, independent_rows
 from .terms import constraint_terms
-from .values import Constraint
 
 NAME = "constrained_dynamics"
 STATE = ("q", "v", "tau")
@@ -67,13 +67,9 @@ class Constrained:
     @staticmethod
     @given_first(asked, name=NAME)
     def of(
-        robot: Dynamics,
-        contacts: Contacts = None,
-        constraints: Sequence[Constraint] | None = None,
-        stabilise: tuple[ArrayLike, ArrayLike] | None = None,
-        passive: bool = False,
-        at: ArrayLike | None = None,
-    ) -> Constrained:
+        robot: Dynamics, contacts: Contacts = None, constraints: Sequence[Constraint] | None = None,
+        stabilise: tuple[ArrayLike, ArrayLike] | None = None, passive: bool = False, at: ArrayLike | None = None,
+    ) -> Constrained:  # fmt: skip
         """at: a configuration on the constraints, away from dead points, at which rows are compared."""
         expect_robot(robot, NAME)
         require_masses(robot.model, NAME)
@@ -208,15 +204,9 @@ class Constrained:
 
 @asked
 def constrained_derivative(
-    robot: Dynamics,
-    wrt: str | Sequence[str],
-    *,
-    dtype: str = "float64",
-    layout: str = "rows",
-    packed: bool = False,
-    check: bool = True,
-    **given: Any,
-) -> Function:
+    robot: Dynamics, wrt: str | Sequence[str], *, dtype: str = "float64", layout: str = "rows",
+    packed: bool = False, check: bool = True, **given: Any,
+) -> Function:  # fmt: skip
     """The derivatives of accelerations and reactions as a Function (q, v, tau[, t]) -> (da, dN).
 
     wrt: "q" (on the tangent space), "v" or "tau", or several of them: one more axis (nv) for each. given:
@@ -242,12 +232,9 @@ def constrained_axes(robot: Dynamics, wrt: str | Sequence[str]) -> tuple[str, ..
 
 
 def _independent(
-    robot: Dynamics,
-    found: tuple[Constraint, ...],
-    contacts: Contacts,
-    constraints: Sequence[Constraint] | None,
+    robot: Dynamics, found: tuple[Constraint, ...], contacts: Contacts, constraints: Sequence[Constraint] | None,
     at: ArrayLike | None,
-) -> tuple[int, ...]:
+) -> tuple[int, ...]:  # fmt: skip
     """The rows that are independent at a configuration, by default one beside neutral on the constraints."""
     if not found:
         return ()

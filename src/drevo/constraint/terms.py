@@ -19,24 +19,13 @@ from ..compiler.tracer import Tracer
 from ..errors import NumericsError
 from ..mechanics.algorithms.constraints import Kinematics
 from ..mechanics.scalar import Scalar
-from ..mechanics.spatial import Vec
 from ..mechanics.tree import build_tree
 from ..model.description import Model
 from ..model.dynamics import Dynamics, of_model
 from .collection import all_rows, labels
+from .kinds import Constraint
 from .large import LinkKinematics, by_loops
-from .numbers import (
-    Numbered,
-    anchored,
-    anchors,
-    pattern_of,
-    placeless,
-    settled,
-    turnless,
-    with_numbers,
-    with_places,
-)
-from .values import Constraint, Contact, Weld
+from .numbers import Numbered, anchored, anchors, pattern_of, settled, with_numbers, with_places
 
 Array = np.ndarray[Any, Any]
 
@@ -54,13 +43,9 @@ TermsAt = Callable[..., ConstraintTerms]  # q, v -> the terms there
 
 
 def constraint_terms(
-    robot: Dynamics,
-    found: tuple[Constraint, ...],
-    q: ArrayLike,
-    v: ArrayLike,
-    t: ArrayLike = 0.0,
+    robot: Dynamics, found: tuple[Constraint, ...], q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0,
     held: Array | None = None,
-) -> ConstraintTerms:
+) -> ConstraintTerms:  # fmt: skip
     """f, f', Gamma (..., m, nv) and gamma (..., m) of constraints that `collection.collect` has checked.
 
     held (..., anchors): `held_at` of the configuration whose places and orientations hold where the constraints
@@ -206,18 +191,7 @@ def held_at(robot: Dynamics, constraints: Sequence[Constraint], q: Array) -> Arr
 
 def _places(k: Kinematics, found: tuple[Constraint, ...]) -> list[Scalar]:
     """The numbers that `held_at` gives for what the constraints leave open, at one state."""
-    out = list[Scalar]()
-    for c in found:
-        if isinstance(c, Contact) and (placeless(c) or turnless(c)):
-            at = k.pose(c.link)
-            if placeless(c):
-                out += at.p + at.R @ Vec(*c.point)
-            if turnless(c):
-                out += [x for row in at.R for x in row]
-        elif isinstance(c, Weld) and turnless(c):
-            a, b = (k.pose(link).R for link in c.links)
-            out += [x for row in a.T.mul(b) for x in row]
-    return out
+    return [x for c in found for x in c.opened(k)]
 
 
 def places_program(model: Model, pattern: tuple[Constraint, ...]) -> Program:

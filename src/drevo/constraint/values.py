@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
 
@@ -18,138 +17,31 @@ import numpy as np
 from ..errors import InputError, one_of
 from ..io.given import callable_given as a_function
 from ..io.given import number, whole
-from ..mechanics.algorithms import constraints as rows_of
-from ..mechanics.algorithms.constraints import ConstraintRows, Kinematics
 from ..mechanics.jet import Jet, jet
 from ..mechanics.scalar import Scalar, Vector
-from ..mechanics.spatial import Mat, Vec
 from ..model import values
 from ..model.description import JOINT_LOOPS
 from ..model.rotations import unit
-from .closures import JointClosure, OnLinks, RotationMatrix, TendonLength, Triple
-from .functions import PoseTracking as PoseTracking
-from .functions import Traced as Traced
-from .functions import short
+from .functions import PoseTracking, Traced, short
+from .kinds import (
+    Constraint,
+    Contact,
+    Distance,
+    Gear,
+    JointClosure,
+    PointOnPlane,
+    PointToPoint,
+    RotationMatrix,
+    Triple,
+    Weld,
+)
 
 _checked = partial(values.checked, InputError)
 Numbers = Any  # anything that holds numbers: tuples, lists, numpy arrays
 
 
-@dataclass(frozen=True, slots=True)
-class Contact(OnLinks):
-    """A point (3 rows: force) or a foot (6 rows: force, then moment about the point) held at rest."""
-
-    link: str
-    point: Triple
-    size: int = 3
-    anchor: Triple | None = None
-    rotation: RotationMatrix | None = None
-
-    def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
-        turn = None if self.rotation is None else Mat.of(self.rotation)
-        return rows_of.contact(k, self.link, self.point, self.size, self.anchor, turn)
-
-
-@dataclass(frozen=True, slots=True)
-class PointOnPlane(OnLinks):
-    """(n0 + n1 t) . p = d0 + d1 t + d2 t^2 / 2."""
-
-    link: str
-    point: Triple
-    normal: tuple[Triple, Triple]
-    offset: Triple
-    size: int = 1
-
-    def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
-        n0, n1 = self.normal
-        return rows_of.point_on_plane(k, t, self.link, self.point, (Vec(*n0), Vec(*n1)), self.offset)
-
-
-@dataclass(frozen=True, slots=True)
-class PointToPoint(OnLinks):
-    """W (r_a - r_b) = 0; W is the identity unless given."""
-
-    link_a: str
-    point_a: Triple
-    link_b: str
-    point_b: Triple
-    W: tuple[Triple, ...] | None = None
-
-    @property
-    def size(self) -> int:
-        return 3 if self.W is None else len(self.W)
-
-    def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
-        return rows_of.point_to_point(k, self.link_a, self.point_a, self.link_b, self.point_b, self.W)
-
-
-@dataclass(frozen=True, slots=True)
-class Weld(OnLinks):
-    """r_a = r_b and R_a R_ab = R_b. R_ab may be given, or be that of a configuration `at`, or be left open."""
-
-    link_a: str
-    point_a: Triple
-    link_b: str
-    point_b: Triple
-    rotation: RotationMatrix | None = None
-    at: tuple[float, ...] | None = None
-    size: int = 6
-
-    @property
-    def turn(self) -> tuple[Any, str, str]:
-        """The configuration `at`, if given, and the two links whose relative orientation it decides."""
-        return self.at, self.link_a, self.link_b
-
-    def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
-        turn = None if self.rotation is None else Mat.of(self.rotation)
-        if self.at is not None:
-            turn = rows_of.orientation(k.tree, self.at, *self.links)
-        return rows_of.weld(k, self.link_a, self.point_a, self.link_b, self.point_b, turn)
-
-
-@dataclass(frozen=True, slots=True)
-class Distance(OnLinks):
-    """|r_a - r_b| = length; the reaction is the force that pushes the points apart."""
-
-    link_a: str
-    point_a: Triple
-    link_b: str
-    point_b: Triple
-    length: float
-    size: int = 1
-
-    def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
-        try:
-            return rows_of.distance(k, self.link_a, self.point_a, self.link_b, self.point_b, self.length)
-        except ZeroDivisionError:
-            raise InputError(f"{label(self)}: the two points are at one place whatever the joints do") from None
-
-
-@dataclass(frozen=True, slots=True)
-class Gear(OnLinks):
-    """q_a = offset + ratio q_b + higher[0] q_b^2 + ...; q_a = offset where there is no joint_b."""
-
-    joint_a: str
-    joint_b: str
-    ratio: float
-    offset: float = 0.0
-    higher: tuple[float, ...] = ()
-    size: int = 1
-
-    def rows(self, k: Kinematics, t: Scalar) -> ConstraintRows:
-        return rows_of.gear(k, self.joint_a, self.joint_b, self.ratio, self.offset, self.higher)
-
-
 MOST = 100_000  # values of one function
 ContactFields = tuple[str, Triple, int, Triple | None, RotationMatrix | None]
-KINDS = (
-    *(Contact, PointOnPlane, PointToPoint, Weld, Distance, JointClosure, Gear, TendonLength, PoseTracking, Traced),
-)
-OF_FUNCTIONS = PoseTracking, Traced
-Constraint = (
-    Contact | PointOnPlane | PointToPoint | Weld | Distance
-    | JointClosure | Gear | TendonLength | PoseTracking | Traced
-)  # fmt: skip
 
 
 # -- public constructors -----------------------------------------------------------------------------------
@@ -187,14 +79,9 @@ _foot_known: Callable[..., tuple[str, int]] = lru_cache(typed=True)(_foot)
 
 
 def point_on_plane(
-    link: str,
-    point: Numbers,
-    normal: Numbers,
-    normal_rate: Numbers = (0.0, 0.0, 0.0),
-    offset: float = 0.0,
-    offset_rate: float = 0.0,
-    offset_acceleration: float = 0.0,
-) -> PointOnPlane:
+    link: str, point: Numbers, normal: Numbers, normal_rate: Numbers = (0.0, 0.0, 0.0), offset: float = 0.0,
+    offset_rate: float = 0.0, offset_acceleration: float = 0.0,
+) -> PointOnPlane:  # fmt: skip
     """A point of a link stays on the plane (n0 + n1 t) . p = d0 + d1 t + d2 t^2 / 2.
 
     The reaction is along the normal, in newtons if the normal is a unit vector.
@@ -242,15 +129,9 @@ def weld(
 
 
 def joint_closure(
-    kind: str,
-    link_a: str,
-    point_a: Numbers,
-    axis_a: Numbers,
-    link_b: str,
-    point_b: Numbers,
-    axis_b: Numbers = None,
-    rotation: Numbers = None,
-) -> JointClosure:
+    kind: str, link_a: str, point_a: Numbers, axis_a: Numbers, link_b: str, point_b: Numbers,
+    axis_b: Numbers = None, rotation: Numbers = None,
+) -> JointClosure:  # fmt: skip
     """A joint between two links that closes a loop: "revolute", "prismatic", "cylindrical" or "universal".
 
     axis_a, axis_b: its axis in either link (universal: the first in a, the second in b); by default alike.
@@ -359,23 +240,9 @@ def list_given(what: str, given: Any, one: str) -> list[Any]:
         return []
     if type(given) is list or type(given) is tuple:  # nearly always so
         return list(given)
-    if isinstance(given, (Mapping, *KINDS)):
+    if isinstance(given, (Mapping, Constraint)):
         return [given]
     if not isinstance(given, (str, bytes)):
         with suppress(TypeError, NotImplementedError):  # a memoryview of several axes does not iterate
             return list(np.asarray(given) if isinstance(given, memoryview) else given)
     raise InputError(f"{what} is {short(given)}; it must be a list: {what}=[{one}, ...]")
-
-
-def label(c: Constraint) -> str:
-    if isinstance(c, Gear):
-        return f"gear({c.joint_a}, {c.joint_b})"
-    if isinstance(c, Traced):
-        return f"function({getattr(c.f, '__name__', 'f')})"
-    if isinstance(c, JointClosure):
-        return f"{c.kind}({', '.join(c.links)})"
-    if isinstance(c, TendonLength):
-        return f"tendon({', '.join(t.name for t in (c.tendon, c.driver) if t)})"
-    names = {"PointOnPlane": "point_on_plane", "PointToPoint": "point_to_point", "PoseTracking": "pose_tracking"}
-    kind = type(c).__name__
-    return f"{names.get(kind, kind.lower())}({', '.join(c.links)})"

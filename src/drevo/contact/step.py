@@ -38,22 +38,11 @@ METHODS = {"soft": ("euler", "implicitfast", "rk4"), "coulomb": ("moreau",)}  # 
 
 @asked
 def compile_step(
-    robot: Described | Model,
-    *,
-    dt: float,
-    ground: object = "plane",
-    law: str = "soft",
-    method: str | None = None,
-    repeat: int = 1,
-    friction: float | None = None,
-    restitution: float = 0.0,
-    touching: Sequence[str] | None = None,
-    last: bool = False,
-    parameters: str | Sequence[str] = (),
-    product: str | Sequence[str] = (),
-    tangents: str = "joints",
-    spec: Spec | None = None,
-) -> Function:
+    robot: Described | Model, *, dt: float, ground: object = "plane", law: str = "soft", method: str | None = None,
+    repeat: int = 1, friction: float | None = None, restitution: float = 0.0,
+    touching: Sequence[str] | None = None, last: bool = False, parameters: str | Sequence[str] = (),
+    product: str | Sequence[str] = (), tangents: str = "joints", spec: Spec | None = None,
+) -> Function:  # fmt: skip
     """f(q, v, tau) -> (q1, v1, forces, residual): the state after dt; batches and threads as in every Function.
 
     ground: None for the planes of the model itself, "plane" for z = 0 where it has none, `drevo.ground.grid` or

@@ -24,10 +24,10 @@ from ..compiler.formalisms import derived_tree, fastest, unsolved_derivatives
 from ..compiler.request import requested
 from ..compiler.tracer import Tracer, unknowns
 from ..constraint.collection import all_rows
+from ..constraint.kinds import Constraint
 from ..constraint.numbers import Numbered, settled, with_numbers
 from ..constraint.prepared import PreparedSet, SolvedMotion
 from ..constraint.terms import compiled_set
-from ..constraint.values import Constraint, Contact
 from ..mechanics.acting import has_passive
 from ..mechanics.algorithms.constraints import Kinematics
 from ..mechanics.algorithms.displacements import displaced, variables
@@ -76,13 +76,14 @@ def _beside_columns(
 ) -> HeldSlopes | None:
     """The terms that contacts of moving links add to the recursion of the derivatives."""
     made = derived_tree(tree, [link for c in found for link in c.links])
-    if made is None or not all(isinstance(c, Contact) and made.frames[c.link].body >= 0 for c in found):
+    if made is None:
         return None
     points = []
     for c in found:
-        assert isinstance(c, Contact)
-        frame = made.frames[c.link]
-        points.append(HeldPoint(frame.body, frame.p + frame.R @ Vec(*c.point), c.size))
+        frame = made.frames[c.held_point[0]] if c.held_point else None
+        if not c.held_point or not frame or frame.body < 0:
+            return None
+        points.append(HeldPoint(frame.body, frame.p + frame.R @ Vec(*c.held_point[1]), c.size))
     return held_slopes(made, q, v, a, points, N)
 
 

@@ -27,9 +27,9 @@ from ..compiler.ways.rolled import is_large
 from ..constraint.checks import feedback, square
 from ..constraint.dynamics import START, ConstrainedMotion, Contacts, asked_set, constrained_dynamics
 from ..constraint.inverse import driven_of
+from ..constraint.kinds import Constraint
 from ..constraint.prepared import NOW, PreparedSet
 from ..constraint.solve import CONSISTENT, pseudoinverse
-from ..constraint.values import Constraint
 from ..errors import DrevoError, InputError, NumericsError
 from ..io.asked import asked
 from ..io.given import Array, finite, flag, leading

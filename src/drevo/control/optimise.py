@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 from ..codegen.store.build import Spec, target_of
 from ..compiler.pivots import require_regular
 from ..constraint.checks import driven_rates
-from ..constraint.values import Constraint, list_given
+from ..constraint.kinds import Constraint
+from ..constraint.values import list_given
 from ..documents.pictures.picture import Figure, Pictured
 from ..documents.pictures.plot import Curve, Panel
 from ..errors import InputError, NumericsError, one_of

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ..codegen.store.memo import memoised
 from ..compiler.differentiate import derivative
 from ..compiler.pages.telegin_inputs import PARTS, RATES, TURN
-from ..constraint.values import Constraint, Contact
+from ..constraint.kinds import Constraint, Contact
 from ..errors import InputError, shown
 from ..io.given import Array, finite
 from ..model.description import Model

@@ -25,10 +25,10 @@ from ..compiler.tracer import Tracer
 from ..constraint.checks import gain, refuse_unstable, square
 from ..constraint.closing import out_of_reach
 from ..constraint.collection import all_rows, collect, labels
+from ..constraint.kinds import Constraint
 from ..constraint.numbers import Numbered, pattern_of, settled, with_numbers
 from ..constraint.solve import RANK, matvec
 from ..constraint.terms import constraint_terms, terms_at
-from ..constraint.values import Constraint, Weld
 from ..errors import DrevoError, InputError, NumericsError
 from ..io.given import Array, finite, leading, number, within_reach
 from ..io.reprs import result
@@ -328,11 +328,8 @@ def stabilise(
         raise InputError(f"stabilise: robot {robot.name!r} has loops; the law (3.1) is for open trees")
     found = collect(robot.model, None, given)
     for c in found:
-        if isinstance(c, Weld) and c.rotation is None and c.at is None:
-            raise InputError(
-                f"stabilise: the weld of {c.link_a!r} and {c.link_b!r} has no rotation to keep; give rotation= "
-                "or at="
-            )
+        if c.open_numbers and not c.held_point:
+            raise InputError(f"stabilise: {c.label} has no rotation to keep; give rotation= or at=")
     m = sum(c.size for c in found)
     if v is not None and not callable(v):
         v = real_matrix("stabilise: v", v, (robot.nv,))

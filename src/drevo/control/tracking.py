@@ -17,9 +17,9 @@ from ..compiler.request import requested
 from ..compiler.tracer import Tracer
 from ..constraint.dynamics import Contacts
 from ..constraint.inverse import constrained_inverse_dynamics
+from ..constraint.kinds import Constraint
 from ..constraint.passive import acting_in
 from ..constraint.prepared import prepared_set
-from ..constraint.values import Constraint
 from ..errors import DrevoError, InputError, NumericsError
 from ..io.given import Array, finite, leading, number, seconds
 from ..io.reprs import result

@@ -13,8 +13,8 @@ from ..constraint.checks import driven_rates
 from ..constraint.closing import assemble, project_state
 from ..constraint.collection import collect, labels
 from ..constraint.dynamics import ConstrainedMotion, Contacts, constrained_dynamics
+from ..constraint.kinds import Constraint
 from ..constraint.terms import held_at, terms_at
-from ..constraint.values import Constraint
 from ..errors import InputError, NumericsError
 from ..io.given import Array, flag, positive, whole
 from ..io.reprs import result

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..constraint.kinds import Constraint
 from ..constraint.prepared import Contacts
-from ..constraint.values import Constraint
 from ..documents.pictures.picture import Figure, Pictured
 from ..documents.pictures.plot import Curve, Panel
 from ..errors import InputError, shown

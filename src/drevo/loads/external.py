@@ -9,19 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..constraint.closures import JointClosure
 from ..constraint.collection import collect, labels
 from ..constraint.inverse import constrained_inverse_dynamics
+from ..constraint.kinds import Constraint
 from ..constraint.passive import acting_in
 from ..constraint.prepared import Contacts
 from ..constraint.results import ConstrainedEfforts
 from ..constraint.terms import constraint_terms
-from ..constraint.values import Constraint, Contact, Distance, Gear, PointOnPlane, PointToPoint, PoseTracking, Weld
 from ..errors import InputError, NumericsError, shown
 from ..io.given import Array, finite
 from ..io.reprs import result
 from ..model.description import Inertial, Link
-from ..model.rotations import plane_axes
 from ..robot.face import Robot
 from .masses import named
 
@@ -158,49 +156,15 @@ def _lifted(robot: Robot, link: Link, q: Array) -> AppliedWrench:
 
 
 def _reaction(robot: Robot, c: Constraint, q: Array, t: Array, N: Array) -> Iterator[AppliedWrench]:
-    """Gamma^T N of one constraint as wrenches on its links; a gear acts between joints, not from outside."""
-    if isinstance(c, (Contact, PoseTracking)):
-        moment = N[..., 3:] if c.size == 6 else np.zeros(3)
-        yield _entry(robot, c.link, c.point, q, N[..., :3], moment)
-    elif isinstance(c, PointOnPlane):
-        n0, n1 = (np.array(x) for x in c.normal)
-        yield _entry(robot, c.link, c.point, q, N * (n0 + n1 * t[..., None]), np.zeros(3))
-    elif isinstance(c, (PointToPoint, Weld, Distance)):
-        force, moment = N[..., :3], np.zeros(3)
-        if isinstance(c, Weld):
-            moment = N[..., 3:]
-        elif isinstance(c, Distance):
-            apart = _place(robot, c.link_a, c.point_a, q) - _place(robot, c.link_b, c.point_b, q)
-            force = N * apart / np.linalg.norm(apart, axis=-1, keepdims=True)
-        elif c.W is not None:
-            force = N @ np.array(c.W)
-        yield _entry(robot, c.link_a, c.point_a, q, force, moment)
-        yield _entry(robot, c.link_b, c.point_b, q, -force, -moment)
-    elif isinstance(c, JointClosure):
-        yield from _through_joint(robot, c, q, N)
-    elif not isinstance(c, Gear):
+    """Gamma^T N of one constraint as wrenches on its links."""
+    found = c.reactions(lambda link: robot.pose(q, link), t, N)
+    if found is None:
         raise InputError(
             f"loads in a section: {labels([c])[0]} does not say on which link and where its reaction acts; use "
             "point_to_point, weld, distance, point_on_plane or a contact in its place"
         )
-
-
-def _through_joint(robot: Robot, c: JointClosure, q: Array, N: Array) -> Iterator[AppliedWrench]:
-    """Forces N e of a row e . (r_a - r_b), moments N e x n of a row e . n."""
-    Ra, Rb = (robot.pose(q, link)[..., :3, :3] for link in c.links)
-    a, n = Ra @ np.array(c.axis_a), Rb @ np.array(c.axis_b)
-    e = [Ra @ np.array(axis) for axis in plane_axes(c.axis_a)]
-    apart = _place(robot, c.link_a, c.point_a, q) - _place(robot, c.link_b, c.point_b, q)
-    if c.kind == "universal":
-        moment = N[..., 3:] * np.cross(a, n)
-    elif c.kind == "prismatic":
-        moment = N[..., 2:]
-    else:
-        moment = N[..., -2:-1] * np.cross(e[0], n) + N[..., -1:] * np.cross(e[1], n)
-    turns_with_a = c.kind in ("prismatic", "cylindrical")
-    force = N[..., :1] * e[0] + N[..., 1:2] * e[1] if turns_with_a else N[..., :3]
-    yield _entry(robot, c.link_a, c.point_a, q, force, moment - np.cross(apart, force) * turns_with_a)
-    yield _entry(robot, c.link_b, c.point_b, q, -force, -moment)
+    for x in found:
+        yield _entry(robot, x.link, x.point, q, x.force, x.moment)
 
 
 def _entry(
@@ -211,8 +175,3 @@ def _entry(
     return AppliedWrench(
         link, np.array(point), np.concatenate([np.broadcast_to(force, turn.shape), turn], axis=-1)
     )
-
-
-def _place(robot: Robot, link: str, point: Sequence[float], q: Array) -> Array:
-    T = robot.pose(q, link)
-    return np.asarray(T[..., :3, :3] @ np.array(point) + T[..., :3, 3])

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..constraint.kinds import Constraint
 from ..constraint.prepared import Contacts
 from ..constraint.solve import matvec
-from ..constraint.values import Constraint
 from ..documents.pictures.picture import Figure, Pictured
 from ..documents.pictures.plot import Curve, Panel
 from ..errors import NumericsError, warn_caller

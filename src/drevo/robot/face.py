@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..codegen.call.function import Function
+    from ..constraint.kinds import Constraint
     from ..constraint.prepared import Contacts
     from ..constraint.results import ConstrainedEfforts, ConstrainedMotion, Impact
-    from ..constraint.values import Constraint
     from ..control.linearise import Linearisation
     from ..model.dynamics import DifferenceDerivatives, IntegrateDerivatives
     from ..simulate.table import Table

@@ -11,9 +11,9 @@ from ..constraint.checks import feedback
 from ..constraint.closing import assembled_under, held_under
 from ..constraint.dynamics import START, asked_set, impact_under, motion_under
 from ..constraint.inverse import driven_of, efforts_under
+from ..constraint.kinds import Constraint
 from ..constraint.prepared import Contacts
 from ..constraint.results import ConstrainedEfforts, ConstrainedMotion, Impact
-from ..constraint.values import Constraint
 from ..io.asked import asked_methods
 from ..io.given import Array
 from ..io.reprs import brief_fields

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ..codegen.graph.program import Program
     from ..compiler.export import Exported
-    from ..constraint.values import Constraint, Contact
+    from ..constraint.kinds import Constraint, Contact
     from ..model.description import Model
     from ..model.dynamics import Described
 

@@ -15,10 +15,10 @@ from ..constraint.checks import feedback
 from ..constraint.closing import out_of_reach, project_state
 from ..constraint.collection import collect, labels
 from ..constraint.dynamics import ConstrainedMotion, Contacts, accelerations
+from ..constraint.kinds import Constraint
 from ..constraint.numbers import anchored
 from ..constraint.solve import factor_of, factors_of, independent_rows, spanned_by_rows
 from ..constraint.terms import ConstraintTerms, TermsAt, constraint_terms, held_at, numeric_terms
-from ..constraint.values import Constraint
 from ..errors import InputError, NumericsError
 from ..model.dynamics import Dynamics
 from . import layout

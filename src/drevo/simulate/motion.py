@@ -18,8 +18,8 @@ from ..compiler.formalisms import fastest
 from ..compiler.traced import TracedFunction
 from ..compiler.tracer import Tracer
 from ..constraint.collection import all_rows
+from ..constraint.kinds import Constraint
 from ..constraint.numbers import Numbered, anchored, anchors, pattern_of, settled, with_numbers, with_places
-from ..constraint.values import Constraint
 from ..mechanics.algorithms.constraints import ConstraintRows, Kinematics
 from ..mechanics.algorithms.inertia_matrix import factorised, lower_rows
 from ..mechanics.algorithms.passive import passive

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..constraint.dynamics import Contacts
-from ..constraint.values import Constraint
+from ..constraint.kinds import Constraint
 from ..errors import InputError, NumericsError
 from ..io.given import Array, callable_given, flag, positive, seconds, short_text, whole
 from ..model.dynamics import Dynamics

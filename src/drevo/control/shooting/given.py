@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...constraint.kinds import Constraint
 from ...constraint.prepared import Contacts, PreparedSet, prepared_set
-from ...constraint.values import Constraint, list_given
+from ...constraint.values import list_given
 from ...errors import InputError, shown
 from ...io.given import Array, numbers, whole
 from ...mechanics.configuration import state

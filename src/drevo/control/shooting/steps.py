@@ -14,7 +14,7 @@ from ...codegen.store.build import Spec, machine_code
 from ...compiler.formalisms import fastest
 from ...compiler.tracer import Tracer
 from ...constraint.collection import all_rows
-from ...constraint.values import Constraint
+from ...constraint.kinds import Constraint
 from ...mechanics.algorithms.constraints import Kinematics
 from ...mechanics.algorithms.inertia_matrix import factorised, lower_rows
 from ...mechanics.algorithms.passive import passive

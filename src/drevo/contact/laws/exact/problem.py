@@ -34,13 +34,9 @@ class TouchingRobot:
 
 
 def exact_robot(
-    model: Model,
-    dt: float,
-    ground: object,
-    friction: float | None = None,
-    restitution: float = 0.0,
+    model: Model, dt: float, ground: object, friction: float | None = None, restitution: float = 0.0,
     touching: Sequence[str] | None = None,
-) -> TouchingRobot:
+) -> TouchingRobot:  # fmt: skip
     """The TouchingRobot for which a step of `dt` seconds is made. friction: in place of that of the geoms.
     touching: the links or geoms that may touch, where not all may."""
     if model.closed:
