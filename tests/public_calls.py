@@ -17,7 +17,7 @@ from drevo.constraint.closing import hold
 from drevo.model.description import JointDynamics, Shape
 from drevo.model.quantities import CATALOGUE
 from drevo.robot.topology import Topology
-from drevo.simulate import Control, Event, Integrator, damping, pd
+from drevo.simulate import Control, Event, Integrator, damping
 
 Rng = np.random.Generator
 SCALAR = "a function of scalars"  # gives what NumPy gives, nan of nan too, in the precision of its argument
@@ -195,7 +195,7 @@ def motions(rng: Rng) -> Iterator[Call]:
     now = state(r, rng, False)
     q, v = now["q"], now["v"]
     law = Control(lambda t, q, v: [-x for x in v])
-    for tau in (None, 0.1 * now["tau"], damping(0.1), pd(np.zeros(r.nq), 1.0, 0.1), law):
+    for tau in (None, 0.1 * now["tau"], damping(0.1), Control(drevo.control.pd(r, np.zeros(r.nq), 1.0, 0.1)), law):
         yield call(r.simulate, q, v, tau, duration=0.01, dt=1e-3, method="rk4", every=2)
     yield call(r.simulate, q, v, duration=0.01, method="dop853", rtol=1e-8, atol=1e-8)
     yield call(r.simulate, q, v, duration=0.01, events=[Event(lambda t, q, v: q[0] - 10.0)])
@@ -218,7 +218,11 @@ def motions(rng: Rng) -> Iterator[Call]:
         q_rows=((0.0, 0.0), (1.0, 0.0)), q_weights=(0.5, 0.5), errors=((0.5, -0.5),),
     )  # fmt: skip
     yield call(damping, 0.1)
-    yield call(pd, np.zeros(r.nq), 1.0, 0.1)
+    goal = np.zeros(r.nq)
+    yield call(drevo.control.pd, r, goal, 1.0, 0.1)
+    yield call(drevo.control.pid, r, goal, 1.0, 0.1, 0.1, 5.0)
+    yield call(drevo.control.computed_torque, r, goal, 1.0, 0.1)
+    yield call(drevo.control.gravity_compensation, r, 0.1)
 
 
 def controllers(rng: Rng) -> Iterator[Call]:

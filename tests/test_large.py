@@ -26,12 +26,13 @@ from drevo.compiler.compile_cost import AFFORDABLE, operations
 from drevo.compiler.formalisms import common_algorithm
 from drevo.compiler.ways import rolled as rolled_loops
 from drevo.compiler.ways.rolled import BLOCKED, Tables, prepare, rolled_function
+from drevo.control import pd
 from drevo.errors import TraceError
 from drevo.mechanics.tree import build_tree
 from drevo.model.description import Inertial, Joint, Link, Model
 from drevo.robot.builder import Builder
 from drevo.robot.face import Robot
-from drevo.simulate import Control, damping, motion, pd, simulate
+from drevo.simulate import Control, damping, motion, simulate
 from drevo.simulate.control import law_function
 
 Array = np.ndarray[Any, Any]
@@ -250,7 +251,8 @@ def test_a_law_over_many_freedoms_is_one_kernel(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(Kernel, "add", lambda self, m: made.append(self.l.lanes) or add(self, m))
     q, v = np.ones(300), np.full(300, 2.0)
     for axes in (AXES, AXES[:1]):
-        law = law_function(chain(300, axes), pd(3.0, 2.0, 0.5))
+        robot = chain(300, axes)
+        law = law_function(robot, Control(pd(robot, np.full(300, 0.5), 3.0, 2.0, gravity=False)))
         assert np.array_equal(law(np.zeros(1), q, v), np.full(300, -5.5))
         assert np.array_equal(
             law(np.zeros((9, 1)), np.tile(q, (9, 1)), np.tile(v, (9, 1))), np.full((9, 300), -5.5)

@@ -11,11 +11,12 @@ import pytest
 from motions import G, free_body, released
 
 import drevo
+from drevo.control import pd
 from drevo.errors import InputError
 from drevo.mechanics.scalar import sin
 from drevo.robot.face import Robot
 from drevo.robots import rod_chain
-from drevo.simulate import METHODS, Control, Integrator, Table, damping, pd, simulate
+from drevo.simulate import METHODS, Control, Integrator, Table, damping, simulate
 from drevo.simulate.arguments import machine_motion
 from drevo.simulate.integrators import DOP853
 from drevo.simulate.motion import numeric_rates
@@ -222,7 +223,8 @@ def test_laws_of_time_and_state(pendulum: Robot) -> None:
 def test_damping_and_pd(pendulum: Robot) -> None:
     energy = simulate(pendulum, [1.0, 0.0], tau=damping(0.5), duration=5.0, every=50).energy
     assert (np.diff(energy) < 0.0).all()
-    held = simulate(pendulum, [0.0, 0.0], tau=pd(4000.0, [200.0, 100.0], [0.5, -0.3]), duration=4.0, every=4000)
+    law = pd(pendulum, [0.5, -0.3], 4000.0, [200.0, 100.0], gravity=False)
+    held = simulate(pendulum, [0.0, 0.0], tau=Control(law), duration=4.0, every=4000)
     assert np.abs(held.q[-1] - [0.5, -0.3]).max() < 5e-3
     with pytest.raises(InputError, match="3 numbers for 2 freedoms"):
         simulate(pendulum, [0.0, 0.0], tau=damping([1.0, 2.0, 3.0]), duration=0.1)
@@ -234,7 +236,15 @@ def test_a_damped_oscillator_decays_as_known() -> None:
     robot, k, d = b.robot(), 8.0, 0.8
     decay, turn = d / 4.0, np.sqrt(k / 2.0 - (d / 4.0) ** 2)
     for method in ("rk4", "gauss4", "gauss6", "dop853"):
-        table = simulate(robot, [1.0], tau=pd(k, d), duration=3.0, dt=0.01, method=method, rtol=1e-12)
+        table = simulate(
+            robot,
+            [1.0],
+            tau=Control(pd(robot, [0.0], k, d, gravity=False)),
+            duration=3.0,
+            dt=0.01,
+            method=method,
+            rtol=1e-12,
+        )
         phase = turn * table.t
         want = np.exp(-decay * table.t) * (np.cos(phase) + decay / turn * np.sin(phase))
         assert np.abs(table.q[:, 0] - want).max() < 1e-8

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..io.asked import asked_all
+from .controllers import computed_torque, gravity_compensation, pd, pid
 from .linearise import Linearisation, Reduced, linearise
 from .model import LinearModel, Modes
 from .observe import Observer, kalman, lqg, observer
@@ -33,7 +34,9 @@ __all__ = [
     "StepResponse",
     "Tracker",
     "Trim",
+    "computed_torque",
     "controllability",
+    "gravity_compensation",
     "kalman",
     "linearise",
     "lqg",
@@ -41,6 +44,8 @@ __all__ = [
     "observability",
     "observer",
     "optimise",
+    "pd",
+    "pid",
     "schedule",
     "stabilise",
     "track",

@@ -1,7 +1,7 @@
 """Motion in time: integrators as values, one compiled engine for all of them, results as a table."""
 
 from ..io.asked import asked_all
-from .control import Control, damping, pd
+from .control import Control, damping
 from .integrators import DOP853, GAUSS4, GAUSS6, METHODS, MIDPOINT, RK4, SEMI_IMPLICIT_EULER, Integrator
 from .run import Event, simulate
 from .table import Table
@@ -19,7 +19,6 @@ __all__ = [
     "Integrator",
     "Table",
     "damping",
-    "pd",
     "simulate",
 ]
 

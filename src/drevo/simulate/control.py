@@ -92,23 +92,6 @@ def damping(coefficients: float | Sequence[float]) -> Control:
     return Control(law)
 
 
-def pd(
-    stiffness: float | Sequence[float],
-    coefficients: float | Sequence[float],
-    target: float | Sequence[float] = 0.0,
-) -> Control:
-    """tau = k (target - q) - d v; for robots whose joints all have one coordinate a freedom."""
-
-    def law(t: Scalar, q: Vector, v: Vector) -> Vector:
-        n = len(v)
-        if len(q) != n:
-            raise InputError("pd needs joints without quaternions: write a Control for this robot")
-        gains = [_each(*x, n) for x in (("stiffness", stiffness), ("coefficients", coefficients))]
-        return [k * (x - a) - d * b for k, d, x, a, b in zip(*gains, _each("target", target, n), q, v)]
-
-    return Control(law)
-
-
 def traced_law(model: Model, control: Control) -> TracedFunction:
     """The law of (t, q, v) as it is now."""
     t = Tracer("law")

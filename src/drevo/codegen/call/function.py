@@ -22,6 +22,7 @@ from ..store.build import Spec as Spec
 from ..store.lock import LOCK
 from . import selftest
 from .arguments import Array, BoundCall, NamedShape, bind, by_name, check_out, distinct, gather, in_memory
+from .traced import graph_among, on_graph
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -193,6 +194,10 @@ class Function(FunctionFace):
 
     def general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Any call at all."""
+        if graph := graph_among((*args, *kwargs.values())):
+            values = bind(self.name, self.inputs, args, kwargs).values
+            found = on_graph(graph, self.name, self.inputs, self.outputs, self._again, values)
+            return self._several(found) if self._several else found[0]
         if kwargs and self.extra is not None and not self._known.issuperset(kwargs):
             return self.extra(args, dict(kwargs))
         with in_memory(self.name):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from .node import Graph
+from .node import FloatOrExpr, Graph
 from .ops import ADD, ATAN2, CHOICE, CONST, DIV, INPUT, MUL
 from .program import Input, Output, Parameter, Program
 
@@ -53,16 +53,31 @@ def part_of_graph(
     return Program(name, graph, inputs, parameters, outputs)
 
 
+def rebuilt_on(
+    graph: Graph, program: Program, given: Mapping[str, Sequence[FloatOrExpr]]
+) -> list[list[FloatOrExpr]]:
+    """The results of a program on values of another graph, which goes on with them; inputs by their names."""
+    leaves = {n: graph.edge(x) for p in program.inputs for n, x in zip(p.nodes, given[p.name], strict=True)}
+    leaves |= {p.node: graph.edge(x) for p, x in zip(program.parameters, given.get("parameters", ()))}
+    copy = _Copy(program, {}, {}, graph, leaves)
+    return [[graph.expr(copy.edge(e)) for e in output.edges] for output in program.outputs]
+
+
 class _Copy:
     """new: old node -> its edge in the new graph. starts: where the sections open there."""
 
     def __init__(
-        self, program: Program, sums: Mapping[int, Sequence[int]], products: Mapping[int, tuple[int, ...]]
+        self,
+        program: Program,
+        sums: Mapping[int, Sequence[int]],
+        products: Mapping[int, tuple[int, ...]],
+        graph: Graph | None = None,
+        leaves: Mapping[int, int] | None = None,
     ) -> None:
         self.program, self.old, self.sums, self.products = program, program.graph, sums, products
-        g = self.graph = Graph()
+        g = self.graph = Graph() if graph is None else graph
         self.rules = {ADD: g.add, MUL: g.mul, DIV: g.div, ATAN2: g.atan2}
-        self.new: dict[int, int] = {}
+        self.new: dict[int, int] = dict(leaves or {})
         self.starts: dict[int, int] = {}
 
     def run(self) -> None:
