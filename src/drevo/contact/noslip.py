@@ -16,6 +16,7 @@ from typing import Any
 
 from ..mechanics.algorithms.inertia_matrix import Factors
 from ..mechanics.scalar import Scalar, Vector, clip, dot, eliminated, maximum, minimum, sqrt, where
+from .laws.soft.law import DryFriction, Pyramid
 from .laws.soft.stages import HERE, Evaluation, PackedRows, SlotLayout, StageTracer
 from .packing import of
 
@@ -32,7 +33,7 @@ class NoSlip:
 
     def __init__(self, e: Evaluation) -> None:
         self.e, self.nv = e, e.nv
-        self.held = [x for x in e.rows if x.group.kind == "friction"]
+        self.held = [x for x in e.rows if isinstance(x.group, DryFriction)]
         self.ends = [e.sizes[f"slot_{k}"] for k in range(len(e.contacts))]
         for k, x in enumerate(e.contacts):
             e.sizes[f"slot_{k}"] += (x.group.size - 1) * (e.nv + 1)
@@ -68,7 +69,7 @@ class NoSlip:
         for x in self.e.rows:
             force, D = self.e.newton._answer(x, main, a).force[0], of(main, x.D[0])
             gain = gain + 0.5 * force * force / where(D > 0.0, D, 1.0)
-            held += [force] if x.group.kind == "friction" else []
+            held += [force] if isinstance(x.group, DryFriction) else []
         rows = [(x.rates, [of(main, y) for y in x.B[0]]) for x in self.held]
         s.write(held=held or [0.0], moved=self._responses(s, rows) or [0.0], gain=gain, slipping=1.0)
 
@@ -78,7 +79,7 @@ class NoSlip:
         y, f, D, law = s.here(at.y, m), s.here(at.f, m), [of(block, d) for d in x.D], x.law(block)
         rows = [(x.rates, [of(block, b) for b in row]) for row in x.B[1:]]
         gain, bounds = s.number("gain"), [f[0]] * (m - 1)
-        if law.kind == "pyramid":
+        if isinstance(law, Pyramid):
             bounds = []
             for mu, t in zip(law.mu, y[1:]):
                 edges = [-(D[0] * minimum(y[0] + sign * (mu * t), 0.0)) for sign in (1.0, -1.0)]
@@ -97,6 +98,7 @@ class NoSlip:
             row, Z = [of(main, y) for y in x.B[0]], moved[k * self.nv : (k + 1) * self.nv]
             slip = dot(row, [state.a[r] for r in x.rates]) - of(main, x.ref[0])
             stiff = maximum(dot(row, [Z[r] for r in x.rates]), LEAST)
+            assert isinstance(x.group, DryFriction)
             new = clip(held[k] - slip / stiff, -x.group.bound, x.group.bound)
             held[k] = state.push(held[k], new, slip, stiff, x.rates, row, Z)
         s.write(held=held or [0.0])
@@ -115,7 +117,7 @@ class NoSlip:
             return [dot(row, [state.a[r] for r in x.rates]) - y for row, y in zip(B, ref)]
 
         A = [[dot(row, [z[r] for r in x.rates]) for z in Z] for row in B]
-        if law.kind == "pyramid":
+        if isinstance(law, Pyramid):
             for k in range(n):
                 slip, bound = slips()[k], bounds[k]
                 moves = 4.0 * law.mu[k] * law.mu[k] * A[k][k] > LEAST

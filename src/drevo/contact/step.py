@@ -26,6 +26,7 @@ from .laws.exact.kernel import moreau_program
 from .laws.exact.problem import exact_robot
 from .laws.exact.residual import ExactDerivative
 from .laws.soft.kernel import step_program
+from .laws.soft.law import PENALTY_LAWS, RowGroup
 from .laws.soft.problem import soft_problem
 from .laws.soft.residual import SoftDerivative
 from .laws.soft.stages import SoftProblem
@@ -130,7 +131,7 @@ def _soft(robot: Any, model: Model, r: StepRequest, spec: Spec) -> Function:
 
     @cache
     def stated() -> SoftProblem:
-        problem = soft_problem(model, r.ground, r.dt, r.method, r.repeat, r.friction)
+        problem = soft_problem(model, r.ground, r.dt, r.method, r.repeat, r.friction, r.law)
         return replace(problem, last=r.last, parameters=r.parameters)
 
     def program() -> Program:
@@ -144,7 +145,10 @@ def _soft(robot: Any, model: Model, r: StepRequest, spec: Spec) -> Function:
         r.product, r.method != "rk4" and r.repeat == 1 and not r.last, r.numbers, bool(model.stepping.noslip)
     )
     spec = replace(spec, parameters=bool(r.parameters) and not r.product)
-    return requested(robot, ("step", r), program, spec=spec, ahead=ahead)
+    added = r.law in PENALTY_LAWS
+    if added and model.stepping.noslip:
+        raise InputError(f"step: noslip_iterations of a file are for law='soft', not {r.law!r}; set them to 0")
+    return requested(robot, ("step", r), program, spec=spec, lasting=not added, ahead=ahead)
 
 
 def soft_step_cost(problem: SoftProblem, product: str = "") -> float:
@@ -154,3 +158,13 @@ def soft_step_cost(problem: SoftProblem, product: str = "") -> float:
 
 
 LAWS: dict[str, Callable[..., Function]] = {"soft": _soft, "coulomb": _exact}
+
+
+def add_law(name: str, group: type[RowGroup]) -> None:
+    """Gives a law of contacts a name by which steps and motions take it, in this process.
+
+    group: forces and Hessian of the rows of a contact, in the place of MuJoCo's cones: docs/new-contact-law.md.
+    """
+    if name in LAWS:
+        raise InputError(f"add_law: there is a law {name!r}; give another name")
+    PENALTY_LAWS[name], LAWS[name], METHODS[name] = group, _soft, METHODS["soft"]

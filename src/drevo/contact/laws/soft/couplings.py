@@ -9,10 +9,10 @@ from ....mechanics.algorithms.tendons import tendon_coupling, tendon_length
 from ....mechanics.rotation import angle_and_axis
 from ....mechanics.scalar import Scalar, is_zero
 from ....model.description import Tendon
-from .law import RowGroup, Softness
+from .law import Equality, RowGroup, Softness
 
 Moves = dict[int, Scalar]  # by rate, how it moves a row
-EQUALITY = RowGroup("equality")
+EQUALITY = Equality()
 
 
 class JointRow(NamedTuple):
@@ -30,7 +30,7 @@ class JointRow(NamedTuple):
 
     def place(self, k: Kinematics) -> tuple[Scalar, Moves]:
         """The distance of the row from its margin, and what moves it."""
-        if self.group.kind == "friction":
+        if self.group.at_rates:
             return 0.0, {self.rate: 1.0}
         here, moves = k.q[self.q], {self.rate: self.sign}
         if self.ball:
@@ -76,6 +76,6 @@ class TendonRow(NamedTuple):
         """The distance from its margin, and what moves it; how a straight part turns is left out."""
         found = tendon_coupling(k, self.tendon, *self.coupling) if self.coupling else tendon_length(k, self.tendon)
         moves = {i: self.sign * x for i, x in enumerate(found.jacobian[0]) if not is_zero(x)}
-        if self.group.kind == "friction":
+        if self.group.at_rates:
             return 0.0, moves
         return self.sign * (found.value[0] - self.at) - self.soft.margin, moves

@@ -11,8 +11,9 @@ parameters are those of MuJoCo's documentation, "Computation: constraint model".
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from ....errors import InputError
 from ....mechanics.scalar import Scalar, Vector, maximum, sqrt, where
@@ -90,100 +91,154 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """The law of a group. size: rows of y. mu: friction of each tangent, numbers or symbols. bound: of dry
-    friction, N or N m.
+    """The law of a group of rows. size: rows of y. mu: friction of each tangent, numbers or symbols.
 
-    mu0: friction of the cone of the regularised problem, mu[0] / sqrt(impratio).
+    mu0: friction of the cone of the regularised problem, mu[0] / sqrt(impratio). at_rates: the rows have a rate
+    alone, no place. one_sided: nothing answers on the far side. coupled: the Hessian joins tangents.
+    rolls_apart: tangents have gains of their own.
     """
 
-    kind: str  # "equality", "friction", "limit", "pyramid" or "elliptic"
     size: int = 1
     mu: tuple[Scalar, ...] = ()
     mu0: Scalar = 0.0
-    bound: float = 0.0
+    at_rates: ClassVar[bool] = False
+    one_sided: ClassVar[bool] = False
+    coupled: ClassVar[bool] = False
+    rolls_apart: ClassVar[bool] = False
+
+    def answer(self, y: Vector, D: Vector) -> Answer:
+        """Forces, Hessian and piece at y, of the stiffness D."""
+        raise NotImplementedError
 
     def diagonal(self, weight: float) -> Scalar:
-        """The estimate of the inverse inertia of the first row, of a pyramid its first edge, by the weight of
+        """The estimate of the inverse inertia of the row by which the group is firm, by the weight of
         translations."""
-        return weight + self.mu[0] * self.mu[0] * weight if self.kind == "pyramid" else weight
+        return weight
+
+    def firm_row(self, B: Sequence[Vector]) -> Vector:
+        """The row by which the group is firm."""
+        return B[0]
 
     def stiffness(self, d: Scalar, diagonal: Scalar, impratio: float) -> list[Scalar]:
-        """D of the rows, of a pyramid one for all edges."""
+        """D of the rows."""
+        return [1.0 / regulariser(d, diagonal)] * self.size
+
+
+class Equality(RowGroup):
+    """One row that is held from both sides."""
+
+    __slots__ = ()
+
+    def answer(self, y: Vector, D: Vector) -> Answer:
+        return Answer([-(D[0] * y[0])], [[D[0]]], 0.0)
+
+
+class OneSided(RowGroup):
+    """One row that pushes and does not pull."""
+
+    __slots__ = ()
+    one_sided = True
+
+    def answer(self, y: Vector, D: Vector) -> Answer:
+        k = where(y[0] < 0.0, D[0], 0.0)
+        return Answer([-(k * y[0])], [[k]], where(y[0] < 0.0, 1.0, 0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class DryFriction(RowGroup):
+    """One rate that is held up to a bound, N or N m."""
+
+    bound: float = 0.0
+    at_rates = True
+
+    def answer(self, y: Vector, D: Vector) -> Answer:
+        force = -(D[0] * y[0])
+        over, under = force - self.bound, -force - self.bound
+        held = where(over > 0.0, self.bound, where(under > 0.0, -self.bound, force))
+        piece = where(over > 0.0, 1.0, where(under > 0.0, 2.0, 0.0))
+        return Answer([held], [[where(over > 0.0, 0.0, where(under > 0.0, 0.0, D[0]))]], piece)
+
+
+class Pyramid(RowGroup):
+    """Edges y_0 +- mu_k y_k, each with one-sided springs of one stiffness."""
+
+    __slots__ = ()
+
+    def diagonal(self, weight: float) -> Scalar:
+        return weight + self.mu[0] * self.mu[0] * weight
+
+    def firm_row(self, B: Sequence[Vector]) -> Vector:
+        return [x + self.mu[0] * y for x, y in zip(*B[:2])]
+
+    def stiffness(self, d: Scalar, diagonal: Scalar, impratio: float) -> list[Scalar]:
+        return [1.0 / maximum(2.0 * (self.mu0 * self.mu0) * regulariser(d, diagonal), LEAST_R)]
+
+    def answer(self, y: Vector, D: Vector) -> Answer:
+        n, (first, *rest) = self.size, y
+        force: list[Scalar] = [0.0] * n
+        S: list[list[Scalar]] = [[0.0] * (k + 1) for k in range(n)]
+        piece: Scalar = 0.0
+        for k, (m, t) in enumerate(zip(self.mu, rest), 1):
+            plus, minus = first + m * t, first - m * t
+            a, b = where(plus < 0.0, D[0], 0.0), where(minus < 0.0, D[0], 0.0)
+            fa, fb = a * plus, b * minus
+            force[0], force[k] = force[0] - (fa + fb), m * (fb - fa)
+            S[0][0], S[k][0], S[k][k] = S[0][0] + (a + b), m * (a - b), m * m * (a + b)
+            piece = piece + (
+                where(plus < 0.0, 4.0 ** (k - 1), 0.0) + where(minus < 0.0, 2.0 * 4.0 ** (k - 1), 0.0)
+            )
+        return Answer(force, S, piece)
+
+
+class EllipticCone(RowGroup):
+    """The regularised cone: quadratic below, its square distance between, nothing above."""
+
+    __slots__ = ()
+    coupled = True
+    rolls_apart = True
+
+    def stiffness(self, d: Scalar, diagonal: Scalar, impratio: float) -> list[Scalar]:
         R = regulariser(d, diagonal)
-        if self.kind == "pyramid":
-            return [1.0 / maximum(2.0 * (self.mu0 * self.mu0) * R, LEAST_R)]
-        if self.kind != "elliptic":
-            return [1.0 / R] * self.size
         R1 = R * (1.0 / impratio)
         first = self.mu[0] * self.mu[0]
         return [1.0 / R, *(1.0 / (R1 * (first / (m * m))) for m in self.mu)]
 
     def answer(self, y: Vector, D: Vector) -> Answer:
-        """Forces, Hessian and piece at y, of the stiffness D."""
-        rule = {"equality": _spring, "friction": _friction, "limit": _limit, "pyramid": _pyramid}
-        return rule.get(self.kind, _elliptic)(self, y, D)
+        n, e = self.size, (self.mu0, *self.mu)
+        U = [c * x for c, x in zip(e, y)]
+        N, T = U[0], sqrt(sum((u * u for u in U[1:]), 0.0))
+        over = 1.0 / maximum(T, LEAST_SLIP)
+        t = [u * over for u in U[1:]]
+        m = self.mu0
+        top, bottom = N - m * T, m * N + T  # above: top >= 0; below: bottom <= 0
+        Dm = D[0] * (1.0 / (m * m * (1.0 + m * m)))
+        middle = [-(Dm * top * m), *(Dm * top * (m * e[k + 1]) * t[k] for k in range(n - 1))]
+
+        def pick(above: Scalar, between: Scalar, below: Scalar) -> Scalar:
+            return where(bottom > 0.0, where(top < 0.0, between, above), where(N < 0.0, below, above))
+
+        force = [pick(0.0, f, -(d * x)) for f, d, x in zip(middle, D, y)]
+        S: list[list[Scalar]] = []
+        slope = m * N * over
+        for r in range(n):
+            row: list[Scalar] = []
+            for c in range(r + 1):
+                if r == 0:
+                    between: Scalar = 1.0
+                elif c == 0:
+                    between = -(m * t[r - 1])
+                else:
+                    between = slope * (t[r - 1] * t[c - 1]) + ((m * m - slope) if r == c else 0.0)
+                row.append(pick(0.0, Dm * (e[r] * e[c]) * between, D[r] if r == c else 0.0))
+            S.append(row)
+        return Answer(force, S, pick(0.0, 2.0, 1.0), pick(0.0, 1.0, 0.0))
 
 
-def _spring(g: RowGroup, y: Vector, D: Vector) -> Answer:
-    return Answer([-(D[0] * y[0])], [[D[0]]], 0.0)
+CONES: dict[str, type[RowGroup]] = {"pyramidal": Pyramid, "elliptic": EllipticCone}
+PENALTY_LAWS: dict[str, type[RowGroup]] = {}  # of contacts, beside MuJoCo's: see docs/new-contact-law.md
 
 
-def _limit(g: RowGroup, y: Vector, D: Vector) -> Answer:
-    k = where(y[0] < 0.0, D[0], 0.0)
-    return Answer([-(k * y[0])], [[k]], where(y[0] < 0.0, 1.0, 0.0))
-
-
-def _friction(g: RowGroup, y: Vector, D: Vector) -> Answer:
-    force = -(D[0] * y[0])
-    over, under = force - g.bound, -force - g.bound
-    held = where(over > 0.0, g.bound, where(under > 0.0, -g.bound, force))
-    piece = where(over > 0.0, 1.0, where(under > 0.0, 2.0, 0.0))
-    return Answer([held], [[where(over > 0.0, 0.0, where(under > 0.0, 0.0, D[0]))]], piece)
-
-
-def _pyramid(g: RowGroup, y: Vector, D: Vector) -> Answer:
-    """Edges y_0 +- mu_k y_k, each with one-sided springs."""
-    n, (first, *rest) = g.size, y
-    force: list[Scalar] = [0.0] * n
-    S: list[list[Scalar]] = [[0.0] * (k + 1) for k in range(n)]
-    piece: Scalar = 0.0
-    for k, (m, t) in enumerate(zip(g.mu, rest), 1):
-        plus, minus = first + m * t, first - m * t
-        a, b = where(plus < 0.0, D[0], 0.0), where(minus < 0.0, D[0], 0.0)
-        fa, fb = a * plus, b * minus
-        force[0], force[k] = force[0] - (fa + fb), m * (fb - fa)
-        S[0][0], S[k][0], S[k][k] = S[0][0] + (a + b), m * (a - b), m * m * (a + b)
-        piece = piece + (where(plus < 0.0, 4.0 ** (k - 1), 0.0) + where(minus < 0.0, 2.0 * 4.0 ** (k - 1), 0.0))
-    return Answer(force, S, piece)
-
-
-def _elliptic(g: RowGroup, y: Vector, D: Vector) -> Answer:
-    """The regularised cone: quadratic below, its square distance between, nothing above."""
-    n, e = g.size, (g.mu0, *g.mu)
-    U = [c * x for c, x in zip(e, y)]
-    N, T = U[0], sqrt(sum((u * u for u in U[1:]), 0.0))
-    over = 1.0 / maximum(T, LEAST_SLIP)
-    t = [u * over for u in U[1:]]
-    m = g.mu0
-    top, bottom = N - m * T, m * N + T  # above: top >= 0; below: bottom <= 0
-    Dm = D[0] * (1.0 / (m * m * (1.0 + m * m)))
-    middle = [-(Dm * top * m), *(Dm * top * (m * e[k + 1]) * t[k] for k in range(n - 1))]
-
-    def pick(above: Scalar, between: Scalar, below: Scalar) -> Scalar:
-        return where(bottom > 0.0, where(top < 0.0, between, above), where(N < 0.0, below, above))
-
-    force = [pick(0.0, f, -(d * x)) for f, d, x in zip(middle, D, y)]
-    S: list[list[Scalar]] = []
-    slope = m * N * over
-    for r in range(n):
-        row: list[Scalar] = []
-        for c in range(r + 1):
-            if r == 0:
-                between: Scalar = 1.0
-            elif c == 0:
-                between = -(m * t[r - 1])
-            else:
-                between = slope * (t[r - 1] * t[c - 1]) + ((m * m - slope) if r == c else 0.0)
-            row.append(pick(0.0, Dm * (e[r] * e[c]) * between, D[r] if r == c else 0.0))
-        S.append(row)
-    return Answer(force, S, pick(0.0, 2.0, 1.0), pick(0.0, 1.0, 0.0))
+def contact_group(law: str, cone: str, size: int, mu: tuple[float, ...], impratio: float) -> RowGroup:
+    """The group of a contact: of a law by name, or of MuJoCo's by the cone of a file."""
+    kind = PENALTY_LAWS.get(law, CONES[cone] if mu else OneSided)
+    return kind(size, mu, mu[0] / impratio**0.5 if mu else 0.0)

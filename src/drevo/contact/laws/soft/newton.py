@@ -239,7 +239,7 @@ def _add_forces(
 
 def symmetric_of(x: PackedRows, packed: object) -> list[list[Scalar]]:
     """S of a group from its lower triangle; of pyramids tangents do not meet."""
-    m, full = x.group.size, x.group.kind == "elliptic"
+    m, full = x.group.size, x.group.coupled
     S: list[list[Scalar]] = [[0.0] * m for _ in range(m)]
     for r in range(m):
         for c in range(r + 1):

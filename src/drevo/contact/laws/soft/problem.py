@@ -17,7 +17,7 @@ from ...pairs import ContactCandidate, contact_candidates, inverse_weights, with
 from .closures import LoopRow
 from .couplings import EQUALITY, CouplingRow, JointRow, TendonRow
 from .fluid import fluid_efforts
-from .law import RowGroup, Softness
+from .law import DryFriction, OneSided, Softness, contact_group
 from .stages import Poses, Slot, SoftProblem
 
 ROUND = ("sphere", "capsule")
@@ -25,9 +25,10 @@ CLOSED = (("point", True), ("weld", False))  # loops that the law knows, and whe
 
 
 def soft_problem(
-    model: Model, ground: object, step: float, method: str, repeat: int = 1, friction: float | None = None
-) -> SoftProblem:
-    """InputError where the law has no rule for what holds in the model."""
+    model: Model, ground: object, step: float, method: str, repeat: int = 1, friction: float | None = None,
+    law: str = "soft",
+) -> SoftProblem:  # fmt: skip
+    """law: of contacts, by name. InputError where the law has no rule for what holds in the model."""
     unknown = sorted({loop.kind for loop in model.loops if (loop.kind, loop.rotation is None) not in CLOSED})
     if unknown:
         raise InputError(
@@ -40,7 +41,7 @@ def soft_problem(
         raise InputError("the soft law has no friction by place: give law='coulomb', or friction= of the step")
     standing = with_ground(model, "plane" if floor else None)
     standing = standing if friction is None else with_friction(standing, friction)
-    slots = tuple(_slot(x, stepping.cone, stepping.impratio) for x in contact_candidates(standing, floor))
+    slots = tuple(_slot(x, law, stepping.cone, stepping.impratio) for x in contact_candidates(standing, floor))
     rows: tuple[JointRow | CouplingRow | LoopRow | TendonRow, ...]
     rows = (*coupling_rows(model), *loop_rows(model), *soft_joint_rows(model), *tendon_rows(model))
     if stepping.medium and method == "implicitfast":
@@ -52,11 +53,10 @@ def soft_problem(
                        floor=floor if isinstance(floor, Uneven) else LEVEL)  # fmt: skip
 
 
-def _slot(x: ContactCandidate, cone: str, impratio: float) -> Slot:
+def _slot(x: ContactCandidate, law: str, cone: str, impratio: float) -> Slot:
     holds = x.interaction
     mu = holds.friction[: holds.condim - 1]
-    kind = "limit" if holds.condim == 1 else "elliptic" if cone == "elliptic" else "pyramid"
-    group = RowGroup(kind, holds.condim, mu, mu[0] / impratio**0.5 if mu else 0.0)
+    group = contact_group(law, cone, holds.condim, mu, impratio)
     soft = Softness(holds.solref, holds.solimp, holds.margin, holds.solref_friction)
     plane = x.geoms[0].kind == "plane"
     cheap = x.ground is None and plane and x.geoms[1].kind in ROUND
@@ -117,7 +117,7 @@ def soft_joint_rows(model: Model) -> Iterator[JointRow]:
         q, v = offsets[joint.name]
         told = soft.get(joint.name, JointSoftness(joint.name))
         if joint.dynamics and joint.dynamics.friction and "frictionloss" not in off:
-            held = RowGroup("friction", bound=joint.dynamics.friction)
+            held = DryFriction(bound=joint.dynamics.friction)
             softness = Softness(told.friction_solref, told.friction_solimp)
             for k in range(joint.nv):
                 yield JointRow(v + k, q + k, held, softness, weights[v + k])
@@ -125,14 +125,14 @@ def soft_joint_rows(model: Model) -> Iterator[JointRow]:
             yield from _limits(joint, told, q, v, weights[v])
         elif told.limit_angle is not None and "limit" not in off:
             softness = Softness(told.limit_solref, told.limit_solimp, told.limit_margin)
-            yield JointRow(v, q, RowGroup("limit"), softness, weights[v], -1.0, told.limit_angle, ball=True)
+            yield JointRow(v, q, OneSided(), softness, weights[v], -1.0, told.limit_angle, ball=True)
 
 
 def _limits(joint: Joint, told: JointSoftness, q: int, v: int, weight: float) -> Iterator[JointRow]:
     limit, softness = joint.limit, Softness(told.limit_solref, told.limit_solimp, told.limit_margin)
     for sign, at in ((1.0, limit.lower), (-1.0, limit.upper)) if limit else ():
         if at is not None:
-            yield JointRow(v, q, RowGroup("limit"), softness, weight, sign, at)
+            yield JointRow(v, q, OneSided(), softness, weight, sign, at)
 
 
 def tendon_rows(model: Model) -> Iterator[TendonRow]:
@@ -146,13 +146,13 @@ def tendon_rows(model: Model) -> Iterator[TendonRow]:
     for x in model.tendons:
         if x.friction and "frictionloss" not in off:
             softness = Softness(x.friction_solref, x.friction_solimp)
-            yield TendonRow(x, RowGroup("friction", bound=x.friction), softness, weights[x.name])
+            yield TendonRow(x, DryFriction(bound=x.friction), softness, weights[x.name])
         if x.limit_solref is None or "limit" in off:
             continue
         softness = Softness(x.limit_solref, x.limit_solimp, x.limit_margin)
         for sign, at in ((1.0, x.lower), (-1.0, x.upper)):
             if at is not None:
-                yield TendonRow(x, RowGroup("limit"), softness, weights[x.name], sign=sign, at=at)
+                yield TendonRow(x, OneSided(), softness, weights[x.name], sign=sign, at=at)
 
 
 def with_friction(model: Model, mu: float) -> Model:

@@ -30,7 +30,7 @@ from ...packing import Pack, Packed, of
 from ...pairs import LEAST_FRICTION
 from .closures import LoopRow, closure
 from .couplings import CouplingRow, JointRow, Moves, TendonRow
-from .law import RowGroup, Softness
+from .law import Equality, RowGroup, Softness
 
 HERE = "here"  # the block of the slot that a stage is called for
 LEAST_SQUARE = 1e-30  # of how far a loop is from closed, where its root is taken
@@ -310,19 +310,19 @@ class Evaluation:
 
     def _row(self, r: JointRow | CouplingRow | TendonRow, gap: Scalar, moves: Moves, v: Vector) -> PackedRows:
         """gap: how far it is from where it holds, or counts; friction has none."""
-        (K, damp), put, kind = r.soft.gains(self.problem.safe), self.main.put, r.group.kind
+        (K, damp), put = r.soft.gains(self.problem.safe), self.main.put
         d = r.soft.impedance(gap)
         D = r.group.stiffness(d, self._diagonal(moves, r.weight), 1.0)[0]
         ref = -(damp * dot(list(moves.values()), [v[k] for k in moves]))
-        if kind != "friction":
+        if not r.group.at_rates:
             ref = ref - K * (d * gap)
-        if kind == "limit":
+        if r.group.one_sided:
             D = where(gap < 0.0, D, 0.0)
         return PackedRows(r.group, tuple(moves), [[put(x) for x in moves.values()]], [put(ref)], [put(D)])
 
     def _loop(self, r: LoopRow, moving: Kinematics) -> list[PackedRows]:
         """Three rows of a point, six of a weld; how far they are from zero together says how firm they are."""
-        (K, damp), put, group = r.soft.gains(self.problem.safe), self.main.put, RowGroup("equality")
+        (K, damp), put, group = r.soft.gains(self.problem.safe), self.main.put, Equality()
         at = closure(r, moving)
         d = r.soft.impedance(sqrt(maximum(dot(at.place, at.place), LEAST_SQUARE)))
         rates = tuple(k for k in range(self.nv) if not all(is_zero(row[k]) for row in at.rows))
@@ -356,7 +356,7 @@ class Evaluation:
         they are firm."""
         step = self.problem.safe
         (K, damp), d = s.soft.gains(step), s.soft.impedance(gap)
-        tangent = s.soft.gains(step, True)[1] if s.group.kind == "elliptic" else damp
+        tangent = s.soft.gains(step, True)[1] if s.group.rolls_apart else damp
         ref = [-(damp * u[0]) - K * (d * gap), *(-(tangent * x) for x in u[1:])]
         law = self._law(s)
         diagonal = self._diagonal(first or {}, law.diagonal(s.weight[0]))
@@ -366,8 +366,7 @@ class Evaluation:
     def _slot(self, s: Slot, touch: Proximity, gap: Scalar, columns: Columns, v: Vector) -> Pack:
         (rates, B), pack = basis(s, touch, columns), Pack()
         law, u = self._law(s), touch.slipping([dot(row, [v[r] for r in rates]) for row in B])
-        edge = [x + law.mu[0] * y for x, y in zip(*B[:2])] if law.kind == "pyramid" else B[0]
-        ref, D = self.wanted(s, gap, u, dict(zip(rates, edge)))
+        ref, D = self.wanted(s, gap, u, dict(zip(rates, law.firm_row(B))))
         put = pack.put_all
         axes = put(x for f in touch.frame for x in f)
         mu = put((law.mu0, *law.mu)) if law is not s.group else []
