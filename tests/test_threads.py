@@ -34,8 +34,9 @@ def test_every_method_of_shared_robots(seconds: int, robots: list[str]) -> None:
     assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["wrong"] == [] and found["kinds"] > 100 and found["calls"] > 100
-    settled = found["MB"][len(found["MB"]) // 2 :]
-    assert max(settled) < settled[0] + GROWS, settled
+    used, quarter = found["MB"], len(found["MB"]) // 4
+    if quarter > 1:  # a short run only begins
+        assert np.median(used[-quarter:]) < np.median(used[quarter : 2 * quarter]) + GROWS, used
 
 
 def test_the_builtin_of_a_call_with_forces_is_given_back() -> None:

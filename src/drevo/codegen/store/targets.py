@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -119,25 +120,34 @@ def _built(machine: Machine, text: str, effort: int) -> tuple[str, bytes]:
     """Assembly and object code; all calls inlined, no other pass: the graph is folded and shared already."""
     import llvmlite.binding as llvm
 
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
     try:
-        target = llvm.Target.from_triple(machine.triple)
-        made = target.create_target_machine(
-            cpu=machine.cpu, features=machine.features, opt=effort, **dict(machine.options)
-        )
+        made, run = _backend(machine.triple, machine.cpu, machine.features, effort, tuple(machine.options.items()))
         module = llvm.parse_assembly(f'target triple = "{machine.triple}"\n{text}')
         module.verify()
         require_instructions(module, machine.triple, machine.features)
-        passes = llvm.create_new_module_pass_manager()
-        passes.add_always_inliner_pass()
-        passes.add_global_dead_code_eliminate_pass()
-        passes.run(module, llvm.create_pass_builder(made, llvm.create_pipeline_tuning_options(speed_level=0)))
+        run(module)
         wanted = machine.ending != ".wasm"  # of which nobody counts instructions
         listing = str(made.emit_assembly(module)) if wanted else ""
         return listing, b"" if machine.ending == ".ptx" else bytes(made.emit_object(module))
     except RuntimeError as error:
         raise EmitError(f"LLVM refused the code for {machine.triple}: {error}") from error
+
+
+@lru_cache
+def _backend(triple: str, cpu: str, features: str, effort: int, options: Any) -> tuple[Any, Callable[[Any], None]]:
+    """LLVM's machine for a processor, and what inlines calls; kept, for LLVM's builders are never freed."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    made = llvm.Target.from_triple(triple).create_target_machine(
+        cpu=cpu, features=features, opt=effort, **dict(options)
+    )
+    builder = llvm.create_pass_builder(made, llvm.create_pipeline_tuning_options(speed_level=0))
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.add_global_dead_code_eliminate_pass()
+    return made, lambda module: passes.run(module, builder)
 
 
 def _instructions(listing: str, name: str) -> list[str]:
