@@ -4,11 +4,14 @@
     observations, infos = envs.reset(seed=0)
     observations, rewards, terminated, truncated, infos = envs.step(actions)
 
+With this module imported gymnasium has them too: gymnasium.make("drevo/HalfCheetah-v5"), and
+gymnasium.make_vec("drevo/HalfCheetah-v5", num_envs=64).
 They need the extra `rl`: gymnasium, whose MJCF files they load; the quadruped is that of example-robot-data.
 """
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from ..codegen.call.arguments import in_memory
@@ -40,3 +43,8 @@ def make(name: str, num_envs: int = 1, threads: int = 1, autoreset: str = "NextS
 
 
 asked_all(__name__)
+
+if find_spec("gymnasium"):
+    from .registration import register
+
+    register()

@@ -1,0 +1,34 @@
+"""The tasks are known to gymnasium by their names, one or many at once."""
+
+import numpy as np
+import pytest
+
+gymnasium = pytest.importorskip("gymnasium")
+pytest.importorskip("mujoco")
+
+from drevo.envs import TASKS  # noqa: E402
+
+
+def test_all_tasks_have_names_of_gymnasium() -> None:
+    assert {f"drevo/{task}" for task in TASKS} <= set(gymnasium.registry)
+
+
+def test_one_environment_is_a_row_of_many() -> None:
+    one = gymnasium.make("drevo/HalfCheetah-v5", ctrl_cost_weight=0.2)
+    many = gymnasium.make_vec("drevo/HalfCheetah-v5", num_envs=1, ctrl_cost_weight=0.2)
+    observed, _ = one.reset(seed=3)
+    rows, _ = many.reset(seed=3)
+    assert np.array_equal(observed, rows[0]) and one.observation_space.shape == observed.shape
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        action = rng.uniform(-1.0, 1.0, 6).astype(np.float32)
+        observed, reward, ended, cut, infos = one.step(action)
+        rows, rewards, *_ = many.step(action[None])
+        assert np.array_equal(observed, rows[0]) and reward == rewards[0]
+        assert isinstance(reward, float) and ended is False and cut is False and np.isfinite(infos["x_position"])
+
+
+def test_gymnasium_s_own_checker_finds_nothing() -> None:
+    from gymnasium.utils.env_checker import check_env
+
+    check_env(gymnasium.make("drevo/Hopper-v5").unwrapped, skip_render_check=True)
