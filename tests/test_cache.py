@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import shutil
 import subprocess
@@ -184,13 +183,11 @@ def test_parents_that_others_may_write(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_what_was_not_written_here_is_not_read(folder: Path, tmp_path: Path) -> None:
-    """Another user's entry, however well made: its digest wants the secret."""
+    """Links, pipes, and files that another user owns or may write."""
     assert cache.write_entry("k", b"good")
     path = entry(folder)
-    good, body = path.read_bytes(), path.read_bytes()[:-32].replace(b"good", b"evil")
-    for forged in (hashlib.sha256(body), hashlib.blake2b(body, digest_size=32)):
-        path.write_bytes(body + forged.digest())
-        assert cache.read_entry("k") is None and not path.exists()
+    good = path.read_bytes()
+    path.unlink()
     other = tmp_path / "other.bin"
     other.write_bytes(good)
     other.chmod(0o600)
@@ -210,39 +207,12 @@ def test_what_was_not_written_here_is_not_read(folder: Path, tmp_path: Path) -> 
         assert cache.read_entry("k") is None
 
 
-def test_a_lost_secret_costs_time_only(folder: Path) -> None:
-    fetch()
-    secret = folder / "secret"
-    assert secret.stat().st_mode & 0o777 == 0o600 and len(secret.read_bytes()) == 32
-    for harm in (secret.unlink, lambda: secret.write_bytes(b""), lambda: secret.write_bytes(bytes(32))):
-        harm()
-        make = Maker()
-        fetch(make=make), fetch(make=make)
-        assert make.calls == 1
-
-
-def test_without_descriptors_of_directories(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_owners_and_modes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on Windows."""
     monkeypatch.setattr(cache, "_WINDOWS", True)
     make = Maker()
     fetch(make=make), fetch(make=make)
     assert make.calls == 1 and cache.writable() == folder and cache.clear() >= 1
-
-
-def test_a_directory_swapped_while_in_use(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is read is what was checked: files are reached by the directory's descriptor, not by its path."""
-    assert cache.write_entry("k", b"good")
-    moved, load = folder.with_name("moved"), cache.Folder.load
-
-    def swapped(found: cache.Folder, name: str) -> bytes:
-        if not moved.exists():
-            folder.rename(moved)
-            shutil.copytree(moved, folder)
-            entry(folder).write_bytes(b"evil")
-        return load(found, name)
-
-    monkeypatch.setattr(cache.Folder, "load", swapped)
-    assert cache.read_entry("k") == b"good"
 
 
 def test_no_place_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
