@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import json
+import random
 import re
 import shutil
 import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from html.parser import HTMLParser
@@ -305,3 +307,28 @@ def test_control_characters_in_names_are_refused(name: str, tmp_path: Path) -> N
         with pytest.raises(drevo.ModelError, match=said) as caught:
             drevo.load(tmp_path / file)
         assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]", str(caught.value))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", range(60))
+def test_names_drawn_at_random(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pieces of such names in other orders: where they begin and end decides in some languages."""
+    rng = random.Random(seed)
+    name = "".join(
+        rng.choice([*HOSTILE.split(), *HOSTILE, "a", " ", "é", "名"]) for _ in range(rng.randint(1, 30))
+    )
+    monkeypatch.setattr(sys.modules[__name__], "HOSTILE", f"x{name}")
+    for plain in ROBOTS:
+        monkeypatch.setitem(ROBOTS, plain, arm(plain))
+    for language in LANGUAGES:
+        for symbols, quantity in ((None, "inverse_dynamics"), ("all", "inverse_dynamics"), (None, "pose")):
+            test_equations(language, symbols, quantity)
+    for kind in PICTURES:
+        test_pictures(kind)
+    for suffix in (".urdf", ".xml", ".toml", ".json"):
+        test_files_of_robots_come_back(suffix, tmp_path)
+    for target in ("aarch64", "wasm", "ptx"):
+        test_exports(target, tmp_path / target)
+    for check in (test_a_package_for_ros, test_the_live_page, test_notebooks):
+        check(tmp_path)
+    test_tables_of_denavit_and_hartenberg()
