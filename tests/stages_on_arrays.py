@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from drevo.codegen.graph.evaluate import evaluate_edges
+from drevo.codegen.llvm.stages import HERE, part_of_block
 from drevo.contact.laws.soft.newton import ITERATIONS, TRIALS
-from drevo.contact.laws.soft.stages import HERE, Evaluation
+from drevo.contact.laws.soft.stages import Evaluation
 
 Array = np.ndarray[Any, Any]
 
@@ -120,5 +121,5 @@ class Reference:
 
 
 def _place(port: str, here: str) -> tuple[str, int]:
-    block, _, first = port.rstrip("]").partition("[")
-    return here if block == HERE else block, int(first or 0)
+    block, first = part_of_block(port)
+    return here if block == HERE else block, first

@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from stages_on_arrays import Reference
 from typer.testing import CliRunner
 
 import drevo
 from drevo.cli.main import app
+from drevo.codegen.call.stream import splitmix
 from drevo.envs import TASKS, make
 from drevo.envs.episode import EpisodeStages
 from drevo.envs.ours import hills
@@ -121,14 +123,40 @@ def test_episodes_of_one_environment_do_not_depend_on_others() -> None:
     assert np.abs(env.q[3]).max() <= 0.01 and not (env.q[3] == first[3, :2]).any()
 
 
+def on_arrays(stages: EpisodeStages, given: dict[str, Any]) -> Reference:
+    """The stages of an episode with NumPy, in the order of their calls."""
+    x = Reference(stages.e, given)
+    with np.errstate(all="ignore"):
+        x.step()
+        for stage in ("look", "judged") if stages.seen else ("judged",):
+            x.call(stage)
+        for _ in range(100 if x.some("fresh") else 0):
+            x.blocks["draws"] = random_numbers(x.blocks["stream1"], stages.n_log + stages.n_even, stages.n_log)
+            x.call("begun")
+            if not x.some("seeking"):
+                break
+        for stage in (*(("placed", "look") if stages.seen else ()), "restarted"):
+            x.call(stage)
+    return x
+
+
+def random_numbers(stream: Any, count: int, logs: int) -> Any:
+    """(count, B): what the compiled draws put into a block; stream (2, B)."""
+    seed, first = (x.astype(np.uint64) for x in stream)
+    bits = splitmix(seed, first + np.arange(count, dtype=np.uint64)[:, None]) >> np.uint64(12)
+    found = (bits | np.uint64(0x3FF0000000000000)).view(np.float64) - 1.0
+    found[:logs] = -2.0 * np.log(1.0 - found[:logs])
+    return found
+
+
 @pytest.mark.parametrize("same", [False, True])
 def test_the_compiled_episode_is_that_on_arrays(same: bool) -> None:
     """Steps, ends and beginnings of two poles, whose task looks at the last evaluation, by stages in NumPy."""
     name = "InvertedDoublePendulum-v5"
     env = make(name, num_envs=40, autoreset="SameStep" if same else "NextStep")
     env.reset(seed=0)
-    stages = EpisodeStages(env.body, traced_task(env.task, env.body, env.numbers), same, None).program().stages
-    assert stages is not None
+    stages = EpisodeStages(env.body, traced_task(env.task, env.body, env.numbers), same, None)
+    program = stages.program()
     rng, begun = np.random.default_rng(0), 0
     for k in range(9):
         action = rng.uniform(-1.0, 1.0, (40, 1))
@@ -137,9 +165,9 @@ def test_the_compiled_episode_is_that_on_arrays(same: bool) -> None:
             continue
         given = [x.copy() for x in (*env.state[:5], action, *env.state[5:])]
         found = env.f(*given)
-        again = [np.empty_like(x) for x in found]
-        stages.fill(given, again)
-        for x, y in zip(found, again):
+        again = on_arrays(stages, {x.name: y for x, y in zip(program.inputs, given)})
+        for x, out in zip(found, program.outputs):
+            y = again.blocks[out.name].T.reshape(x.shape)
             assert np.abs(x - y).max() < 1e-9 * max(1.0, np.abs(y).max())
         begun += int((found.elapsed1 == 0.0).sum())
         env.step(action)

@@ -10,14 +10,14 @@ there, and together here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
+from functools import partial, reduce
 from operator import mul
 from typing import Any
 
 from ..mechanics.algorithms.inertia_matrix import Factors
 from ..mechanics.scalar import Scalar, Vector, clip, dot, eliminated, maximum, minimum, sqrt, where
 from .laws.soft.law import DryFriction, Pyramid
-from .laws.soft.stages import HERE, Evaluation, PackedRows, SlotLayout, StageTracer
+from .laws.soft.stages import Evaluation, PackedRows, SlotLayout, StageTracer
 from .packing import of
 
 LEAST = 1e-15  # of a force along the normal, and of what a tangent moves: below it there is no friction
@@ -40,12 +40,11 @@ class NoSlip:
         n = len(self.held)
         e.sizes |= {"held": max(1, n), "moved": max(1, n * e.nv), "gain": 1, "slipping": 1}
         self.order = slot_order(e)
-        for name in ("begin", "rows", "end"):
-            self.add(f"slip_{name}", getattr(self, f"_{name}"))
+        for name, write in {"slip_begin": self._begin, "slip_rows": self._rows, "slip_end": self._end}.items():
+            self.add(name, write)
         for k in e.kinds:
-            for stage in ("ready", "slip"):
-                write = getattr(self, f"_{stage}")
-                self.add(f"{stage}_{k}", lambda s, k=k, w=write: w(s, e.contacts[k], e.records[k], self.ends[k]))
+            for stage, write_slot in {"ready": self._ready, "slip": self._slip}.items():
+                self.add(f"{stage}_{k}", partial(write_slot, x=e.contacts[k], at=e.records[k], end=self.ends[k]))
 
     def add(self, name: str, write: Any) -> None:
         s = StageTracer(name, self.e.sizes)
@@ -88,7 +87,9 @@ class NoSlip:
         else:
             for force, d in zip(f, D):
                 gain = gain + 0.5 * force * force / where(d > 0.0, d, 1.0)
-        s.write(**{"gain": gain, **({f"{HERE}[{end}]": [*self._responses(s, rows), *bounds]} if m > 1 else {})})
+        s.write(gain=gain)
+        if m > 1:
+            s.write_here({end: [*self._responses(s, rows), *bounds]})
 
     def _rows(self, s: StageTracer) -> None:
         """A sweep over dry friction."""
@@ -136,7 +137,7 @@ class NoSlip:
             for k, new in enumerate(new_all):  # slips as they are along the way: the gain of all is the same
                 now = slip[k] + dot(A[k][:k], [f[j + 1] - old[j] for j in range(k)])
                 f[k + 1] = state.push(f[k + 1], new, now, A[k][k], x.rates, B[k], Z[k])
-        s.write(**{f"{HERE}[{at.f}]": f})
+        s.write_here({at.f: f})
         state.write()
 
     def _end(self, s: StageTracer) -> None:

@@ -20,13 +20,32 @@ from .math import Lanes
 from .ports import ALONE, Address, Ports, tile_ports
 from .target import Arena, Target, arena_of
 
+HERE = "here"  # the block that each call chooses
+
+
+class BlockPart(str):
+    """The name of a port that is a part of a block, from its value `first` on."""
+
+    block: str
+    first: int
+
+    def __new__(cls, block: str, first: int) -> BlockPart:
+        made = super().__new__(cls, f"{block}[{first}]")
+        made.block, made.first = block, first
+        return made
+
+
+def part_of_block(port: str) -> tuple[str, int]:
+    """The block of a port, and the value in it at which the port begins."""
+    return (port.block, port.first) if isinstance(port, BlockPart) else (port, 0)
+
 
 class Stages(NamedTuple):
     """blocks: sizes of the working memory's parts, in values. parts: the stages by name. drive: writes the calls.
     tested: stages whose results are tested though they are none of the whole.
 
-    Ports of a stage are named "block" or "block[3]", what begins at its value 3; "here" is a block that each call
-    chooses. rows: results that the calls write themselves into the caller's rows, at `row`; no stage does.
+    Ports of a stage are named by blocks, or are a BlockPart; HERE is a block that each call chooses. rows: results
+    that the calls write themselves into the caller's rows, at `row`; no stage does.
     """
 
     blocks: Mapping[str, int]
@@ -58,7 +77,7 @@ class StageCalls:
         """A stage; here: the block that it calls so, or an address."""
         f = self.f
         place = here if isinstance(here, Value) else self.at(here) if here else self.work
-        f.call(VOID, f"stage_{stage}", *self._given(), place, f.scratch, f.status)
+        f.call(VOID, self._known(f"stage_{stage}"), *self._given(), place, f.scratch, f.status)
 
     def routine(self, name: str, write: Callable[[StageCalls], None]) -> None:
         """Calls of their own, to be made by `run` from several places."""
@@ -67,7 +86,13 @@ class StageCalls:
         f.ret()
 
     def run(self, name: str) -> None:
-        self.f.call(VOID, f"routine_{name}", *self.f.arguments.values())
+        self.f.call(VOID, self._known(f"routine_{name}"), *self.f.arguments.values())
+
+    def _known(self, function: str) -> str:
+        """The name of a function of the module; KeyError where there is none."""
+        if function not in self.f.module.functions:
+            raise KeyError(function)
+        return function
 
     def at(self, block: str, k: int = 0) -> Value:
         """The address of a value of a block, or of an argument or result of the whole."""
@@ -110,7 +135,7 @@ def emit_stages(
     m, l = Module(), target.of(target.lanes)
     symbols = any(p.name == "parameters" for p in low.inputs)
     made = {name: _lowered(part, target, symbols) for name, part in stages.parts.items()}
-    room, at = max(split.slots for _, split in made.values()), {"here": ("here", 0)}
+    room, at = max(split.slots for _, split in made.values()), {HERE: (HERE, 0)}
     for name, size in stages.blocks.items():
         at[name] = ("work", room * l.bytes)
         room += size
@@ -140,9 +165,9 @@ def _lowered(part: Program, target: Target, symbols: bool) -> tuple[Lowered, Spl
 
 
 def _place(port: str, k: int) -> tuple[str, int]:
-    """The block and the value in it that entry k of a port is: "g[3]" is the part of g from 3 on."""
-    block, _, first = port.rstrip("]").partition("[")
-    return block, int(first or 0) + k
+    """The block and the value in it that entry k of a port is."""
+    block, first = part_of_block(port)
+    return block, first + k
 
 
 def _in_place(low: Lowered) -> dict[int, int]:
@@ -188,7 +213,7 @@ def _add_stage(
         base, offset = at[block]
         return Address(f"%{base}", offset + k * l.bytes)
 
-    arguments = dict.fromkeys(("in", "out", "work", "here"), "ptr")
+    arguments = dict.fromkeys(("in", "out", "work", HERE), "ptr")
     ports = Ports(
         l, [address(p.name) for p in low.inputs], [address(p.name) for p in low.outputs], arguments, l.bytes, True
     )

@@ -73,8 +73,8 @@ class ImpulseSolver:
 
     def routines(self, c: StageCalls) -> None:
         written = {
-            "attempts": self._attempts, "newton": self._newton, "interior": self._interior, "normal": self._normal,
-            "side": self.side, "factorise": self._factorise, "substitute": self.substitute,
+            "normal": self._normal, "side": self.side, "factorise": self._factorise, "substitute": self.substitute,
+            "interior": self._interior, "newton": self._newton, "attempts": self._attempts,
         }  # fmt: skip
         for name, write in written.items():
             c.routine(self.name(name), write)

@@ -75,8 +75,9 @@ class ExactDerivative:
         blocks |= {f"{x}_{mark}": n for x, n in (("R", self.nv), ("w", self.n), ("ended", self.nv))}
         self.sizes |= {k: max(1, n) for k, n in blocks.items()}
         self._add("slopes", self._slopes)
-        for stage in ("first", "second"):
-            self._add(f"{stage}_{mark}", getattr(self, f"_{stage}_{mark}"))
+        ways = {"dot": (self._first_dot, self._second_dot), "bar": (self._first_bar, self._second_bar)}
+        for name, write in zip(self.solvers, ways[mark]):
+            self._add(name, write)
         self.sweeps, self.end = [self._dynamics()], self._end()
 
     def _add(self, name: str, write: Callable[[StageTracer], None]) -> None:

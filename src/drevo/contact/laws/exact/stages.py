@@ -42,10 +42,6 @@ from .solve import EASE, STIFFEN
 
 HUGE = 1e300  # of a residual: there is none yet
 PackedBlock = tuple[type[Any], list[Any]]
-STAGES = ("path_begin", "barrier", "predict", "follow", "path_end", "sweep", "judge", "trial", "advance", "keep",
-          "ease", "begin_parting", "part", "tell", "end")  # fmt: skip
-SQUARES = ("linear", "moves")  # of least squares
-CARRIED = ("carry", "carried")  # where few freedoms carry the contacts
 NUMBERS = ("aim", "moving", "left", "least", "damping", "share", "taken", "open", "square", "beyond", "stiff",
            "eased", "parting", "change")  # fmt: skip
 
@@ -82,26 +78,22 @@ class MoreauStages:
                "A": self.padded * self.padded, "inverse": n, "changes": n, "row": self.padded, "curved": 3 * laws,
                "path": sum(self.state), "told": sum(self.told)} | dict.fromkeys(NUMBERS, 1)  # fmt: skip
         self.sizes |= {self.named(k): max(1, size) for k, size in made.items()}
-        self.sizes |= {
-            "q": self.tree.nq,
-            "v": self.tree.nv,
-            "tau": self.tree.nv,
-            "Q": self.tree.nq,
-            "V": self.tree.nv,
-        }
-        self.sizes |= {only: 1} if only else {}
-        self.sizes |= {
-            "q1": self.tree.nq,
-            "v1": self.tree.nv,
-            "forces": 3 * len(robot.slots),
-            "residual": 1,
-            "now": 1,
-        }
+        self.sizes |= dict.fromkeys(("q", "Q", "q1"), t.tree.nq) | dict.fromkeys(
+            ("v", "V", "v1", "tau"), t.tree.nv
+        )
+        self.sizes |= {"forces": 3 * len(robot.slots), "residual": 1, "now": 1} | ({only: 1} if only else {})
         if not prefix:
             self._add("begin", self.begin)
             self._add("next", self.next)
-        for name in (*STAGES, *(CARRIED if self.few else SQUARES)):
-            self._add(name, getattr(self, name))
+        stages = {
+            "path_begin": self.path_begin, "barrier": self.barrier, "predict": self.predict, "follow": self.follow,
+            "path_end": self.path_end, "sweep": self.sweep, "judge": self.judge, "trial": self.trial,
+            "advance": self.advance, "keep": self.keep, "ease": self.ease, "begin_parting": self.begin_parting,
+            "part": self.part, "tell": self.tell, "end": self.end,
+        }  # fmt: skip
+        few = {"carry": self.carry, "carried": self.carried}  # where few freedoms carry the contacts
+        for name, write in (stages | (few if self.few else {"linear": self.linear, "moves": self.moves})).items():
+            self._add(name, write)
 
     def named(self, block: str) -> str:
         return self.prefix + block

@@ -19,7 +19,7 @@ from ....mechanics.spatial import UNIT_VECS, Mat, Vec, skew
 from ....mechanics.tree import Tree, TreeBody
 from ....mechanics.tree_indices import ancestors
 from ...packing import of
-from .stages import HERE, DampingSlopes, Evaluation, PackedRows, SlotLayout, StageTracer, free_joints
+from .stages import DampingSlopes, Evaluation, PackedRows, SlotLayout, StageTracer, free_joints
 
 WEIGHTS = (
     (1 / 6, 0.5),
@@ -133,13 +133,14 @@ class Steps:
         self.e, self.tree, self.h = e, e.tree, e.problem.step
         n = e.nv
         e.sizes |= {"q": self.tree.nq, "v": n, "q1": self.tree.nq, "v1": n, "warm": 1, "residual": 1}
+        if e.problem.method == "rk4":
+            e.sizes |= {"Q0": self.tree.nq, "W": n, "K": n, "sum_k": n, "sum_a": n}
         self.add("begin", self._begin)
         self.add("again", lambda s: s.write(Q=s.read("q1"), V=s.read("v1"), **self._first(s.read("q1"))))
         self.add("judge", self._judge)
         e.stages = ["end"]
         if e.problem.method == "rk4":
             e.stages = [f"stage_{k}" for k in range(4)]
-            e.sizes |= {"Q0": self.tree.nq, "W": n, "K": n, "sum_k": n, "sum_a": n}
             for k, name in enumerate(e.stages):
                 self.add(name, lambda s, k=k: self._stage(s, k))
         else:
@@ -217,4 +218,4 @@ class Steps:
         """Along the world's axes, on the second body, over the first values of the slot's block of y."""
         axes, f = [of(s.here(0, at.S), y) for y in x.axes], s.here(at.f, x.group.size)
         world = [sum((axes[3 * i + j] * f[i] for i in range(min(3, len(f)))), 0.0) for j in range(3)]
-        s.write(**{f"{HERE}[{at.size}]": world})
+        s.write_here({at.size: world})

@@ -10,7 +10,7 @@ from ....mechanics.algorithms.inertia_matrix import Factors
 from ....mechanics.scalar import Scalar, Vector, dot, is_zero, where
 from ...packing import of
 from .law import Answer
-from .stages import HERE, Evaluation, PackedRows, SlotLayout, StageTracer
+from .stages import Evaluation, PackedRows, SlotLayout, StageTracer
 
 ITERATIONS, TRIALS = 40, 20  # of the method and of a search at most
 CLOSE = 1e-11  # of the accelerations, in the norm of energy: below it a step is the last
@@ -38,18 +38,20 @@ class Newton:
         e.crossing = [self._pairs(x) - self._all(within) != set() for x in e.contacts]
         self.pattern = _numbered(every)
         e.sizes["H"] = sum(map(len, every))
-        for write in (self._start, self._gradient, self._finish, self._aim, self._slope, self._trial):
-            self.add(write.__name__[1:], write)
+        once = {
+            "start": self._start, "gradient": self._gradient, "finish": self._finish, "aim": self._aim,
+            "slope": self._slope, "trial": self._trial,
+        }  # fmt: skip
+        for name, write in once.items():
+            self.add(name, write)
         self.add("inertia", partial(self._inertia, rows=every))
         self.add("solve", lambda s: s.write(p=self._step(s, within)))
         if any(e.crossing):
             self.add("solve_crossing", partial(self._solve_crossing, rows=every))
+        of_slot = {"touch": self._touch, "hessian": self._hessian, "along": self._along, "bend": self._bend}
         for k in e.kinds:
-            for write_slot in (self._touch, self._hessian, self._along, self._bend):
-                self.add(
-                    f"{write_slot.__name__[1:]}_{k}",
-                    lambda s, k=k, w=write_slot: w(s, e.contacts[k], e.records[k]),
-                )
+            for name, write_slot in of_slot.items():
+                self.add(f"{name}_{k}", partial(write_slot, x=e.contacts[k], at=e.records[k]))
 
     def add(self, name: str, write: object) -> None:
         s = StageTracer(name, self.e.sizes)
@@ -116,8 +118,7 @@ class Newton:
         moved = abs(answer.piece - s.here(at.piece, 1)[0]) + answer.curved
         s.write(changed=s.number("changed") + where(s.here(at.gap, 1)[0] < 0.0, moved, 0.0))
         stiff = [z for row in answer.hessian for z in row]
-        s.write(**{f"{HERE}[{at.S}]": stiff, f"{HERE}[{at.f}]": answer.force, f"{HERE}[{at.y}]": y})
-        s.write(**{f"{HERE}[{at.piece}]": answer.piece})
+        s.write_here({at.S: stiff, at.f: answer.force, at.y: y, at.piece: answer.piece})
         s.write_some("g", {r: g[r] for r in x.rates})
 
     def _finish(self, s: StageTracer) -> None:
@@ -186,7 +187,7 @@ class Newton:
     def _along(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
         """z = B p of a slot."""
         block, p = s.here(0, at.S), s.read("p")
-        s.write(**{f"{HERE}[{at.z}]": [dot([of(block, b) for b in row], [p[r] for r in x.rates]) for row in x.B]})
+        s.write_here({at.z: [dot([of(block, b) for b in row], [p[r] for r in x.rates]) for row in x.B]})
 
     def _slope(self, s: StageTracer) -> None:
         """The slope at alpha and its rate, of M and of the rows of joints."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from ....codegen.graph.node import Expr, Graph
 from ....codegen.graph.program import Input
 from ....codegen.llvm.ir import Value
-from ....codegen.llvm.stages import StageCalls
+from ....codegen.llvm.stages import HERE, BlockPart, StageCalls
 from ....compiler.differentiate import put
 from ....compiler.tracer import nodes_of, unknowns
 from ....mechanics.scalar import Scalar, Vector, dot
@@ -20,7 +20,7 @@ from ...packing import Pack, of
 from ...sweeps import StepSweep, argument_chart, result_chart
 from .kernel import Loops, evaluation
 from .newton import symmetric_of
-from .stages import HERE, PackedRows, SoftProblem, StageTracer
+from .stages import PackedRows, SoftProblem, StageTracer
 
 
 class SoftDerivative(Loops):
@@ -65,8 +65,8 @@ class SoftDerivative(Loops):
         e, pack = self.e, Pack()
         s = StageTracer("factors", self.sizes)
         L = e.newton.factors(s, e.newton.every).mapped(pack.put)
-        s.write(L=pack.values(s.t.graph))
         self.sizes["L"] = len(pack)
+        s.write(L=pack.values(s.t.graph))
         self.parts["factors"] = s.t.program()
         given, found = ("R_dot", "a_dot") if mark == "dot" else ("a_bar", "R_bar")
         self.sizes |= {given: e.nv, found: e.nv}
@@ -127,7 +127,7 @@ class SoftDerivative(Loops):
         found = put(g, dict(enumerate(g.expr(n) for n in pack)), cut)
         values = [found.get(i, 0.0) for i in range(len(pack))]
         y0, packed = unknowns(g, "y", m), unknowns(g, "S", m * (m + 1) // 2)
-        slot = [Input(f"{HERE}[{i}]", (len(z),), nodes_of(z)) for i, z in ((at.y, y0), (at.S, packed))]
+        slot = [Input(BlockPart(HERE, i), (len(z),), nodes_of(z)) for i, z in ((at.y, y0), (at.S, packed))]
         left = self._left(x, values, ports["a"][1], y0, symmetric_of(x, iter(packed)))
         leaves = {name: y for name, y in self._leaves().items() if name != "tau"} | {"handed": ports["handed"][1]}
         reads = [*(p for p in part.inputs if p.name in ("Q", "V", "tau")), *(p for p, _ in ports.values()), *slot]

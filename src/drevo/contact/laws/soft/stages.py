@@ -10,6 +10,7 @@ from ....codegen.graph.node import Expr, Graph
 from ....codegen.graph.ops import INPUT
 from ....codegen.graph.program import Input, Parameter, Program
 from ....codegen.graph.rebuild import part_of_graph
+from ....codegen.llvm.stages import HERE, BlockPart
 from ....compiler.tracer import Tracer
 from ....ground import LEVEL, Deciding, Frictions, Uneven, numbers_of_model
 from ....mechanics.acting import resistance
@@ -32,7 +33,6 @@ from .closures import LoopRow, closure
 from .couplings import CouplingRow, JointRow, Moves, TendonRow
 from .law import Equality, RowGroup, Softness
 
-HERE = "here"  # the block of the slot that a stage is called for
 LEAST_SQUARE = 1e-30  # of how far a loop is from closed, where its root is taken
 
 
@@ -221,7 +221,7 @@ class StageTracer:
 
     def here(self, first: int, count: int) -> list[Expr]:
         """Some values of the slot's block."""
-        name = f"{HERE}[{first}]"
+        name = BlockPart(HERE, first)
         if name not in self.blocks:
             self.blocks[name] = self.t.input(name, count)
         return self.blocks[name]
@@ -230,13 +230,21 @@ class StageTracer:
         return self.read(block)[0]
 
     def write(self, **values: Any) -> None:
+        """Values of blocks; KeyError where there is no such block."""
         for block, x in values.items():
+            if block not in self.sizes:
+                raise KeyError(block)
             self.t.output(block, x if isinstance(x, (list, tuple)) else [x])
+
+    def write_here(self, values: Mapping[int, Any]) -> None:
+        """Parts of the slot's block, by where they begin."""
+        for first, x in values.items():
+            self.t.output(BlockPart(HERE, first), x if isinstance(x, (list, tuple)) else [x])
 
     def write_some(self, block: str, values: Mapping[int, Scalar]) -> None:
         """Some values of a block, by their places."""
         for k, x in values.items():
-            self.t.output(f"{block}[{k}]", [x])
+            self.t.output(BlockPart(block, k), [x])
 
 
 class Evaluation:
@@ -382,13 +390,14 @@ class Evaluation:
     def _declare(self, packs: Sequence[Pack], gaps: Sequence[Scalar], near: Sequence[int], handed: Pack) -> None:
         """The programs of the dynamics and of every slot, over one graph."""
         graph, inputs, zero = self.t.graph, tuple(self.t.inputs), [self.t.graph.edge(0.0)]
-        results = {"main": self.main.edges(), "gap": near or zero, "handed": handed.edges() or zero}
-        self.sizes |= {name: len(edges) for name, edges in results.items()}
-        self.parts["dynamics"] = part_of_graph("dynamics", graph, inputs, results, self.symbols)
+        first = {"main": self.main.edges(), "gap": near or zero, "handed": handed.edges() or zero}
+        self.sizes |= {name: len(edges) for name, edges in first.items()}
+        self.parts["dynamics"] = part_of_graph("dynamics", graph, inputs, first, self.symbols)
         given = (*inputs, Input("handed", (len(handed),), tuple(handed.places)))
         for k, (pack, at, gap) in enumerate(zip(packs, self.records, gaps)):
-            mine = {f"{HERE}[0]": pack.edges(), f"{HERE}[{at.gap}]": [graph.edge(gap)]}
-            self.parts[f"slot_{k}"] = part_of_graph(f"slot_{k}", graph, given, mine, self.symbols)
+            results: dict[str, tuple[int, ...]] = {BlockPart(HERE, 0): pack.edges()}
+            results[BlockPart(HERE, at.gap)] = (graph.edge(gap),)
+            self.parts[f"slot_{k}"] = part_of_graph(f"slot_{k}", graph, given, results, self.symbols)
             self.sizes[f"slot_{k}"] = at.size + 3  # with the force along the world
 
     # -- what later stages read -----------------------------------------------------------------------------
