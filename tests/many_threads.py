@@ -118,7 +118,7 @@ def add_methods(add: Add, robot: drevo.Robot, one: State, many: State) -> None:
     add("texts", lambda r, h: [r.to_json(), r.to_toml(), r.to_urdf()])
     add(
         "copies",
-        lambda r, h: [copied(r).bias(q, v), copied(h).dynamics(q, v, a), copied(r.function("bias"))(q, v)],
+        lambda r, h: [copied(r).bias(q, v), copied(h).dynamics(q, v, a), copied(drevo.compile(r, "bias"))(q, v)],
     )
     add("files", saved)
     add("pages", lambda r, h: [r.draw(q).svg, r.view(tempfile.mkdtemp(dir=PLACE) + "/page.html") is None])
@@ -126,8 +126,8 @@ def add_methods(add: Add, robot: drevo.Robot, one: State, many: State) -> None:
     for module in ("mujoco", "pinocchio"):
         if importlib.util.find_spec(module):
             add(module, lambda r, h, m=module: getattr(r, f"to_{m}")() is None)
-    add("derivative", lambda r, h: r.derivative("mass_matrix", ("q",))(q))
-    add("function", lambda r, h: r.function(["mass_matrix", "gravity"])(q))
+    add("derivative", lambda r, h: drevo.compile(r, "mass_matrix", wrt=("q",))(q))
+    add("function", lambda r, h: drevo.compile(r, ["mass_matrix", "gravity"])(q))
     add("simulate", lambda r, h: r.simulate(r.neutral(), duration=0.01).q)
     add("repr", lambda r, h: len(repr(r)))
 
@@ -135,7 +135,7 @@ def add_methods(add: Add, robot: drevo.Robot, one: State, many: State) -> None:
 def add_compiled(add: Add, robot: drevo.Robot, one: State, many: State) -> None:
     v, a, link = one["v"], one["a"], robot.link_names[-1]
     ground = "plane" if robot.name == "biped" else None  # of the other robot nothing touches
-    add("step", lambda r, h: r.step_function(dt=1e-3, ground=ground)(r.neutral(), v, a)[:2])
+    add("step", lambda r, h: drevo.compile(r, "step", dt=1e-3, ground=ground)(r.neutral(), v, a)[:2])
     for name, x in CATALOGUE.items():
         options: dict[str, Any] = {"link": link} if "link" in x.options else {}
         for how in ({}, {"dtype": "float32"}, {"layout": "batch_last"}, {"product": "vjp"}):

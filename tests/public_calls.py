@@ -85,18 +85,18 @@ def quantities(rng: Rng) -> Iterator[Call]:
     yield call(r.integrate, now["q"], now["v"])
     yield call(r.difference, now["q"], now["q"][::-1])
     yield call(r.random, np.random.default_rng(1), 4)
-    yield call(r.derivative, "mass_matrix", ("q",))
-    yield call(r.function, "gravity")
+    yield call(drevo.compile, r, "mass_matrix", wrt=("q",))
+    yield call(drevo.compile, r, "gravity")
     yield call(drevo.compile, r, "bias", layout="batch_last", dtype="float32", packed=False, parameters=["*.mass"])
     yield call(drevo.stream, r, "potential_energy", 100, seed=3)
     yield call(drevo.stream, r, ["bias", "gravity"], 10, seed=3, first=5, ranges={"v": 2.0}, threads=2)
     yield call(streaming.inputs, r, "bias", 5, seed=3)
-    bias, columns = r.function("bias"), drevo.compile(r, "bias", layout="batch_last")
+    bias, columns = drevo.compile(r, "bias"), drevo.compile(r, "bias", layout="batch_last")
     yield Call("Function", bias, (now["q"], now["v"]), {"out": np.empty_like(now["v"]), "threads": 2})
     yield Call("Function of columns", columns, (now["q"].T, now["v"].T), {})
     weighed = drevo.compile(r, "mass_matrix", parameters=["*.mass"])
     yield Call("Function of parameters", weighed, (now["q"], np.ones(weighed.inputs[1][1])), {})
-    steep = r.derivative("bias", ("q", "v"))
+    steep = drevo.compile(r, "bias", wrt=("q", "v"))
     yield Call("Function of derivatives", steep, (now["q"], now["v"]), {})
     for f in (drevo.sin, drevo.cos, drevo.sqrt):
         yield Call(SCALAR, f, (0.5,), {})
@@ -292,8 +292,8 @@ def more_controllers(r: drevo.Robot, L: Any, rng: Rng) -> Iterator[Call]:
     yield call(
         drevo.write_out, free, "constrained_dynamics", constraints=held, stabilise=(10.0, 25.0), passive=False
     )
-    yield call(r.derivative, "constrained_dynamics", "v", constraints=[hinge(r)], check=True)
-    yield call(r.derivative, "gravity", ("q", "q"), packed=True, budget=60.0)
+    yield call(drevo.compile, r, "constrained_dynamics", wrt="v", constraints=[hinge(r)], check=True)
+    yield call(drevo.compile, r, "gravity", wrt=("q", "q"), packed=True, budget=60.0)
 
 
 def hinge(r: drevo.Robot) -> Any:
@@ -334,7 +334,7 @@ def documents(rng: Rng) -> Iterator[Call]:
     yield call(drevo.rigid_body_energy, **given | turning, mode="A")
     yield call(d.sympy)
     yield call(d.save, folder() / "d.md")
-    yield call(drevo.cite, d, "khalil", r.function("gravity"))
+    yield call(drevo.cite, d, "khalil", drevo.compile(r, "gravity"))
     longer = freed()
     yield call(drevo.conditions, robot("two-arm-spatial"), constant=["H_21"], free=["L_4", "m_*"])
     yield call(longer.compare, list(longer.equations)[:2])

@@ -47,7 +47,7 @@ def steps(rng: Rng) -> Iterator[Call]:
     given = {"dt": 0.002, "ground": "plane"}
     yield call(drevo.compile, r, "step", **given, law="soft", method="euler", repeat=2, last=False)
     yield call(drevo.compile, r, "step", **given, law="coulomb", friction=0.5, restitution=0.1, touching=["ball"])
-    yield call(r.step_function, **given, parameters=("*.mass",), product="jvp")
+    yield call(drevo.compile, r, "step", **given, parameters=("*.mass",), product="jvp")
     yield call(r.simulate, q, v, duration=0.01, dt=0.002, ground="plane", law="soft", every=2)
     yield call(r.simulate, q[0], v[0], tau[0], duration=0.004, dt=0.002, ground="plane", law="coulomb")
     if rng.random() < 0.2:

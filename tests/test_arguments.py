@@ -405,7 +405,7 @@ def test_calls_of_a_link_find_what_was_made() -> None:
         ("inverse_operational_inertia", (q,), {}), ("velocity", (q, v), {"frame": "world"}),
         ("acceleration", (q, v, a), {"frame": "local", "kind": "spatial"}),
     ):  # fmt: skip
-        want = r.function(name, link="link6", **more)(*state_)
+        want = drevo.compile(r, name, link="link6", **more)(*state_)
         method = getattr(r, name)
         for _ in range(2):
             assert bits(method(*state_, "link6", *more.values())) == bits(want)
@@ -426,8 +426,8 @@ def test_calls_of_a_link_find_what_was_made() -> None:
 # -- a Robot's own calls -----------------------------------------------------------------------------------
 
 ROBOT_CALLS = [
-    (lambda r, q: r.function(["mass_matrix", "gravity", None]), "quantity None is not known"),
-    (lambda r, q: r.function(lambda: 1), "quantity <function .*<lambda>> is not known"),
+    (lambda r, q: drevo.compile(r, ["mass_matrix", "gravity", None]), "quantity None is not known"),
+    (lambda r, q: drevo.compile(r, lambda: 1), "quantity <function .*<lambda>> is not known"),
     (
         lambda r, q: drevo.check_formulas(r, None),
         "check_formulas: the formulas are None",
@@ -446,9 +446,12 @@ ROBOT_CALLS = [
     (lambda r, q: r.pose(q), "pose is of one link: say which by link="),
     (lambda r, q: r.jacobian(q, frame="local"), "jacobian is of one link: say which by link="),
     (lambda r, q: r.pose(q, q), "pose: link array.* is not known"),
-    (lambda r, q: r.derivative("pose", "q"), "pose is of one link: say which by link="),
-    (lambda r, q: r.derivative("mass_matrix", 2), "derivative of mass_matrix: wrt must be a name or a list"),
-    (lambda r, q: r.derivative("mass_matrix", ("q", 2)), "wrt must be a name or a list"),
+    (lambda r, q: drevo.compile(r, "pose", wrt="q"), "pose is of one link: say which by link="),
+    (
+        lambda r, q: drevo.compile(r, "mass_matrix", wrt=2),
+        "derivative of mass_matrix: wrt must be a name or a list",
+    ),
+    (lambda r, q: drevo.compile(r, "mass_matrix", wrt=("q", 2)), "wrt must be a name or a list"),
     (lambda r, q: r.inverse_dynamics(q, q, q, f_ext={1: q, "a": q}), "f_ext: links must be a name or a list"),
     (lambda r, q: drevo.compile(r, "mass_matrix", parameters=[1]), "parameters must be a name or a list of names"),
     (lambda r, q: drevo.compile(r, "mass_matrix", external=3), "external must be a name or a list of names"),

@@ -218,7 +218,7 @@ def test_compiled_motions_are_those_of_arrays(robot: drevo.Robot, name: str, fir
     f(*many, out=out if len(out) > 1 else out[0])
     assert all(np.array_equal(x, y) for x, y in zip(out, parts(f(*many))))
     assert np.array_equal(parts(f(*many))[0][5], parts(f(*(x[5] for x in many)))[0])
-    if robot.function("gravity").fast is not None:
+    if drevo.compile(robot, "gravity").fast is not None:
         again = pickle.loads(pickle.dumps(f))  # noqa: S301
         assert np.array_equal(parts(again(*one))[0], parts(f(*one))[0])
 

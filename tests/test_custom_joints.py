@@ -89,7 +89,7 @@ def test_a_plain_joint_by_formula_is_the_plain_joint(pose: Any, kind: Any) -> No
 def test_every_quantity_is_compiled() -> None:
     robot = by_formula(*PLAIN[2], floating=False)
     tree = build_tree(robot.model)
-    found = every_quantity(robot, lambda name, x, o: robot.function(name, **o)(*x))
+    found = every_quantity(robot, lambda name, x, o: drevo.compile(robot, name, **o)(*x))
     wanted = every_quantity(robot, lambda name, x, o: common_algorithm(name)(tree, *map(list, x), **o))
     for (_, x), (_, y) in zip(found, wanted, strict=True):
         close(x, np.array(y, float), 1e-11)
@@ -190,14 +190,14 @@ def slope(f: Any, x: Any, h: float = 1e-3) -> Any:
 def test_derivatives_of_any_order() -> None:
     robot = one({"x": "0.2 * sin(q1) * q2", "z": "0.1 * q2**2", "pitch": "q1 + 0.3 * q2"}, coordinates=2)
     q, v, a = state(robot)
-    once = robot.derivative("inverse_dynamics", wrt=("q",))
+    once = drevo.compile(robot, "inverse_dynamics", wrt=("q",))
     close(once(q, v, a), robot.inverse_dynamics_derivatives(q, v, a)[0], 1e-12)
-    by_q = robot.derivative("bias", wrt=("q",))
-    twice = robot.derivative("bias", wrt=("q", "q"))
+    by_q = drevo.compile(robot, "bias", wrt=("q",))
+    twice = drevo.compile(robot, "bias", wrt=("q", "q"))
     close(twice(q, v), slope(lambda x: by_q(x, v), q), 1e-9)
-    close(robot.derivative("bias", wrt=("q", "q", "q"))(q, v), slope(lambda x: twice(x, v), q), 1e-9)
+    close(drevo.compile(robot, "bias", wrt=("q", "q", "q"))(q, v), slope(lambda x: twice(x, v), q), 1e-9)
     jerk = np.array([0.4, -0.7])
-    dtau = robot.derivative("inverse_dynamics", wrt=("t",))(q, v, a, jerk)
+    dtau = drevo.compile(robot, "inverse_dynamics", wrt=("t",))(q, v, a, jerk)
     dq, dv, M = robot.inverse_dynamics_derivatives(q, v, a)
     close(dtau, dq @ v + dv @ a + M @ jerk, 1e-12)
 
@@ -205,7 +205,7 @@ def test_derivatives_of_any_order() -> None:
 def test_the_coriolis_matrix_is_of_the_christoffel_symbols() -> None:
     robot = knee(bars=False)
     q, v = np.array([0.3, 0.6]), np.array([0.5, -0.8])
-    dM, found = robot.derivative("mass_matrix", wrt=("q",))(q), robot.coriolis_matrix(q, v)
+    dM, found = drevo.compile(robot, "mass_matrix", wrt=("q",))(q), robot.coriolis_matrix(q, v)
     symbols = 0.5 * (dM + np.swapaxes(dM, 1, 2) - np.moveaxis(dM, 2, 0))
     close(found, np.einsum("ijk,k->ij", symbols, v), 1e-12)
     close(found @ v + robot.gravity(q), robot.bias(q, v), 1e-12)
@@ -331,7 +331,7 @@ def test_a_four_bar_knee_is_the_loop(seed: int) -> None:
 
     close(dq, by_complex_step(lambda y: efforts(y, v), q), 1e-12)
     close(dv, by_complex_step(lambda u: efforts(q + 0j, u), v), 1e-12)
-    dM = robot.derivative("mass_matrix", wrt=("q",))(q)
+    dM = drevo.compile(robot, "mass_matrix", wrt=("q",))(q)
     close(dM, by_complex_step(lambda y: Closed(y, v).M, q), 1e-12)
     rest = np.zeros(4)
     close(robot.forward_dynamics(q, v, rest[:2]),
@@ -499,7 +499,7 @@ def test_six_coordinates_and_products() -> None:
     close(x, q[:4] + 0.01 * v[:4], 1e-2)
     M, h = four.mass_matrix(q[:4]), drevo.compile(four, "bias", product="vjp")
     back = h(q[:4], v[:4], np.ones(4))
-    close(back[0], np.ones(4) @ four.derivative("bias", wrt=("q",))(q[:4], v[:4]), 1e-12)
+    close(back[0], np.ones(4) @ drevo.compile(four, "bias", wrt=("q",))(q[:4], v[:4]), 1e-12)
     assert M.shape == (4, 4)
 
 

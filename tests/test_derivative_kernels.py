@@ -28,8 +28,8 @@ from drevo.codegen.lower import outline, schedule, split
 from drevo.codegen.lower.lower import lower
 from drevo.codegen.lower.schedule import reloads
 from drevo.codegen.lower.steps import makers, operands
-from drevo.compiler.compile import make_program
 from drevo.compiler.differentiate import by_graph
+from drevo.compiler.recipe import Recipe
 from drevo.compiler.search import Preparation
 from drevo.compiler.trace import trace
 from drevo.compiler.tracer import Tracer
@@ -162,8 +162,8 @@ def test_fewer_operations_than_trace_and_differentiation(name: str) -> None:
 def test_operations_of_the_compiled_derivatives(name: str, inverse: int, forward: int) -> None:
     """Golden: they may only fall."""
     model, _ = published(name)
-    assert total(make_program(model, (ID,), (), "auto", (), {})) <= inverse
-    assert total(make_program(model, (FD,), (), "auto", (), {})) <= forward
+    assert total(Recipe((ID,)).program(model)) <= inverse
+    assert total(Recipe((FD,)).program(model)) <= forward
 
 
 # -- machine code -------------------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ def small() -> Any:
 
 def test_columns_of_a_limb_are_one_piece_of_code(walker: Model, small: None) -> None:
     """Two columns of each long leg do the same work; the program is cut so that they share their function."""
-    low = lower(make_program(walker, (FD,), (), "auto", (), {}), packed=True)
+    low = lower(Recipe((FD,)).program(walker), packed=True)
     found = outline.outline(low)
     assert len(found) >= 2
     for r in found:
@@ -339,15 +339,15 @@ def test_branch_after_branch_keeps_few_values_alive() -> None:
             above = f"{limb}{k - 1}" if k else "base"
             b.body(f"{limb}{k}", above, axis=(k % 2, 0.0, 1.0 - k % 2), origin=(0.1, 0.2, 0.3), mass=1.0 + k,
                    com=(0.01, 0.02, 0.03), inertia=np.diag((0.03, 0.02, 0.01)))  # fmt: skip
-    program = make_program(b.robot().model, ("inverse_dynamics",), (), "auto", (), {}, product=["value_and_vjp"])
+    program = Recipe(("inverse_dynamics",), product=("value_and_vjp",)).program(b.robot().model)
     made, plain = lower(program), lower(replace(program, branches={}))
     assert sorted(made.steps) == sorted(plain.steps)
     at = makers(made.steps)
     assert all(at.get(e >> 1, -1) < k for k, step in enumerate(made.steps) for e in operands(step))
     assert 3 * made.live[0] <= 2 * plain.live[0] > 2 * schedule.CROWD
-    short = make_program(b.robot().model, ("inverse_dynamics",), (), "auto", (), {})
+    short = Recipe(("inverse_dynamics",)).program(b.robot().model)
     assert short.branches and lower(short).steps == lower(replace(short, branches={})).steps
-    assert not make_program(drevo.load("puma560").model, ("gravity",), (), "auto", (), {}).branches
+    assert not Recipe(("gravity",)).program(drevo.load("puma560").model).branches
 
 
 def test_what_lies_in_memory_is_loaded_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -357,7 +357,7 @@ def test_what_lies_in_memory_is_loaded_again(monkeypatch: pytest.MonkeyPatch) ->
     args = [rng.normal(size=(19, *s)) for _, s in wanted.inputs]
     for module, name, value in ((split, "ONE_FUNCTION", 100), (split, "CHUNK", 40), (llvm_kernel, "FAR", 3)):
         monkeypatch.setattr(module, name, value)
-    program = make_program(robot.model, ("inverse_dynamics",), (), "auto", (), {}, product=["value_and_vjp"])
+    program = Recipe(("inverse_dynamics",), product=("value_and_vjp",)).program(robot.model)
     assert llvm.emit(lower(program), llvm.Target(), "rows").ir.count("load volatile") > 50
     found = drevo.compile(robot, "inverse_dynamics", product="value_and_vjp", cache=False)
     for x, y in zip(found(*args), wanted(*args)):

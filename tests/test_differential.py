@@ -12,7 +12,7 @@ import tolerances as tol
 from reference import Reference, close, largest, robot_shown
 
 from drevo.codegen.graph.evaluate import evaluate
-from drevo.compiler.compile import make_program
+from drevo.compiler.recipe import Recipe
 from drevo.mechanics.configuration import integrate, random
 from drevo.model.description import Model
 from drevo.robot.face import Robot
@@ -158,7 +158,7 @@ def _compare_programs(model: Model, seed: int) -> None:
         ("bias", oracle.bias(q, v), tol.DYNAMICS, oracle.terms(q, v, none)),
         ("gravity", oracle.gravity(q), tol.DYNAMICS, oracle.terms(q, none, none)),
     ):
-        program = make_program(model, (name,), (), "auto", (), {})
+        program = Recipe((name,)).program(model)
         (found,) = evaluate(program, {"q": q, "v": v, "a": a, "tau": tau}).values()
         close(f"{name}, as compiled", found, expected, tolerance, scale)
 

@@ -16,8 +16,8 @@ from drevo.codegen.graph import verify
 from drevo.codegen.graph.evaluate import evaluate_edges
 from drevo.codegen.graph.node import ADD, CONST, COS, SIN
 from drevo.codegen.graph.program import Program
-from drevo.compiler.compile import make_program
 from drevo.compiler.formalisms import searched_recursion
+from drevo.compiler.recipe import Recipe
 from drevo.compiler.search import Preparation, by_inertia_matrix
 from drevo.compiler.trace import trace
 from drevo.errors import TraceError
@@ -156,7 +156,7 @@ def test_verification_follows_its_setting(monkeypatch: pytest.MonkeyPatch) -> No
     """DREVO_VERIFY=2 compares what is compiled with the plain recursion, and says so where it differs."""
     model = tree(3, ("revolute",))
     monkeypatch.setenv("DREVO_VERIFY", "2")
-    good = make_program(model, ("inverse_dynamics",), (), "auto", (), {})
+    good = Recipe(("inverse_dynamics",)).program(model)
     assert verify.twins(good, trace(model, "inverse_dynamics")) <= verify.TOLERANCE
     verify.legal(good)
     with pytest.raises(TraceError, match="differs from the plain recursion"):

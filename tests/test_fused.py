@@ -12,7 +12,7 @@ from tolerances import DYNAMICS, EPS, HOPELESS, solving
 
 import drevo
 from drevo.codegen.graph.evaluate import evaluate
-from drevo.compiler.compile import make_program
+from drevo.compiler.recipe import Recipe
 from drevo.compiler.trace import trace
 from drevo.errors import NumericsError, TraceError
 from drevo.model.description import Model
@@ -28,7 +28,7 @@ LISTS = (
 
 
 def program(model: Model, names: tuple[str, ...], **options: str) -> Any:
-    return make_program(model, names, (), "auto", (), options)
+    return Recipe(names, options=options).program(model)
 
 
 @pytest.mark.parametrize("names", LISTS, ids=" ".join)

@@ -52,27 +52,27 @@ def test_what_would_take_minutes_is_refused(quantity: str, order: int) -> None:
     """Before anything is traced, with the number of entries and the time."""
     for packed in (False, True):
         with pytest.raises(TraceError, match=r"entries and would take about .* of compiling; take a lower order"):
-            drevo.load("puma560").derivative(quantity, wrt=("q",) * order, packed=packed)
+            drevo.compile(drevo.load("puma560"), quantity, wrt=("q",) * order, packed=packed)
 
 
 @pytest.mark.parametrize("quantity", ["mass_matrix", "gravity", "forward_dynamics"])
 def test_first_derivatives_of_large_trees_are_refused(quantity: str) -> None:
     """The first order too, where it would take minutes, not by running out of Python's stack."""
     with pytest.raises(TraceError, match=r"entries and would take about .* of compiling"):
-        drevo.robots.rod_chain(n=300).derivative(quantity, wrt="q")
+        drevo.compile(drevo.robots.rod_chain(n=300), quantity, wrt="q")
 
 
 def test_high_orders_are_made() -> None:
     """Order 7 of three joints by differences of the order below; order 12 of two, whose orders nobody lists."""
     r = drevo.robots.rod_chain(3)
-    low, f = (r.derivative("mass_matrix", ("q",) * k, packed=True) for k in (6, 7))
+    low, f = (drevo.compile(r, "mass_matrix", wrt=("q",) * k, packed=True) for k in (6, 7))
     q, h = np.array([0.3, -0.4, 0.5]), 1e-5
     full = unpack(f, f(q))
     assert full.shape == (3,) * 9 and f.pattern[0].size < 100
     slopes = [(unpack(low, low(q + e)) - unpack(low, low(q - e))) / (2 * h) for e in np.eye(3) * h]
     assert np.abs(full - np.stack(slopes, -1)).max() <= 1e-8 * np.abs(full).max()
     assert np.array_equal(full, np.swapaxes(full, 3, 7)) and np.array_equal(full, np.swapaxes(full, 0, 1))
-    twelve = drevo.robots.rod_chain(2).derivative("mass_matrix", ("q",) * 12)
+    twelve = drevo.compile(drevo.robots.rod_chain(2), "mass_matrix", wrt=("q",) * 12)
     assert twelve([0.1, 0.2]).shape == (2,) * 14
 
 
@@ -81,11 +81,11 @@ def test_long_compiling_is_told_and_refused(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setenv("DREVO_CACHE_DIR", str(tmp_path))
     r = drevo.load("puma560")
     with pytest.raises(TraceError, match=r"has \d+ operations, about \d+ s of compiling; give budget="):
-        drevo.load("panda").derivative("coriolis_matrix", "q", budget=5.0)
+        drevo.compile(drevo.load("panda"), "coriolis_matrix", wrt="q", budget=5.0)
     monkeypatch.setattr(build, "PROMPT", 0.0)
     told = r"of 'puma560': about \d+ s of compiling, once: the code is kept"
     with pytest.warns(drevo.DrevoWarning, match=told):
-        r.derivative("bias", ("q", "v"), packed=True)
+        drevo.compile(r, "bias", wrt=("q", "v"), packed=True)
     with pytest.warns(drevo.DrevoWarning, match=told):
         drevo.compile(r, "step", dt=1e-3, ground=None, product="vjp")
     with warnings.catch_warnings():
@@ -94,9 +94,9 @@ def test_long_compiling_is_told_and_refused(monkeypatch: pytest.MonkeyPatch, tmp
     with pytest.raises(
         drevo.InputError, match="derivative: budget is -1; it must be a positive number of seconds"
     ):
-        r.derivative("mass_matrix", "q", budget=-1)
+        drevo.compile(r, "mass_matrix", wrt="q", budget=-1)
     with pytest.raises(drevo.InputError, match="take packed=True, whose pattern says"):
-        r.derivative("gravity", ("q",) * 9)
+        drevo.compile(r, "gravity", wrt=("q",) * 9)
 
 
 @pytest.mark.parametrize(

@@ -253,7 +253,7 @@ def test_second_order_of_inverse_dynamics_compiled() -> None:
     """The same as the user calls it: a Function over batches."""
     rng = np.random.default_rng(7)
     q, v, a = PANDA.random(rng, 20), *rng.normal(size=(2, 20, 8))
-    f = PANDA.derivative("inverse_dynamics", ("v", "v"))
+    f = drevo.compile(PANDA, "inverse_dynamics", wrt=("v", "v"))
     assert f(q, v, a).shape == (20, 8, 8, 8)
     want = value(program(PANDA, "inverse_dynamics", "vv", "graph"), q[11], v[11], a[11])
     assert worst(f(q, v, a)[11], want) <= tol.COMPLEX_STEP
@@ -343,12 +343,12 @@ def test_snap_torques_compiled() -> None:
     r = drevo.load("puma560")
     rng = np.random.default_rng(2)
     q, (v, a, j, s) = r.random(rng, 50), rng.normal(size=(4, 50, 6))
-    first, second = (r.derivative("inverse_dynamics", ("t",) * k) for k in (1, 2))
+    first, second = (drevo.compile(r, "inverse_dynamics", wrt=("t",) * k) for k in (1, 2))
     assert first(q, v, a, j).shape == second(q, v, a, j, s).shape == (50, 6)
     dq, dv, M = r.inverse_dynamics_derivatives(q, v, a)
     chain = sum(np.einsum("bij,bj->bi", D, x) for D, x in ((dq, v), (dv, a), (M, j)))
     assert worst(first(q, v, a, j), chain) <= tol.DERIVATIVES
-    dM = r.derivative("mass_matrix", "t")(q, v)
+    dM = drevo.compile(r, "mass_matrix", wrt="t")(q, v)
     C = r.coriolis_matrix(q, v)
     assert worst(dM, C + np.swapaxes(C, 1, 2)) <= tol.RATES
     assert worst(second(q, v, a, j, s) - second(q, v, a, j, 0 * s), np.einsum("bij,bj->bi", M, s)) <= tol.RATES

@@ -17,7 +17,7 @@ import drevo
 from drevo.codegen.call.function import Function
 from drevo.codegen.store import image, native
 from drevo.codegen.store.build import Built, Objects, Spec, build
-from drevo.compiler.compile import make_program
+from drevo.compiler.recipe import Recipe
 from drevo.errors import EmitError
 
 pytestmark = pytest.mark.skipif(not image.supported(), reason="only for Linux on x86-64")
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(not image.supported(), reason="only for Linux on
 
 def built(**options: Any) -> tuple[Any, Objects, Spec]:
     spec = Spec(**options)
-    program = make_program(drevo.load("puma560").model, ("mass_matrix", "bias"), (), "auto", (), {})
+    program = Recipe(("mass_matrix", "bias")).program(drevo.load("puma560").model)
     return *build(program, spec), spec
 
 

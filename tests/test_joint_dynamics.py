@@ -104,7 +104,7 @@ def test_all_that_rests_on_M_has_the_rotors() -> None:
     close(robot.inverse_operational_inertia(q, "l4"), J @ Minv @ J.T)
     for name in ("mass_matrix", "inverse_dynamics", "forward_dynamics"):
         given = {"mass_matrix": (q,), "inverse_dynamics": (q, v, a), "forward_dynamics": (q, v, tau)}[name]
-        close(drevo.write_out(robot, name).evaluate(*given), robot.function(name)(*given))
+        close(drevo.write_out(robot, name).evaluate(*given), drevo.compile(robot, name)(*given))
 
 
 def test_a_floating_base_with_rotors() -> None:
@@ -134,8 +134,8 @@ def test_a_floating_base_with_rotors() -> None:
         close(drevo.compile(robot, "forward_dynamics", formalism=formalism)(q, v, tau), a, 1e-11)
     close(drevo.write_out(robot, "inverse_dynamics").evaluate(q, v, a), tau)
     for name, x in (("inverse_dynamics", a), ("forward_dynamics", tau)):
-        by_q, by_v, _ = robot.function(f"{name}_derivatives")(q, v, x)
-        f = robot.function(name)
+        by_q, by_v, _ = drevo.compile(robot, f"{name}_derivatives")(q, v, x)
+        f = drevo.compile(robot, name)
         close(by_v, central(lambda d, f=f, x=x: f(q, v + d, x)), 1e-7)
         close(by_q, central(lambda d, f=f, x=x: f(robot.integrate(q, d), v, x)), 1e-7)
     found = robot.simulate(q, v, duration=0.1, dt=1e-3)
@@ -488,7 +488,7 @@ def test_a_rotor_is_a_link_that_turns_about_its_axis(name: str) -> None:
     q, v, a = one.random(rng=rng), rng.normal(size=8), rng.normal(size=8)
     given = {"q": q, "v": v, "a": a, "tau": a, "x": v}
     state = [given[s] for s in CATALOGUE[name].state]
-    x, y = (r.function(name)(*state) for r in (one, other))
+    x, y = (drevo.compile(r, name)(*state) for r in (one, other))
     for u, w in zip(x if isinstance(x, tuple) else (x,), y if isinstance(y, tuple) else (y,)):
         close(u, w, 1e-11 if "forward" in name else 1e-12)
     assert [*one.moving_links] == ["base", "arm", "hand"]

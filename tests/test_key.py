@@ -114,7 +114,7 @@ def test_everything_compiled_goes_by_the_key(monkeypatch: pytest.MonkeyPatch, tm
     z = np.zeros(chain.nq)
     ways = {
         "a quantity": lambda: r.mass_matrix(q),
-        "a derivative": lambda: r.derivative("gravity", "q"),
+        "a derivative": lambda: drevo.compile(r, "gravity", wrt="q"),
         "a motion": lambda: r.simulate(q, q, duration=0.01, dt=0.01),
         "contacts": lambda: r.constrained_dynamics(q, q, q, contacts=[touch]),
         "a loop over bodies": lambda: chain.bias(z, z),

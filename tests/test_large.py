@@ -95,7 +95,7 @@ def compared(model: Model, quantity: str, **options: str) -> None:
     """Values, and the same bits alone, in a batch and over threads."""
     args = states(model, COUNT, quantity)
     f = rolled_function(model, quantity, Spec(), options=options, smallest=0)
-    assert f is not None and f.meta["form"] == "rolled"
+    assert f is not None and f.how == "bodies"
     found, right = np.asarray(f(*args)), expected(model, quantity, args, options)
     assert found.shape == right.shape
     assert np.abs(found - right).max() <= DYNAMICS * np.abs(right).max(), (quantity, options)
@@ -197,7 +197,7 @@ def test_free_boxes_do_not_meet() -> None:
     links = [Link("world"), *(Link(f"b{i}", Inertial(1.0 + i, (0.1, 0.2, 0.3), tensor)) for i in range(60))]
     joints = [Joint(f"j{i}", "free", "world", f"b{i}") for i in range(60)]
     robot = Robot(Model("boxes", tuple(links), tuple(joints)))
-    assert robot.function("mass_matrix").meta["form"] == "rolled"
+    assert drevo.compile(robot, "mass_matrix").how == "bodies"
     M = robot.mass_matrix(robot.random(np.random.default_rng(0)))
     blocks = M.reshape(60, 6, 60, 6).transpose(0, 2, 1, 3)
     assert not blocks[~np.eye(60, dtype=bool)].any()
@@ -213,9 +213,9 @@ def test_short_inertia_matrices_are_written_out() -> None:
         parent = "palm" if part == "near" else f"near{k}"
         fingers.body(f"{part}{k}", parent=parent, origin=(0.1, 0.01 * k, 0.0), mass=1.0, inertia=np.eye(3))
     limbs = Robot(strategies.robot(1, ("revolute",), 75, welds=0.0, mimics=0.0))
-    assert fingers.robot().function("mass_matrix").meta.get("form") is None
+    assert drevo.compile(fingers.robot(), "mass_matrix").how == "straight"
     for robot in (limbs, chain(75)):
-        assert robot.function("mass_matrix").meta["form"] == "rolled"
+        assert drevo.compile(robot, "mass_matrix").how == "bodies"
 
 
 def test_what_has_no_loop_is_refused_with_its_cost() -> None:
@@ -223,9 +223,9 @@ def test_what_has_no_loop_is_refused_with_its_cost() -> None:
     robot = chain(3000)
     for quantity in ("inverse_mass_matrix", "forward_dynamics_derivatives"):
         with pytest.raises(TraceError, match=r"about .*e\+1. operations written out, .* of compiling"):
-            robot.function(quantity, layout="batch_last")
+            drevo.compile(robot, quantity, layout="batch_last")
     with pytest.raises(TraceError, match="in rows, without parameters"):
-        robot.function("mass_matrix", layout="batch_last")
+        drevo.compile(robot, "mass_matrix", layout="batch_last")
     assert operations(chain(24).model, "inverse_dynamics_derivatives") < AFFORDABLE / 20
 
 

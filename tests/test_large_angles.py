@@ -20,7 +20,7 @@ import drevo
 from drevo.codegen.graph import ops
 from drevo.codegen.graph.evaluate import evaluate_edges
 from drevo.codegen.graph.program import Program
-from drevo.compiler.compile import make_program
+from drevo.compiler.recipe import Recipe
 from drevo.errors import NumericsError
 from drevo.model.description import Model
 
@@ -65,7 +65,7 @@ def exactly(program: Program, q: np.ndarray) -> np.ndarray:
 def test_large_angles(quantity: str, formalism: str) -> None:
     """Sums of angles, phases and followers lose their whole turns before they are formed."""
     model = arm()
-    plain = make_program(model, [quantity], [], "newton_euler", [], {})
+    plain = Recipe((quantity,), formalism="newton_euler").program(model)
     f = drevo.compile(model, quantity, formalism=formalism, cache=False)
     columns = drevo.compile(model, quantity, formalism=formalism, layout="batch_last", cache=False)
     for size in SIZES:
@@ -85,7 +85,7 @@ def documents(name: str) -> tuple[drevo.Derivation, Array, Array]:
     """Equations with sums of angles, states of 3, 1e6 and 1e9 rad, and the right values."""
     model = arm() if name == "arm" else drevo.load(name).model
     d = drevo.write_out(model, "mass_matrix", formalism="khalil" if name == "arm" else "planar")
-    plain = make_program(model, ["mass_matrix"], [], "newton_euler", [], {})
+    plain = Recipe(("mass_matrix",), formalism="newton_euler").program(model)
     q = np.array([np.random.default_rng(1).uniform(-s, s, model.nq) for s in (3.0, 1e6, 1e9)])
     q[:, 4:5], q[:, 5:] = 20.0, 0.3  # a screw, a slide: far out they would be all that is seen
     return d, q, np.array([exactly(plain, x) for x in q])
@@ -161,7 +161,7 @@ def test_large_angles_in_documents(way: Callable[..., Array], tmp_path: Path) ->
 def test_large_angles_in_planes() -> None:
     """Long sums of angles, by the formalisms that form them."""
     chain = drevo.load("rod-chain").model
-    plain = make_program(chain, ["mass_matrix"], [], "newton_euler", [], {})
+    plain = Recipe(("mass_matrix",), formalism="newton_euler").program(chain)
     q = np.random.default_rng(0).uniform(-1e8, 1e8, chain.nq)
     right = exactly(plain, q)
     for formalism in ("planar", "telegin", "khalil", "kovalchuk"):

@@ -200,7 +200,7 @@ def test_derivatives_are_written_out(tmp_path: Path) -> None:
     """Numbers of the texts are those of the compiled derivative; every language has one."""
     r = drevo.load("scara")
     for name, wrt in (("mass_matrix", ("q", "q")), ("inverse_dynamics", ("q",)), ("bias", ("t",))):
-        d, f = drevo.write_out(r, name, wrt=wrt), r.derivative(name, wrt)
+        d, f = drevo.write_out(r, name, wrt=wrt), drevo.compile(r, name, wrt=wrt)
         state = [np.linspace(-1, 1, r.nv) * (k + 1) for k in range(len(f.inputs))]
         assert worst(d.evaluate(*state), f(*state)) <= EXACT
     assert all(len(d.text(language)) > 500 for language in LANGUAGES)

@@ -30,7 +30,7 @@ def test_a_method_becomes_the_builtin_on_its_first_use() -> None:
     r, q = drevo.load("three-link"), np.full(3, 0.3)
     assert "mass_matrix" not in vars(r)
     first = r.mass_matrix  # an entry point even where it is taken before it is called
-    assert first is r.function("mass_matrix").fast is vars(r)["mass_matrix"] is r.mass_matrix
+    assert first is drevo.compile(r, "mass_matrix").fast is vars(r)["mass_matrix"] is r.mass_matrix
     assert r.crba is first and (r.rnea(q, q, q) == r.inverse_dynamics(q, q, q)).all()
     assert {*PLAIN, *ALIASES} <= set(dir(r)) and {*PLAIN, *ALIASES} <= set(dir(drevo.Robot))
 

@@ -146,7 +146,7 @@ def test_loops_over_bodies_have_what_acts_in_joints(kinds: tuple[str, ...], base
     def off(found: Array, wanted: Array) -> float:
         return float(np.abs(found - wanted).max() / np.abs(wanted).max())
 
-    assert robot.function("passive").meta["form"] == "rolled"
+    assert drevo.compile(robot, "passive").how == "bodies"
     assert off(robot.passive(q, v), p) < 1e-14
     tau = robot.inverse_dynamics(q, v, a, passive=True)
     assert off(tau, robot.inverse_dynamics(q, v, a) - p) < 1e-14

@@ -20,7 +20,7 @@ from drevo.codegen.llvm import module as emitted
 from drevo.codegen.lower.lower import lower
 from drevo.codegen.store import build, native
 from drevo.codegen.store.build import Spec
-from drevo.compiler.compile import make_program
+from drevo.compiler.recipe import Recipe
 
 WORK = """
 import numpy as np, drevo
@@ -40,7 +40,7 @@ except drevo.NumericsError as error:
     found.append(np.frombuffer(str(error).encode(), np.uint8))
 import hashlib
 print(hashlib.sha256(b"".join(np.ascontiguousarray(x).tobytes() for x in found)).hexdigest())
-print(r.function("bias").backend, image.supported(), len(list(cache.directory().glob("*.bin"))) > 5)
+print(drevo.compile(r, "bias").backend, image.supported(), len(list(cache.directory().glob("*.bin"))) > 5)
 """
 WINDOWS = """
 import ctypes, os, sys, types
@@ -99,7 +99,7 @@ def test_objects_for_windows_name_nothing_that_is_not_given() -> None:
     """Kernels with large frames and their entry, by Microsoft's conventions: what LLVM's loader must find."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    program = make_program(drevo.robots.rod_chain(n=12).model, ("forward_dynamics",), (), "auto", (), {})
+    program = Recipe(("forward_dynamics",)).program(drevo.robots.rod_chain(n=12).model)
     target = build.target_of(Spec())._replace(lanes=4, control="mxcsr", single=True)
     low = lower(program, fma=True)
     made = emitted.emit_parts(low, target, "rows")

@@ -16,9 +16,9 @@ from drevo.cli.main import app
 from drevo.model.quantities import CATALOGUE
 
 WARM = """
-import numpy as np, drevo, drevo.compiler.compile
+import numpy as np, drevo, drevo.compiler.recipe
 def never(*_, **__): raise SystemExit("compiled anew")
-drevo.compiler.compile.make_program = never
+drevo.compiler.recipe.Recipe.program = never
 r = drevo.load("three-link")
 z = np.zeros(3)
 print(r.inverse_dynamics(z, z, z).shape, r.pose(z, "link3").shape, r.mass_matrix(z).shape)

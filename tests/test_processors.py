@@ -20,7 +20,7 @@ from drevo.codegen.llvm import module as emitted
 from drevo.codegen.lower.lower import lower
 from drevo.codegen.store import build, native, processor
 from drevo.codegen.store.build import Spec
-from drevo.compiler.compile import make_program
+from drevo.compiler.recipe import Recipe
 
 Array = np.ndarray[Any, Any]
 WORK = """
@@ -36,7 +36,7 @@ for k, side in enumerate((-1, 1)):
 r = b.robot()
 q, (v, a) = r.random(rng, 21), rng.normal(size=(2, 21, r.nv))
 held = [{"link": f"knee{k}", "point": (0.01, 0.0, -0.3)} for k in (0, 1)]
-many = r.function("inverse_dynamics", dtype="float32")
+many = drevo.compile(r, "inverse_dynamics", dtype="float32")
 last = drevo.compile(r, "bias", layout="batch_last")
 for rows, at in (("many", slice(None)), ("one", 3)):
     x = q[at], v[at], a[at]
@@ -129,7 +129,7 @@ def test_instructions_that_a_machine_lacks_are_refused_before_llvm_ends_the_proc
 
 
 def test_what_is_emitted_follows_the_machine_and_not_the_width_of_values() -> None:
-    program = make_program(drevo.load("two-arm-planar").model, ("mass_matrix",), (), "auto", (), {})
+    program = Recipe(("mass_matrix",)).program(drevo.load("two-arm-planar").model)
     for permutes in (False, True):
         target = emitted.Target(lanes=8, permutes=permutes)
         assert ("avx512" in emitted.emit(lower(program), target, "rows").ir) == permutes
@@ -167,7 +167,7 @@ int main(int argc, char **argv) {
 def test_kernels_of_aarch64_in_an_emulator(quantity: str, tmp_path: Path) -> None:
     """Batches in NEON's registers by the driver that Python calls: all bits of this machine, where it fuses."""
     robot = drevo.Robot(tree_of(3, n=10))
-    program = make_program(robot.model, (quantity,), (), "auto", (), {})
+    program = Recipe((quantity,)).program(robot.model)
     target = build.target_of(Spec())._replace(lanes=2, fma=True, control="fpcr", splat=True)
     low = lower(program, fma=True)
     text = emitted.emit(low, target, "rows")

@@ -12,8 +12,8 @@ from reference import largest
 
 import drevo
 from drevo.codegen.graph.evaluate import evaluate
-from drevo.compiler.compile import make_program
 from drevo.compiler.products import product_program
+from drevo.compiler.recipe import Recipe
 from drevo.errors import InputError, NumericsError
 from drevo.mechanics.tree import build_tree
 from drevo.model.quantities import CATALOGUE
@@ -70,7 +70,7 @@ def test_both_sweeps_are_of_one_derivative(quantity: str) -> None:
     """w . (J x) = (J^T w) . x for every quantity: forward and reverse mode share no order of work."""
     robot, rng = every_kind(), np.random.default_rng(1)
     options = {"link": "l9"} if "link" in CATALOGUE[quantity].options else {}
-    program = make_program(robot.model, (quantity,), (), "auto", (), {**options, **_defaults(quantity)})
+    program = Recipe((quantity,), options={**options, **_defaults(quantity)}).program(robot.model)
     tree = build_tree(robot.model)
     n = len(program.inputs)
     back, along = (product_program(program, tree, (k,)) for k in ("vjp", "jvp"))
@@ -111,7 +111,7 @@ def test_complex_steps_on_random_trees(seed: int) -> None:
     rng = np.random.default_rng(seed)
     model = strategies.robot(seed, strategies.SIMPLE, 4, base="fixed")
     tree = build_tree(model)
-    program = make_program(model, ("inverse_dynamics",), INERTIAL, "auto", (), {})
+    program = Recipe(("inverse_dynamics",), parameters=INERTIAL).program(model)
     values = {p.name: p.value for p in program.parameters}
     back = product_program(program, tree, ("vjp",))
     at = {x.name: rng.uniform(-1.0, 1.0, x.shape) for x in program.inputs}
@@ -125,8 +125,8 @@ def test_complex_steps_on_random_trees(seed: int) -> None:
         every = {**at, "q": np.tile(at["q"], (len(moved), 1)), name: moved}
         wanted = (evaluate(program, every, put, np.complex128)["tau"].imag / step) @ at["tau_bar"]
         assert largest(found[f"{name}_bar"] - wanted) <= tol.COMPLEX_STEP * (1.0 + largest(found[f"{name}_bar"]))
-    second = product_program(make_program(model, ("inverse_dynamics",), (), "auto", (), {}), tree, ("vjp", "jvp"))
-    plain = product_program(make_program(model, ("inverse_dynamics",), (), "auto", (), {}), tree, ("vjp",))
+    second = product_program(Recipe(("inverse_dynamics",)).program(model), tree, ("vjp", "jvp"))
+    plain = product_program(Recipe(("inverse_dynamics",)).program(model), tree, ("vjp",))
     x = {i.name: rng.uniform(-1.0, 1.0, i.shape) for i in second.inputs if i.name.endswith("_dot")}
     made = evaluate(second, {**at, **x})
     moved = {i.name: at[i.name] + step * 1j * x[f"{i.name}_dot"] for i in plain.inputs}
@@ -180,7 +180,7 @@ def test_a_product_costs_a_few_functions() -> None:
     model = drevo.load("puma560").model
 
     def work(parameters: tuple[str, ...], kinds: tuple[str, ...]) -> int:
-        program = make_program(model, ("inverse_dynamics",), parameters, "auto", (), {}, product=kinds)
+        program = Recipe(("inverse_dynamics",), parameters=parameters, product=kinds).program(model)
         return sum(program.counts[k] for k in ("add", "mul", "div"))
 
     once = work((), ())

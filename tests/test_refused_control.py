@@ -114,7 +114,7 @@ SAID: dict[str, tuple[Callable[[], object], str]] = {
         lambda: written(stabilise=(np.eye(1), np.eye(1))),
         "no matrix",
     ),
-    "by a": (lambda: arm().derivative("constrained_dynamics", "a", constraints=[PLANE]), "wrt holds 'a'"),
+    "by a": (lambda: drevo.compile(arm(), "constrained_dynamics", wrt="a", constraints=[PLANE]), "wrt holds 'a'"),
     "at two places": (
         lambda: written(at=np.zeros((2, 3))),
         "one configuration",

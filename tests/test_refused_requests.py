@@ -35,18 +35,34 @@ def built(**given: Any) -> drevo.Builder:
 
 
 def by(*wrt: str, quantity: str = "gravity", **given: Any) -> Any:
-    return arm().derivative(quantity, wrt, **given)
+    return drevo.compile(arm(), quantity, wrt=wrt, **given)
 
 
 SAID: dict[str, tuple[Callable[[], object], str]] = {
-    "by nothing": (by, "wrt is empty; name at least one of q"),
     "time and q": (lambda: by("t", "q"), "'t' goes along a motion and stands alone"),
     "a way through time": (lambda: by("t", method="graph"), "there is one method, the series"),
     "time of efforts": (lambda: by("t", quantity="forward_dynamics"), "by t"),
     "no theorem": (lambda: by("q", quantity="kinetic_energy", method="theorems"), "no theorem gives it"),
     "not packed": (lambda: unpack(by("q"), np.zeros(9)), "is no packed derivative in rows of one output"),
     "a step of a model": (lambda: drevo.compile(arm().model, "step"), "a step is one of a Robot"),
-    "a step on a GPU": (lambda: drevo.compile(arm(), "step", dtype="float32"), "a step takes dt, ground, law"),
+    "a step in single": (
+        lambda: drevo.compile(arm(), "step", dt=1e-3, dtype="float32"),
+        "a step takes no option 'dtype'; it takes dt, ground, law, .*, parameters, product, tangents, check",
+    ),
+    "a step without store": (lambda: drevo.compile(arm(), "step", dt=1e-3, cache=False), "no option 'cache'"),
+    "a step by q": (lambda: drevo.compile(arm(), "step", dt=1e-3, wrt="q"), "a step takes no option 'wrt'"),
+    "a quantity with dt": (
+        lambda: drevo.compile(arm(), "gravity", dt=1e-3), "a quantity takes no option 'dt'; it takes dtype, target"
+    ),
+    "a misspelt one": (lambda: drevo.compile(arm(), "gravity", pasive=True), "did you mean 'passive'"),
+    "passive slopes": (
+        lambda: by("q", passive=True), "a derivative takes no option 'passive'; it takes method, dtype, .*budget"
+    ),
+    "slopes on a GPU": (lambda: by("q", target="cuda"), "a derivative takes no option 'target'"),
+    "packed slopes of reactions": (
+        lambda: by("q", quantity="constrained_dynamics", method="graph"),
+        "a derivative of constrained_dynamics takes no option 'method'; it takes dtype, .*, contacts, constraints",
+    ),
     "shares of a list": (lambda: built().tendon("t", joints=[1.0]), "joints is a mapping of names"),
     "dynamics twice": (lambda: built(dynamics=JointDynamics(), damping=1.0), "both dynamics"),
     "dynamics of a number": (lambda: built(dynamics=3), "dynamics is a drevo.model.description.J"),

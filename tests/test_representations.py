@@ -49,7 +49,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "model": lambda: robot().model,
     "link": lambda: robot().model.links[1],
     "joint": lambda: robot().model.joints[1],
-    "function": lambda: robot().function("mass_matrix"),
+    "function": lambda: drevo.compile(robot(), "mass_matrix"),
     "derivation": derived,
     "symbolic derivation": lambda: derived(symbols="all"),
     "lagrange": lambda: drevo.write_out(robot("three-link"), "lagrange_equations"),

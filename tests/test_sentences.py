@@ -65,7 +65,7 @@ SAID: dict[str, tuple[Callable[[], object], str]] = {
     "gravity='abc'": (lambda: drevo.load("puma560", gravity="abc"), "gravity is three numbers.*: 'abc' is"),
     "gravity=(0, 0)": (lambda: drevo.load("puma560", gravity=(0, 0)), "has 2 numbers, 3 needed"),
     "write_out of a name": (lambda: drevo.write_out("puma560", "gravity"), "make one with drevo.load"),
-    "function(None)": (lambda: arm().function(None), "quantity None is not known"),
+    "function(None)": (lambda: drevo.compile(arm(), None), "quantity None is not known"),
     "parameters=[1]": (lambda: drevo.compile(arm(), "gravity", parameters=[1]), r"list of names, not \[1\]"),
     "pose(q, array)": (lambda: arm().pose(Q, HALF), "link array.* is not known; there are world, link1"),
     "pose(q, memory)": (lambda: arm().pose(Q, link=memoryview(Q.copy())), "link <memory.* is not known"),
@@ -98,9 +98,15 @@ SAID: dict[str, tuple[Callable[[], object], str]] = {
     "Q = nan": (lambda: control.lqr(linear(), np.nan * FULL, HALF), "Q holds a value that is not finite"),
     "R = nan": (lambda: control.lqr(linear(), FULL, np.nan * HALF), "R holds a value that is not finite"),
     "Control(track(..))": (lambda: Control(tracker()), "give it to simulate as it is, tau=law"),
-    "derivative by 2": (lambda: arm().derivative("bias", 2), "wrt must be a name or a list of names, not 2"),
-    "derivatives of a list": (lambda: arm().derivative(["bias"], "q"), r"quantity \['bias'\] is not known"),
-    "derivative of a pose": (lambda: arm().derivative("pose", "q"), "pose is of one link: say which by link="),
+    "derivative by 2": (
+        lambda: drevo.compile(arm(), "bias", wrt=2), "wrt must be a name or a list of names, not 2"
+    ),
+    "derivatives of a list": (
+        lambda: drevo.compile(arm(), ["bias"], wrt="q"), r"quantity \['bias'\] is not known"
+    ),
+    "derivative of a pose": (
+        lambda: drevo.compile(arm(), "pose", wrt="q"), "pose is of one link: say which by link="
+    ),
     "write_out of a list": (lambda: drevo.write_out(arm(), ["bias"]), "one quantity by its name"),
     "actuated='joint1'": (
         lambda: arm().linearise(Q, REST, REST, actuated="joint1"), r"must be a list: actuated=\['joint1'"

@@ -13,7 +13,7 @@ from reference import Reference
 
 import drevo
 from drevo.codegen.graph.evaluate import evaluate
-from drevo.compiler.compile import make_program
+from drevo.compiler.recipe import Recipe
 from drevo.model.description import Model
 
 JOINTS = ("", 'type="slide"', 'type="ball"', 'type="free"', 'pos="0.1 0 0.2" axis="1 2 3"')
@@ -100,6 +100,6 @@ def same_acceleration(text: str, theirs: mujoco.MjModel, ours: drevo.Robot, rng:
         q[k : k + 4] = np.roll(q[k : k + 4], -1)  # wxyz to xyzw
     if free:
         turn[:3, :3] = Reference(ours.model).pose(q, link="a")[:3, :3]
-    program = make_program(ours.model, ("forward_dynamics",), (), "auto", (), {}, passive=True)
+    program = Recipe(("forward_dynamics",), passive=True).program(ours.model)
     a = turn @ evaluate(program, {"q": q, "v": data.qvel, "tau": np.zeros(ours.nv)})["a"]
     assert np.allclose(a, data.qacc, rtol=1e-8, atol=1e-8 * max(1.0, np.abs(data.qacc).max())), text

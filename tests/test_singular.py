@@ -11,8 +11,8 @@ from reference import on_each
 
 import drevo
 from drevo.codegen.graph.evaluate import evaluate
-from drevo.compiler.compile import make_program
 from drevo.compiler.formalisms import formalisms_giving
+from drevo.compiler.recipe import Recipe
 from drevo.constraint import values as constraint
 from drevo.errors import NumericsError
 from drevo.mechanics.configuration import random
@@ -58,7 +58,7 @@ def test_near_a_singular_configuration(quantity: str, dtype: str) -> None:
     """By every formalism, for one state and in a batch: at least a digit is right, or the joint is named."""
     robot = wrist()
     options = {"link": "c", "frame": "local"} if "operational" in quantity else {}
-    plain = make_program(robot.model, [quantity], [], "newton_euler", [], options)
+    plain = Recipe((quantity,), formalism="newton_euler", options=options).program(robot.model)
     for formalism in ("auto", *(f for f in formalisms_giving(quantity) if f != "planar")):
         f = drevo.compile(robot, quantity, formalism=formalism, dtype=dtype, cache=False, **options)
         refused = []
@@ -121,7 +121,7 @@ def at(robot: drevo.Robot, angle: float) -> list[np.ndarray]:
 def test_singularities_that_multiply(words: str, dtype: str) -> None:
     """Two or three joints that others turn into one another: each pivot is far from lost, all digits are."""
     robot = turned(words)
-    plain = make_program(robot.model, ["forward_dynamics"], [], "newton_euler", [], {})
+    plain = Recipe(("forward_dynamics",), formalism="newton_euler").program(robot.model)
     for formalism in ("auto", *(f for f in formalisms_giving("forward_dynamics") if f != "planar")):
         f = drevo.compile(robot, "forward_dynamics", formalism=formalism, dtype=dtype, cache=False)
         refused = []
@@ -208,7 +208,7 @@ def test_rolled_near_a_singular_configuration() -> None:
 def test_derivatives_near_a_singular_configuration() -> None:
     """Derivatives of accelerations by the graph and by the recursion."""
     for wrt in (("q",), ("tau",)):
-        d = wrist().derivative("forward_dynamics", wrt=wrt)
+        d = drevo.compile(wrist(), "forward_dynamics", wrt=wrt)
         assert np.isfinite(d(*state(d, 3, 1e-4))).all()
         with pytest.raises(NumericsError, match="'a_joint'"):
             d(*state(d, 3, 1e-9))
@@ -287,7 +287,7 @@ def test_guards_are_no_operations() -> None:
     """What is counted and written is the quantity alone."""
     model = wrist(2).model
     f = drevo.compile(model, "forward_dynamics")
-    program = make_program(model, ["forward_dynamics"], [], "auto", [], {})
+    program = Recipe(("forward_dynamics",)).program(model)
     assert len(program.guards) >= 3 and f.counts == program.counts
     reached = program.graph.live(program.output_edges)
     assert (

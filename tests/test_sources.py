@@ -277,7 +277,7 @@ def test_a_robot_without_inertias_has_kinematics() -> None:
         lambda: robot.inverse_dynamics(q, v, v),
         lambda: robot.forward_dynamics(q, v, v),
         lambda: robot.center_of_mass(q),
-        lambda: robot.derivative("bias", wrt=("q",)),
+        lambda: drevo.compile(robot, "bias", wrt=("q",)),
         lambda: drevo.write_out(robot, "gravity"),
         lambda: robot.simulate(q, v, duration=0.1, dt=0.01),
         lambda: robot.linearise(q, v, v),

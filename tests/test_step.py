@@ -171,7 +171,7 @@ def test_uneven_ground_carries_too() -> None:
     ({"friction": np.nan}, "friction is nan"),
     ({"restitution": 0.5}, "the soft law has no restitution"),
     ({"repeat": 0}, "repeat is 0; it must be a whole number from 1"),
-    ({"layout": "batch_last"}, "a step takes dt, ground, law"),
+    ({"layout": "batch_last"}, "a step takes no option 'layout'; it takes dt, ground, law"),
     ({"parameters": "*.mass", "method": "implicitfast"}, "implicitfast takes no parameters"),
     ({"parameters": "*.mass", "law": "coulomb", "product": "vjp"}, "by parameters are for law='soft'"),
     ({"parameters": "nobody.mass"}, "names nothing"),
@@ -218,8 +218,9 @@ def test_what_passes_through_others_is_warned_of_where_it_is_stepped() -> None:
         r = drevo.load(stack.format(""))
     q, through = r.model.initial, r"ellipsoid geoms 'egg'; pairs of the kinds box-box \('low' and 'high'\)"
     for law in ("soft", "coulomb"):
-        with pytest.warns(drevo.DrevoWarning, match=through) as told:
+        with pytest.warns(drevo.DrevoWarning, match=through) as seen:
             r.simulate(q, duration=0.002, ground="plane", law=law, dt=0.002)
+        told = [x for x in seen if "of compiling" not in str(x.message)]
         assert len(told) == 1 and told[0].filename == __file__
     apart = drevo.load(
         stack.format('<contact><exclude body1="low" body2="high"/></contact>').replace("ellipsoid", "sphere")

@@ -44,7 +44,7 @@ def test_the_builtin_of_a_call_with_forces_is_given_back() -> None:
     robot, x = drevo.load("three-link"), np.full(3, 0.3)
     link = robot.link_names[-1]
     want = robot.inverse_dynamics(x, x, x, f_ext={link: np.ones(6)})
-    known: dict[str, Any] = getattr(robot.function("inverse_dynamics").extra, "known")  # noqa: B009
+    known: dict[str, Any] = getattr(drevo.compile(robot, "inverse_dynamics").extra, "known")  # noqa: B009
     before = sys.getrefcount(known[link])
     for _ in range(100):
         assert np.array_equal(robot.inverse_dynamics(x, x, x, f_ext={link: np.ones(6)}), want)

@@ -21,9 +21,9 @@ import drevo
 from drevo.codegen.graph.evaluate import evaluate
 from drevo.codegen.graph.program import Program
 from drevo.compiler.compete import compete
-from drevo.compiler.compile import make_program
 from drevo.compiler.differentiate import derivative_program
 from drevo.compiler.pages.symmetry import nearly_symmetric
+from drevo.compiler.recipe import Recipe
 from drevo.compiler.search import OBJECTIVES, Preparation
 from drevo.mechanics.tree import build_tree
 from drevo.mechanics.wheels import asymmetry, with_wheels
@@ -76,11 +76,11 @@ def test_published_vectors(c: dict[str, Any]) -> None:
     unread = {coordinate(model, b) for b in c["cyclic"]}
     for name in QUANTITIES:
         expected = np.array([s[name] for s in c["states"]])
-        for program in (competed(c["id"], name), make_program(model, (name,), (), "auto", (), {})):
+        for program in (competed(c["id"], name), Recipe((name,)).program(model)):
             (got,) = evaluate(program, arguments).values()
             close(name, got, expected, tol.VECTORS)
             assert not unread & read(program), name
-    assert not unread & read(make_program(model, ("forward_dynamics_derivatives",), (), "auto", (), {}))
+    assert not unread & read(Recipe(("forward_dynamics_derivatives",)).program(model))
     assert not unread & read(derivative_program(model, found_quantity("mass_matrix"), ("q",), "theorems", {}))
 
 
@@ -162,7 +162,7 @@ def _searched(model: Model, name: str) -> Program:
 
 
 def _compiled(model: Model, name: str) -> Program:
-    return make_program(model, (name,), (), "auto", (), {})
+    return Recipe((name,)).program(model)
 
 
 @pytest.mark.parametrize("first", seeds(1, 105))
@@ -188,7 +188,7 @@ def test_a_wrench_on_a_wheel_turns_with_it() -> None:
     arguments = {"q": q, "v": v, "a": a, **{f"f_ext:{k}": x for k, x in f.items()}}
     for program in (
         compete(model, "inverse_dynamics", external=[*f]).program,
-        make_program(model, ("inverse_dynamics",), (), "auto", tuple(f), {}),
+        Recipe(("inverse_dynamics",), external=tuple(f)).program(model),
     ):
         (got,) = evaluate(program, arguments).values()
         close("inverse dynamics", got, Reference(model).inverse_dynamics(q, v, a, f_ext=f), tol.DYNAMICS)

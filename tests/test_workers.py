@@ -97,7 +97,7 @@ def test_methods_pickle() -> None:
     r = robot()
     q = np.full(r.nq, 0.25)
     want = r.mass_matrix(q)  # now a builtin
-    for x in (r.mass_matrix, drevo.load("two-arm-planar").mass_matrix, r.function("mass_matrix")):
+    for x in (r.mass_matrix, drevo.load("two-arm-planar").mass_matrix, drevo.compile(r, "mass_matrix")):
         again = pickle.loads(pickle.dumps(x))  # noqa: S301
         assert bits(again(q)) == bits(want) and not isinstance(again, np.ndarray)
 

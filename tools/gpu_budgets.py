@@ -27,8 +27,8 @@ from typing import Any, NamedTuple
 import drevo
 from drevo.codegen.gpu.cuda import level_of, ptx_of
 from drevo.codegen.store.build import Spec
-from drevo.compiler.compile import make_program, recipe_of
 from drevo.compiler.pages.derivation import write_out_program
+from drevo.compiler.recipe import Recipe
 from drevo.errors import DrevoError
 from drevo.model.quantities import CATALOGUE
 
@@ -75,8 +75,7 @@ def program(robot: drevo.Robot, name: str) -> Any:
     quantity, *products = name.split()
     takes = CATALOGUE[quantity].options
     options = {"link": robot.moving_links[-1]} if "link" in takes else {}
-    recipe = recipe_of(robot.model, quantity, (), "auto", (), False, products, options)
-    return make_program(robot.model, **recipe)
+    return Recipe.of(robot.model, quantity, product=products, options=options).program(robot.model)
 
 
 def cost(made: Any, dtype: str, ptxas: str) -> Cost:

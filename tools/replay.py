@@ -269,7 +269,7 @@ def kernels(robot: Any) -> Cases:
     for name, wrt in DERIVATIVES:
         link = {"link": robot.link_names[-1]} if name == "pose" else {}
         if small and robot.nv ** len(wrt) < 100:
-            yield f"d {name} / {wrt}", partial(robot.derivative, name, wrt, packed=True, **link)
+            yield f"d {name} / {wrt}", partial(drevo.compile, robot, name, wrt=wrt, packed=True, **link)
 
 
 def documents(robot: Any) -> Cases:

@@ -28,7 +28,7 @@ _LAZY = {
     "check_formulas": "design.formulas",
     "cite": "citation",
     "clip": "mechanics.scalar",
-    "compile": "compiler.compile",
+    "compile": "robot.compiling",
     "conditions": "design.conditions",
     "cos": "mechanics.scalar",
     "export": "robot.writing",
@@ -63,7 +63,6 @@ if TYPE_CHECKING:
     from . import streaming as streaming
     from . import walking as walking
     from .citation import cite
-    from .compiler.compile import compile
     from .compiler.pages.derivation import Derivation
     from .design.conditions import conditions
     from .design.formulas import check_formulas
@@ -73,6 +72,7 @@ if TYPE_CHECKING:
     from .mechanics.scalar import clip, cos, maximum, minimum, sin, sqrt, where
     from .robot import Robot
     from .robot.builder import Builder
+    from .robot.compiling import compile
     from .robot.writing import export, write_out
     from .robots.loading import load
     from .streaming import stream

@@ -9,7 +9,7 @@ from typing import Any
 from .codegen.graph.evaluate import evaluate_edges
 from .codegen.graph.ops import ATAN2, COS, FUNCTIONS, SIN, UNLESS, WHEN
 from .codegen.graph.program import Program
-from .compiler.compile import make_program, recipe_of
+from .compiler.recipe import Recipe
 from .documents.sequence.names import identifier
 from .io.packages import package
 from .model.dynamics import Described
@@ -35,9 +35,10 @@ def function(
     """
     casadi = package("casadi", "drevo.casadi")
     model = model_of(robot, "casadi.function")
-    program = make_program(
-        model, **recipe_of(model, quantity, parameters, formalism, external, passive, (), options)
-    )
+    program = Recipe.of(
+        model, quantity, parameters=parameters, formalism=formalism, external=external, passive=passive,
+        options=options,
+    ).program(model)  # fmt: skip
     symbols = {x.name: casadi.SX.sym(_name(x.name), x.size) for x in program.inputs}
     leaves = {n: symbols[x.name][k] for x in program.inputs for k, n in enumerate(x.nodes)}
     given = dict(symbols)

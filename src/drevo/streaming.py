@@ -16,7 +16,6 @@ import numpy as np
 from .codegen.call.arguments import in_memory
 from .codegen.call.function import Function
 from .codegen.call.stream import RandomSource, Worker, combined, reduced
-from .compiler.compile import compile
 from .errors import InputError, NumericsError, shown
 from .io.asked import asked_all
 from .io.given import Array, whole
@@ -24,6 +23,7 @@ from .io.reprs import brief
 from .mechanics import configuration
 from .model.description import Model
 from .model.messages import model_of
+from .robot.compiling import compile
 from .robot.face import Robot
 
 Ranges = Mapping[str, Any]

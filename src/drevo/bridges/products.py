@@ -15,12 +15,12 @@ from ..codegen.call.arguments import NamedShape, by_name
 from ..codegen.call.function import Function
 from ..codegen.gpu.cuda import CudaFunction
 from ..codegen.store.key import request
-from ..compiler.compile import compile
 from ..errors import InputError
 from ..ground import ground_of
 from ..io.given import whole
 from ..model.dynamics import Described
 from ..model.messages import model_of
+from ..robot.compiling import compile
 
 Kinds = tuple[str, ...]
 STATE = ("q1", "v1")  # the results of a step that have derivatives

@@ -47,6 +47,7 @@ def compute(
     import numpy as np
 
     from ..model.quantities import quantity as row_of
+    from ..robot.compiling import compile as compiled
 
     made = load_robot(robot, base)
     if gravity is not None:
@@ -59,7 +60,7 @@ def compute(
     options: dict[str, Any] = {name: text for name, text in wanted.items() if text is not None}
     if "link" in row.options:
         options.setdefault("link", made.link_names[-1])
-    found = made.function(row.name, **options)(*state.values())
+    found = compiled(made, row.name, **options)(*state.values())
     results = found if isinstance(found, tuple) else (found,)
     values = {name: np.asarray(value) for (name, _), value in zip(row.outputs, results)}
     if as_json:

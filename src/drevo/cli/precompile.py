@@ -83,7 +83,7 @@ def _jobs(robot: Robot, wanted: Sequence[str], links: Sequence[str]) -> Iterator
 
 
 def compile_timed(robot: Robot, name: str, options: dict[str, Any], spec: dict[str, Any]) -> dict[str, Any]:
-    from ..compiler.compile import compile
+    from ..robot.compiling import compile
 
     start = time.perf_counter()
     function = compile(robot, name, **options, **spec)

@@ -21,7 +21,7 @@ from ..mechanics.configuration import neutral
 from ..model.description import Model
 from ..model.dynamics import Described
 from ..model.messages import model_of
-from .compile import make_program, recipe_of
+from .recipe import Recipe
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +65,15 @@ def export_quantity(
     """A quantity for another processor: see `drevo.export`. The options are those of `compile`."""
     model = model_of(robot, "export")
     _machine(target)
-    recipe = recipe_of(model, quantity, parameters, formalism, external, passive, product, options)
-    called = _name(name) or "_".join([model.name, *recipe["quantity"]])
-    last = bool(recipe["parameters"]) and "product" not in recipe
-    program = make_program(model, **recipe)
-    return export_program(program, target, called, model, dtype=dtype, folder=folder, parameters=last)
+    recipe = Recipe.of(
+        model, quantity, parameters=parameters, formalism=formalism, external=external, passive=passive,
+        product=product, options=options,
+    )  # fmt: skip
+    called = _name(name) or "_".join([model.name, *recipe.quantity])
+    last = recipe.takes_parameters
+    return export_program(
+        recipe.program(model), target, called, model, dtype=dtype, folder=folder, parameters=last
+    )
 
 
 def _machine(target: str) -> Machine:

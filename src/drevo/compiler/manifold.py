@@ -13,12 +13,12 @@ from ..mechanics import configuration
 from ..model.description import Model
 from ..model.dynamics import Described
 from .request import requested
+from .ways import MAX_MANIFOLD_STEPS
 
 if TYPE_CHECKING:
     from ..codegen.graph.program import Program
 
 STEPS = {7: 150, 4: 80}  # of a free joint and of a ball, roughly; three of any other coordinate
-LARGEST = 3_000  # steps, eight entries of a matrix as one, a second to compile: beyond it NumPy computes
 
 
 class OnManifold(NamedTuple):
@@ -53,7 +53,7 @@ def on_manifold(robot: Described | Model, name: str) -> Function:
     plain = Plain(check, partial(row.compute, model))
     runs = [(rule, sq.stop - sq.start) for rule, sq, _ in model.runs]
     steps = sum(STEPS.get(rule, 3 * n) for rule, n in runs)
-    if steps + (len(row.gives) - 1) * model.nv**2 // 8 > LARGEST:
+    if steps + (len(row.gives) - 1) * model.nv**2 // 8 > MAX_MANIFOLD_STEPS:
         function = _interpreted(model, name, plain)
     else:
         make = partial(program, model, name)

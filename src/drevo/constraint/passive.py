@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..codegen.store.memo import memoised
-from ..compiler.compile import compile
+from ..compiler.compile import Options, compile_quantity
 from ..compiler.ways.rolled import is_large
 from ..io.given import Array
 from ..mechanics.acting import has_passive
@@ -23,4 +23,6 @@ def acting_in(robot: Dynamics, q: Array, v: Array, wanted: bool = True) -> Array
 
 def _made(model: Model) -> Callable[[Array, Array], Array]:
     """Machine code where joints are many; of few the arithmetic is done sooner than compiled."""
-    return compile(model, "passive", check=False) if is_large(model) else passive_on_arrays(model)
+    return (
+        compile_quantity(model, "passive", Options(check=False)) if is_large(model) else passive_on_arrays(model)
+    )

@@ -10,7 +10,7 @@ from typing import Protocol
 from ..codegen.graph.program import Parameter, Program
 from ..codegen.llvm.ir import I1, I8, Value, literal
 from ..codegen.llvm.stages import StageCalls, Stages
-from ..compiler.compile import PRODUCTS
+from ..compiler.recipe import PRODUCTS
 from ..compiler.tracer import Tracer
 from ..errors import InputError, one_of
 from ..model.description import Model

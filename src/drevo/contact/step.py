@@ -11,8 +11,8 @@ from typing import Any
 from ..codegen.call.function import Function, Spec
 from ..codegen.graph.program import Program
 from ..codegen.store.build import Ahead
-from ..compiler.compile import TANGENTS
 from ..compiler.compile_cost import seconds_of_exact_step, seconds_of_soft_step
+from ..compiler.recipe import TANGENTS
 from ..compiler.request import requested
 from ..errors import InputError, one_of
 from ..ground import ground_of

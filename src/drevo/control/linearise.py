@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..codegen.store.memo import memoised
-from ..compiler.compile import compile
+from ..compiler.compile import compile_quantity
 from ..compiler.compile_cost import require_linearisable
 from ..compiler.ways.rolled import is_large
 from ..constraint.checks import feedback, square
@@ -423,7 +423,7 @@ def _responses(
 def _free_responses(robot: Dynamics, state: _Given, driven: Array, forces: Sequence[Array]) -> Array:
     """da without constraints, of a large tree: no matrix is factored."""
     quantity = "forward_dynamics_derivatives"
-    f = memoised(robot, (quantity,), lambda: compile(robot.model, quantity))
+    f = memoised(robot, (quantity,), lambda: compile_quantity(robot.model, quantity))
     *found, inverse = f(*state)
     found = [x + inverse @ p if p.any() else x for x, p in zip(found, forces)]
     return np.hstack([*found, inverse[:, driven]])

@@ -30,6 +30,7 @@ from ..io.reprs import result
 from ..mechanics.configuration import state
 from ..model.description import Model
 from ..model.messages import expect_robot, listed
+from ..robot.compiling import compile
 from ..robot.face import Robot
 from .displacements import cross_matrix
 from .external import AppliedWrench, GivenForces, Surroundings
@@ -243,7 +244,7 @@ class _Body:
 def _motion(robot: Robot, link: str) -> Callable[..., Any]:
     """Pose, velocity and acceleration of a link in its own axes, compiled together, once per robot."""
     names = ("pose", "velocity", "acceleration")
-    return robot.function(names, link=link, frame="local")
+    return compile(robot, names, link=link, frame="local")
 
 
 class _AttachedLoad(NamedTuple):

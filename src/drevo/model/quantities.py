@@ -118,6 +118,7 @@ _ARGUMENTS = {
 CATALOGUE: dict[str, Quantity] = {x.name: x for x in _CATALOGUE_ROWS}
 ALIASES = {"rnea": "inverse_dynamics", "aba": "forward_dynamics", "crba": "mass_matrix"}
 OPTION_DEFAULTS = {"frame": FRAMES[0], "kind": "classical", "axes": " ".join(TASK_AXES), "damping": "0.0"}
+OPTION_NAMES = ("relative_to", "frame", "kind", "axes", "damping")
 OPTION_VALUES: dict[str, tuple[str, ...]] = {"frame": FRAMES, "kind": ("classical", "spatial")}
 
 

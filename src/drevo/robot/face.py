@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 
 from ..codegen.call.arguments import in_memory
 from ..codegen.call.method import compiled
-from ..codegen.store.key import key_text
 from ..codegen.store.memo import memoised
 from ..errors import InputError, nearest, shown
 from ..io.asked import asked_methods
@@ -116,8 +115,10 @@ class Robot(Methods, JointArrays, ByName):
 
     def _quantity(self, name: str) -> Callable[..., Any]:
         """The entry point of a quantity of the catalogue."""
+        from .compiling import compile
+
         x = quantity(name)
-        function = self.function(x.name)
+        function = compile(self, x.name)
         entry: Callable[..., Any] = function.fast or function
         if x.inverse and trunk_pitch(self.model) is not None:
             entry = partial(self._unlocked, entry)
@@ -128,20 +129,6 @@ class Robot(Methods, JointArrays, ByName):
         if np.shape(q)[-1:] == (self.nq,):
             refuse_gimbal_lock(self.model, np.asarray(q))
         return entry(q, *rest, **given)
-
-    def function(self, quantity: str | Sequence[str], **options: Any) -> Function:
-        """The compiled Function behind a method: sizes, counts, pattern; of several quantities, one for all."""
-
-        def make() -> Function:
-            from ..compiler.compile import compile
-
-            return compile(self, quantity, **options)
-
-        try:
-            key = key_text((quantity, dict(sorted(options.items()))))
-        except TypeError:  # of what nobody could ask for
-            return make()
-        return memoised(self, key, make)
 
     # -- quantities of one link -----------------------------------------------------------------------------
 
@@ -156,22 +143,13 @@ class Robot(Methods, JointArrays, ByName):
     manipulability = compiled(OfLink.manipulability)
     operational_space = compiled(OfLink.operational_space)
 
-    # -- derivatives of any order, linearisation ---------------------------------------------------------------
+    # -- linear models, motions -------------------------------------------------------------------------------
 
     def derivative(self, quantity: str, wrt: Sequence[str], **given: Any) -> Function:
-        """The Function of a derivative, one more trailing axis (nv) for each of `wrt`: ("q",), ("q", "v"), ...
+        """The Function of a derivative: `drevo.compile(robot, quantity, wrt=wrt, ...)`."""
+        from .compiling import compile
 
-        On the tangent space: derivatives of M(q + d) in one d at d = 0. "t", ("t", "t"): along a motion, from
-        q, v, a, j, s. "constrained_dynamics" with contacts= and constraints=: of accelerations and reactions, by
-        q, v and tau. See `drevo.compiler.differentiate.derivative`, `drevo.constraint.program`.
-        """
-        if isinstance(quantity, str) and quantity == "constrained_dynamics":
-            from ..constraint.program import constrained_derivative
-
-            return constrained_derivative(self, wrt, **given)
-        from ..compiler.differentiate import derivative
-
-        return derivative(self, quantity, wrt, **given)
+        return compile(self, quantity, wrt=wrt, **given)
 
     def linearise(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, **given: Any) -> Linearisation:
         """A and B about a state (dq, dv), with constraints and contacts: `drevo.control.linearise`."""
@@ -193,12 +171,6 @@ class Robot(Methods, JointArrays, ByName):
         from ..simulate.run import simulate
 
         return simulate(self, q0, v0, tau, **given)
-
-    def step_function(self, **given: Any) -> Function:
-        """The Function of a step on a ground, `drevo.compile(robot, "step")`: `contact.step.compile_step`."""
-        from ..contact.step import compile_step
-
-        return compile_step(self, **given)
 
     # -- constraints and contacts -----------------------------------------------------------------------------
 

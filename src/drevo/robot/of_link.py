@@ -45,8 +45,10 @@ class OfLink:
 
     def _found(self, **options: Any) -> Callable[..., Any]:
         """Code made, or read, now; TraceError for options that are none."""
-        function = self.robot.function(self.quantity, **options)
-        return function.fast or function  # type: ignore[no-any-return]
+        from .compiling import compile
+
+        function = compile(self.robot, self.quantity, **options)
+        return function.fast or function
 
     def _relative(self, **options: Any) -> Callable[..., Any]:
         """Code of the quantity as one observes it from another link."""

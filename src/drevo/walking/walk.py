@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from ..io.given import Array, callable_given, finite, number
 from ..io.reprs import result
 from ..mechanics.scalar import Scalar, where
 from ..model.description import ContactPoint
+from ..robot.compiling import compile
 from ..robot.face import Robot
 from .control import Follower
 from .feet import Corners, Leg
@@ -161,6 +163,12 @@ def walk(
     return done
 
 
+def _step(made: GaitPlan, law: str, dt: float, mu: float, patch: float | None) -> Any:
+    """SUBSTEPS steps of the robot on its soles over the ground that it meets."""
+    robot, ground = touching(made.robot, made.legs), terrain(made, mu, patch)
+    return compile(robot, "step", law=law, dt=dt, repeat=SUBSTEPS, friction=mu, ground=ground)
+
+
 def follow(
     made: GaitPlan,
     gain: float = GAIN,
@@ -188,9 +196,7 @@ def follow(
     if push is not None:
         force[:2] = np.array(finite("push: N s along x and y", push, (2,))) / PUSHED
     hold = made.gait.dt / max(2, round(made.gait.dt / HOLD))
-    step = touching(made.robot, made.legs).step_function(
-        law=law, dt=hold / SUBSTEPS, repeat=SUBSTEPS, friction=mu, ground=terrain(made, mu, patch)
-    )
+    step = _step(made, law, hold / SUBSTEPS, mu, patch)
     start, follower = made.middle.start + made.middle.duration / 2, Follower(made, gain, hold, REST)
     q, v = made.phases[0].q[0], np.zeros(made.robot.nv)
     records, fell = [], None

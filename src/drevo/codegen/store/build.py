@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -101,6 +101,16 @@ class FunctionFace:
         if self.recipe is None:
             raise TypeError(f"{self.name}: this function was not made by drevo.compile and cannot be pickled")
         return self.recipe, ()
+
+    @property
+    def how(self) -> str:
+        """One word that says how this robot's function is computed, one of:
+
+        "straight": every operation written out; "solved": straight, then a dense solve by loops; "across": one
+        state by loops with its freedoms side by side, batches straight; "bodies": a loop over the bodies;
+        "stages": straight pieces between loops; "interpreted": by NumPy. docs/speed.md says why each is chosen.
+        """
+        return "interpreted" if getattr(self, "code", self) is None else str(self.meta.get("how", "straight"))
 
     @property
     def _signature(self) -> str:
@@ -268,6 +278,7 @@ def build(
             low = low._replace(across=_across(program.across(short), spec, mine))
         way = (entry and spec.single) or low.across or program.tail
         mine = mine._replace(single=bool(way) or short)
+    program = replace(program, meta={**program.meta, "how": _how(program, low)})
     if entry is not None:
         text = llvm.emit(low, mine, spec.layout, entry, program.tail)
         manifest = manifest_as(program, low, text.arena.total, text.scalar_scratch, mine.lanes)
@@ -275,6 +286,17 @@ def build(
     made = llvm.emit_parts(low, mine, spec.layout, program.tail)
     manifest = manifest_as(program, low, made.arena.total, made.scalar_scratch, mine.lanes)
     return manifest, Objects(_entry_of(manifest, spec, "single" in made.texts, use_cache), made.texts)
+
+
+def _how(program: Program, low: Lowered) -> str:
+    """The word of `FunctionFace.how`."""
+    from ..llvm.tail import Alone
+
+    if program.stages is not None:
+        return "stages"
+    if low.across is None:
+        return "straight" if program.tail is None else "solved"
+    return "solved" if isinstance(low.across, Alone) else "across"
 
 
 def _entry_of(m: Manifest, spec: Spec, single: bool, use_cache: bool) -> bytes:

@@ -20,8 +20,8 @@ from ...mechanics.algorithms.inertia_matrix import Factors
 from ...model.description import Model
 from ..formalisms import unsolved_derivatives
 from ..tracer import Tracer
+from . import MIN_SOLVED_FREEDOMS
 
-FEWEST = 5  # rates: below it the equations of a batch are as fast
 Array = np.ndarray[Any, Any]
 
 
@@ -77,7 +77,7 @@ class InverseTail(Tail):
 
 def solved_program(model: Model) -> Program | None:
     """dtau/dq and dtau/dv at the accelerations, -1, and the factors of M; None for small robots."""
-    if model.nv < FEWEST:
+    if model.nv < MIN_SOLVED_FREEDOMS:
         return None
     t = Tracer("forward_dynamics_derivatives", model)
     _, dq, dv, f = unsolved_derivatives(t.tree, *t.state("q", "v", "tau"))

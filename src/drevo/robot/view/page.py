@@ -11,10 +11,10 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ...compiler.compile import make_program, recipe_of
 from ...compiler.manifold import program as motion_on
 from ...compiler.pages.live import configuration_input, live_function, live_inputs, live_units, live_values
 from ...compiler.pages.write_out import quantity_equations, uncollected
+from ...compiler.recipe import Recipe
 from ...documents.languages.html import Live, code_part, page_body, page_head, page_parts
 from ...documents.languages.html_style import SCRIPT
 from ...documents.live import SETTINGS, LiveFunction, LiveInput, data_of, document, scripts, slider
@@ -120,7 +120,7 @@ def _functions(model: Model) -> tuple[dict[str, LiveFunction], list[str]]:
 
 
 def _program(model: Model, quantities: Sequence[str], passive: bool = False) -> Any:
-    return make_program(model, **recipe_of(model, quantities, (), "auto", (), passive, (), {}))
+    return Recipe.of(model, quantities, passive=passive, options={}).program(model)
 
 
 def _plotted(model: Model) -> list[dict[str, Any]]:

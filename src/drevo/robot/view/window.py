@@ -19,6 +19,7 @@ from ...io.packages import package
 from ...io.saving import saving
 from ...mechanics.configuration import bounds, neutral, state
 from ...model.messages import expect_robot
+from ..compiling import compile
 from . import gate, panels
 from .diagrams import LinkSections, checked_tables
 from .mesh import MeshFiles
@@ -194,7 +195,7 @@ class Window:
             self.heat = gui.add_image(panels.heat(np.eye(self.model.nv)), format="png")
             gui.add_markdown("**Gravity**, N m or N")
             self.gravity, self.most = gui.add_html(""), 0.0
-            functions = [self.robot.function(name) for name in ("inverse_dynamics", "mass_matrix", "gravity")]
+            functions = [compile(self.robot, name) for name in ("inverse_dynamics", "mass_matrix", "gravity")]
             gui.add_markdown("**Operations**")
             gui.add_html(panels.counted(functions))
 

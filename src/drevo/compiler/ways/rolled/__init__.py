@@ -24,6 +24,13 @@ from ....mechanics.body_table import BodyTable, body_table
 from ....model.description import Joint, Model
 from ....model.quantities import CATALOGUE
 from ...pivots import SINGULAR, TRIES, refuse_singular
+from .. import (
+    MAX_BLOCKED_BODIES,
+    MAX_BLOCKED_SCALARS,
+    MAX_STRAIGHT_BODIES,
+    MAX_STRAIGHT_FREEDOMS,
+    MIN_LOOP_BODIES,
+)
 from . import dynamics, inverses, kinematics, matrices
 from .dynamics import SweepShape
 from .step import TURNING, WORLD, Kind, table_width
@@ -34,12 +41,7 @@ if TYPE_CHECKING:
     from ....codegen.call.function import Extra, Function
 
 Array = np.ndarray[Any, Any]
-SMALLEST = 60  # bodies; up to here straight-line code is faster and compiles at once
-WIDE = 120  # freedoms from which a matrix is made by a loop, however few bodies: code grows by their square
 BLOCKED = ("inverse_dynamics", "bias", "gravity", "forward_dynamics")  # tiles of long trees, block by block
-LONGEST = 2**18  # bodies: beyond it the arena of a tile takes hundreds of MB
-FAR = 2**15  # scalars that last from block to block: in all lanes they take 2 MB
-_LEAST = 16  # whatever is asked for: rows are moved in blocks of as many columns as a tile has lanes
 SHAPES: dict[str, SweepShape] = {**dynamics.SHAPES, **kinematics.SHAPES, **matrices.SHAPES, **inverses.SHAPES}
 QUANTITIES = tuple(name for name in SHAPES if name in CATALOGUE)
 STATES = {
@@ -120,16 +122,16 @@ def _state(quantity: str) -> tuple[str, ...]:
     return STATES.get(quantity) or CATALOGUE[quantity].state
 
 
-def is_large(model: Model, smallest: int = SMALLEST) -> bool:
+def is_large(model: Model, smallest: int = MAX_STRAIGHT_BODIES) -> bool:
     """True if the code of this robot is a loop over the bodies."""
-    if model.nv <= max(smallest, _LEAST):  # bodies are fewer, where nothing follows another
+    if model.nv <= max(smallest, MIN_LOOP_BODIES):  # bodies are fewer, where nothing follows another
         return False
     known = Tables.known(model)
     if known is not None:
-        return len(known.columns) > max(smallest, _LEAST)
+        return len(known.columns) > max(smallest, MIN_LOOP_BODIES)
     sizes = (j.sizes for j in model.joints)
     count = sum(nv if nq == nv else 1 for nq, nv in sizes)  # a quaternion is one body's
-    return count > max(smallest, _LEAST) and not any(map(_unlooped, model.joints))
+    return count > max(smallest, MIN_LOOP_BODIES) and not any(map(_unlooped, model.joints))
 
 
 def _unlooped(j: Joint) -> bool:
@@ -152,7 +154,7 @@ def rolled_function(
     options: Mapping[str, str] | None = None,
     extra: Extra | None = None,
     cache: bool = True,
-    smallest: int = SMALLEST,
+    smallest: int = MAX_STRAIGHT_BODIES,
     passive: bool = False,
 ) -> Function | None:
     """The rolled Function of a model, or None where straight-line code is the right form.
@@ -166,7 +168,7 @@ def rolled_function(
         return None
     if not _has_form(quantity, spec) or (external and not _takes_wrenches(model, quantity, external)):
         return None
-    wide = quantity in (*matrices.SHAPES, *inverses.SHAPES) and model.nv > WIDE
+    wide = quantity in (*matrices.SHAPES, *inverses.SHAPES) and model.nv > MAX_STRAIGHT_FREEDOMS
     if not is_large(model, 0 if wide else smallest):
         return None
     acts = passive or quantity == "passive"
@@ -205,7 +207,7 @@ def _made(
         raise immobile(options["link"])
     _require_room(model, sizes)
     columns, kinds = tables.columns, tables.kinds
-    about = {"robot": model.name, "quantity": quantity, "formalism": "newton_euler", "form": "rolled"}
+    about = {"robot": model.name, "quantity": quantity, "formalism": "newton_euler", "how": "bodies"}
     units = tuple((0, tuple(range(at, at + 4))) for at in quaternions_of(columns))
 
     def weakest(ins: Sequence[Array]) -> Pivot | None:
@@ -247,7 +249,7 @@ def prepare(
         shape.tiled, solve_scratch(columns.nv) if shape.solves else 0,
     )  # fmt: skip
     room = shape.slot * (data.kept + 1 + BLOCK) + 2 * columns.nq + shape.per_rate * columns.nv
-    long = LONG <= len(columns) <= LONGEST and data.kept * shape.slot <= FAR
+    long = LONG <= len(columns) <= MAX_BLOCKED_BODIES and data.kept * shape.slot <= MAX_BLOCKED_SCALARS
     if quantity in BLOCKED and long and not loads and columns.loose is None:
         sizes = sizes._replace(blocked=room)
     code = {k: v for k, v in options.items() if k != "link"}
@@ -304,6 +306,6 @@ def _anywhere(columns: BodyTable, rng: np.random.Generator) -> Array:
 
 
 __all__ = [
-    "QUANTITIES", "SMALLEST", "Tables", "body_table", "forces_by_joint", "is_large", "kinds_of", "prepare",
+    "QUANTITIES", "Tables", "body_table", "forces_by_joint", "is_large", "kinds_of", "prepare",
     "require_regular_rolled", "rolled_function", "rolled_program",
 ]  # fmt: skip

@@ -1,0 +1,129 @@
+"""Recipe: what is wanted of a model, checked; and the program that computes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InputError, one_of
+from ..io.given import flag
+from ..model.description import Model
+from ..model.messages import names_in
+from ..model.quantities import CATALOGUE, names_of, options_of, takes_forces
+from ..model.regularity import require_masses
+
+if TYPE_CHECKING:
+    from ..codegen.graph.program import Program
+
+TANGENTS = ("joints", "numbers")
+PRODUCTS = ("vjp", "jvp", "value_and_vjp", "value_and_jvp")
+MAX_REGROUPED_NODES = 10_000  # beyond it sections that do the same work may be told apart by what they share
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """All that a program depends on besides the model. options: link, frame, kind; without: levers not pulled."""
+
+    quantity: tuple[str, ...]
+    parameters: tuple[str, ...] = ()
+    formalism: str = "auto"
+    external: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+    passive: bool = False
+    product: tuple[str, ...] = ()
+    tangents: str = "joints"
+    without: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(
+        model: Model,
+        quantity: str | Sequence[str],
+        *,
+        parameters: str | Sequence[str] = (),
+        formalism: str = "auto",
+        external: str | Sequence[str] = (),
+        passive: bool = False,
+        product: str | Sequence[str] = (),
+        tangents: str = "joints",
+        without: tuple[str, ...] = (),
+        options: Mapping[str, Any],
+    ) -> Recipe:
+        """The recipe of a call, its arguments checked. Raises InputError, TraceError, ModelError."""
+        wanted = names_of(quantity)
+        for name in wanted:
+            if not CATALOGUE[name].kinematic:
+                require_masses(model, name)
+        kinds = names_in(product, "compile: product")
+        frames = one_of("compile: tangents", tangents, TANGENTS, InputError)
+        return Recipe(
+            wanted, names_in(parameters, "compile: parameters"), formalism,
+            names_in(external, "compile: external"),
+            options_of(wanted, options, [l.name for l in model.links]),
+            flag("compile: passive", passive) and takes_forces(wanted),
+            tuple(one_of("compile: product", k, PRODUCTS, InputError) for k in kinds),
+            frames if kinds else TANGENTS[0], without,
+        )  # fmt: skip
+
+    @property
+    def takes_parameters(self) -> bool:
+        """True if parameters are the last argument; those of products stand after the state."""
+        return bool(self.parameters) and not self.product
+
+    def program(self, model: Model) -> Program:
+        """The program that is compiled; nothing of this runs when the cache is warm."""
+        from ..codegen.graph import levers
+        from ..mechanics.tree import build_tree
+        from .branches import with_branches
+
+        # sums are regrouped after their derivatives are made: these look for rotations as they were traced
+        late = ("regroup",) if self.product and self.formalism == "auto" else ()
+        with levers.without(*self.without, *late):
+            program = self._quantities(model)
+        tree = build_tree(model)
+        if self.product:
+            from .products import product_program
+
+            program = product_program(program, tree, self.product, self.tangents == "numbers")
+            with levers.without(*self.without):
+                program = self._regrouped(program)
+        return with_branches(program, tree)
+
+    def _regrouped(self, program: Program) -> Program:
+        from ..codegen.graph import regroup
+
+        if self.formalism == "auto" and len(program.order()) <= MAX_REGROUPED_NODES:
+            return regroup.regrouped(program, early=True, names=False)
+        return program
+
+    def _quantities(self, model: Model) -> Program:
+        from ..codegen.graph import verify
+        from ..mechanics.tree import build_tree
+        from .compile_cost import require_affordable
+        from .formalisms import candidates
+        from .pivots import require_regular
+        from .trace import trace
+        from .ways.choice import plan_of_one
+
+        require_affordable(model, self.quantity)
+        if any(CATALOGUE[x].inverse for x in self.quantity):
+            require_regular(model)
+        traced: dict[str, Any] = {
+            "parameters": self.parameters, "compiled": True, "external": self.external, "options": self.options,
+            "passive": self.passive,
+        }  # fmt: skip
+        if self.formalism not in ("auto", "newton_euler"):
+            from .compete import compete
+
+            return compete(model, self.quantity, formalism=self.formalism, **traced).program
+        (best,) = candidates(build_tree(model), self.quantity, self.formalism, self.external)
+        program = trace(model, self.quantity, **traced, compute=best.compute, meta={"formalism": best.formalism})
+        program = self._regrouped(program)
+        if self.formalism == "auto" and not (self.parameters or self.external or self.passive):
+            program = replace(program, across=partial(plan_of_one, model, self.quantity))
+        if verify.level() >= 1:
+            verify.legal(program)
+        if verify.level() >= 2 and best.formalism != "newton_euler":
+            verify.require_twins(program, trace(model, self.quantity, **traced))
+        return program

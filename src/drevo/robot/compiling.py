@@ -1,0 +1,128 @@
+"""`drevo.compile`: the one way from a robot to a compiled Function."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from ..codegen.call.function import Function, Spec
+from ..compiler.compile import Options, compile_quantity
+from ..errors import InputError
+from ..io.asked import asked
+from ..model.description import Model
+from ..model.dynamics import Described
+from ..model.messages import did_you_mean
+from ..model.quantities import OPTION_NAMES
+
+
+@asked
+def compile(
+    robot: Described | Model,
+    quantity: str | Sequence[str],
+    *,
+    wrt: str | Sequence[str] = (),
+    dtype: str = "float64",
+    target: str = "cpu",
+    parameters: str | Sequence[str] = (),
+    layout: str = "rows",
+    packed: bool = False,
+    formalism: str = "auto",
+    external: str | Sequence[str] = (),
+    check: bool = True,
+    cache: bool = True,
+    passive: bool = False,
+    product: str | Sequence[str] = (),
+    tangents: str = "joints",
+    symmetric: bool | str | float | Sequence[str] = "auto",
+    **options: Any,
+) -> Function:
+    """A compiled Function of one quantity, of several that share their work, of a derivative, or of a step.
+
+    quantity: a name in `drevo.model.quantities.CATALOGUE`, or a list of them: then f returns a tuple.
+    dtype: "float64" | "float32". target: "cpu", or "cuda" for arrays on a GPU of NVIDIA's, one sample a thread:
+    see `drevo.codegen.gpu.cuda.CudaFunction`. Nothing is checked there.
+    layout: "rows", arguments (..., nq) and results (..., *shape); or "batch_last", (nq, B) and (size, B).
+    packed: structural non-zeros only (of a symmetric matrix the lower triangle); `f.pattern` says which.
+    parameters: names or patterns of model scalars ("*.mass", "hand.com") that become a last argument, its numbers
+    in the order of this list, those of a pattern in the order of `robot.link_names`: `f.parameters` tells. A
+    mapping of names to numbers is taken there too, {"hand.mass": 2.0}; the others have the robot's values.
+    external: links that take a wrench; each adds an argument "f_ext:LINK".
+    check: results are tested for finiteness and quaternions for unit length; NumericsError names the row.
+    cache: the machine code is kept on disk for the next process.
+    passive: M a + h = tau + p(q, v) with the damping, dry friction and springs of the joints in.
+    product: of the derivative by all arguments with a vector, which costs some two or three calls and forms no
+    matrix. "vjp": f(*state, [parameters], *w) gives the cotangents of the arguments, J^T w, for w of the shapes of
+    the results; "jvp": f(*state, [parameters], *x) gives J x. Tangents of q are of size nv, in the frames of the
+    joints; with tangents="numbers" of size nq, where q holds quaternions those of f of q made unit.
+    "value_and_vjp", "value_and_jvp": the results before them. ("vjp", "jvp"): one of the other, here second
+    derivatives times a vector.
+    symmetric: bodies that are symmetric about their hinge (wheels, rotors, flanges) need not turn: "auto", those
+    that are to rounding; False, none; names of links, an asymmetry, or True for 1e-6,
+    take others for it and warn of what that changes.
+    link, frame, kind: where the quantity takes them. `f.how` says how the Function is computed.
+
+    wrt: the derivative by these, one more trailing axis (nv) for each: ("q",), ("q", "v"), ...; on the tangent
+    space, derivatives of M(q + d) in one d at d = 0. "t", ("t", "t"): along a motion, from q, v, a, j, s. Such a
+    Function takes dtype, layout, packed, check, and method, budget, link, frame, kind:
+    `drevo.compiler.differentiate.derivative`. "constrained_dynamics" with wrt, contacts= and constraints=:
+    accelerations and reactions by q, v and tau, `drevo.constraint.program.constrained_derivative`.
+
+    "step": f(q, v, tau) -> (q1, v1, forces, residual) of a Robot on a ground; it takes check, parameters, product
+    and tangents, and dt, ground, law, method, repeat and others: `drevo.contact.step.compile_step`.
+    Raises TraceError, EmitError, InputError, as for an option that what is compiled does not have.
+    """
+    given = Options(
+        dtype, target, parameters, layout, packed, formalism, external, check, cache, passive, product, tangents,
+        symmetric, options,
+    )  # fmt: skip
+    derived = not (isinstance(wrt, (tuple, list)) and not wrt)
+    if isinstance(quantity, str) and quantity == "step":
+        return _step(robot, given, {"wrt": wrt} if derived else {})
+    if not derived:
+        _chosen("a quantity", given, [f.name for f in fields(Options)[:-1]], OF_LINK)
+        return compile_quantity(robot, quantity, given)
+    asked_for: Any = quantity  # which is checked there, as the robot is
+    if isinstance(asked_for, str) and asked_for == "constrained_dynamics":
+        from ..constraint.program import Constrained, constrained_derivative
+
+        names = _names(constrained_derivative, Constrained.of)
+        more = _chosen("a derivative of constrained_dynamics", given, names)
+        held: Any = robot
+        return constrained_derivative(held, wrt, **more)
+    from ..compiler.differentiate import derivative
+
+    more = _chosen("a derivative", given, [*_names(derivative), *OF_LINK])
+    return derivative(robot, asked_for, wrt, **more)
+
+
+OF_LINK = ("link", *OPTION_NAMES)  # options of some quantities
+
+
+def _step(robot: Any, given: Options, more: Mapping[str, Any]) -> Function:
+    from ..contact.step import compile_step
+
+    if isinstance(robot, Model):
+        raise InputError("compile: a step is one of a Robot: give what drevo.load returns")
+    chosen = _chosen("a step", replace(given, details={**given.details, **more}), _names(compile_step), ("check",))
+    return compile_step(robot, spec=Spec(check=chosen.pop("check", True)), **chosen)
+
+
+def _names(*functions: Callable[..., Any]) -> list[str]:
+    """The names of the options of functions, which take a robot and what is computed before them."""
+    every = [p for f in functions for p in inspect.signature(f).parameters.values()]
+    kinds = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [p.name for p in every if p.kind in kinds and p.name not in ("robot", "quantity", "wrt", "spec")]
+
+
+def _chosen(what: str, given: Options, own: Sequence[str], more: Sequence[str] = ()) -> dict[str, Any]:
+    """The options that a caller chose, by name; InputError for one that what is compiled does not have."""
+    values = {f.name: (getattr(given, f.name), f.default) for f in fields(Options)[:-1]}
+    chosen = {k: x for k, (x, usual) in values.items() if not (type(x) is type(usual) and x == usual)}
+    chosen |= given.details
+    for name in chosen:
+        if name not in (takes := [*own, *more]):
+            near = did_you_mean(name, takes)
+            raise InputError(f"compile: {what} takes no option {name!r}{near}; it takes {', '.join(takes)}")
+    return chosen
