@@ -96,8 +96,9 @@ def seconds_of_soft_step(model: Model, slots: Sequence[tuple[int, Sequence[str],
 
 def seconds_of_exact_step(model: Model, rows: Sequence[int], product: bool) -> float:
     """An estimate for a step under the exact law; rows: of impulses, of each problem that it may have to solve."""
-    pairs = sum(b.pairs for b in branches(model))
-    nodes = sum(18.0 * n * n + 55.0 * n * model.nv + 150.0 * pairs for n in rows)
+    trees = branches(model)
+    pairs, coupled = sum(b.pairs for b in trees), sum(b.freedoms**2 for b in trees) / max(1, model.nv) ** 2
+    nodes = sum(coupled * (18.0 * n * n + 55.0 * n * model.nv) + 150.0 * pairs for n in rows)
     return nodes * (1.2 if product else 1.0) / STAGED_NODES_A_SECOND
 
 

@@ -102,9 +102,10 @@ def _exact(robot: Any, model: Model, r: StepRequest, spec: Spec) -> Function:
     if r.product and r.parameters:
         raise InputError("step: products by parameters are for law='soft'; leave out one of the two")
 
-    places, joints = 3 * len(what.slots), len(what.joints)
-    held = sum(x.friction > 0.0 for x in what.joints)
-    rows = [places + joints] if r.product else [places + held, places + joints]
+    places = 3 * len(what.slots)
+    rows = [places + sum(x.friction > 0.0 for x in what.joints)]
+    if any(x.lower > -math.inf or x.upper < math.inf for x in what.joints):
+        rows = [*([] if r.product else rows), places + len(what.joints)]
     ahead = Ahead(f"step of {model.name!r}", lambda: seconds_of_exact_step(model, rows, bool(r.product)))
 
     def program() -> Program:
