@@ -411,7 +411,7 @@ def decomposed(W: Array, b: Array) -> tuple[int, dict[str, Array], float]:
     """Rank, W^+ b, (W W^T)^+ b and what no x meets, with its largest magnitude, by machine code."""
     (m, n), module = W.shape, Module()
     f = module.function("run", I64, public=True, room=PTR, b=PTR, x=PTR, N=PTR, rest=PTR)
-    made = Ranked(f, m, n, f.room, True)
+    made = Ranked(f, m, n, f.room)
     found = made.decompose(RANK)
     made.solve(found, f.b, f.x, f.N)
     f.rest.at(padded(m)).store(made.lost(found, f.b, f.rest))

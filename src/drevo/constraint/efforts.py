@@ -112,7 +112,7 @@ class _Efforts:
         at, self.parts = f.room, list[tuple[list[int], Ranked, Value, Value]]()
         for rates in (tail.idle, tail.moved):
             k = len(rates)
-            made = Ranked(f, k, self.m, at, place.fma) if k else None
+            made = Ranked(f, k, self.m, at) if k else None
             vectors = at.at(ranked_room(k, self.m))
             if made is not None:
                 self.parts.append((rates, made, vectors, vectors.at(padded(k))))

@@ -337,7 +337,7 @@ class _Weak:
     def __init__(self, tail: SolveTail, f: IRFunction, step: int, fma: bool) -> None:
         self.tail, self.f, self.step, self.fma, self.used = tail, f, step, fma, 0
         self.n, self.m = len(tail.order), tail.rows
-        self.ranked = Ranked(f, self.m, self.n, f.room, fma)
+        self.ranked = Ranked(f, self.m, self.n, f.room)
         free = f.room.at(ranked_room(self.m, self.n))
         self.y0, self.x = free, free.at(padded(self.n))
         self.N, self.b, self.rest = (free.at(2 * padded(self.n) + k * padded(self.m)) for k in range(3))

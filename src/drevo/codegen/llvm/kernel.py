@@ -21,7 +21,6 @@ from .ports import ALONE, Address, Ports
 from .target import Target
 
 ALONE_BYTES = 32  # of a vector of one sample's angles: a few wider instructions slow down all that is around them
-FAR = 100  # operands; what was not read for so many is read from where it lies, not kept in a register
 TESTS = 8  # of results in a row, before their sum goes to the status
 TURNS = 64  # of angles with one test: each lives until the last is turned
 AHEAD = 512  # bytes along a batch-last array: more streams than the hardware follows
@@ -81,9 +80,6 @@ class FunctionBody:
         self.out = f.lines
         self.made: set[int] = set()
         self.frame = {v: i for i, v in enumerate(kernel.split.runs[index].values)}
-        self.read: dict[int, int] = {}  # of values that lie in memory, after how many operands the last time
-        self.again: dict[int, str] = {}  # their names since they were loaded again
-        self.reads = 0
         self.count = 0
         self.status: str | None = None
         self.tests: str | None = None  # that are not in the status yet
@@ -187,11 +183,7 @@ class FunctionBody:
                 self.out.append(f"  call void @llvm.prefetch.p0(ptr {ahead}, i32 0, i32 2, i32 1)")
 
     def operand(self, edge: int) -> str:
-        """The text of an operand; inputs and crossing values are loaded at their first use here.
-
-        Crossing values of many samples are loaded again where they were not read for long: the register allocator,
-        which does not know that they lie in memory, would store them a second time.
-        """
+        """The text of an operand; inputs and crossing values are loaded at their first use here."""
         v, k = edge >> 1, self.k
         constant = k.low.constants.get(v)
         if constant is not None and v not in self.made:
@@ -203,14 +195,7 @@ class FunctionBody:
                 self.load(v, k.ports.inputs[port], column, k.ports.align)
             else:
                 self.load(v, self.crossing(v))
-        elif self.reads - self.read.get(v, self.reads) > FAR:
-            at = self.place(self.crossing(v), 0)
-            # volatile: LLVM would take it for the load before
-            self.again[v] = self.fresh(f"load volatile {self.l.type}, ptr {at}, align {self.l.bytes}")
-        self.reads += 1
-        if self.l.lanes > 1 and v not in k.low.where and (v in self.frame or v in k.split.slot):
-            self.read[v] = self.reads
-        name = self.again.get(v) or f"{self.value}{v}"
+        name = f"{self.value}{v}"
         return self.fresh(f"fneg {self.l.type} {name}") if edge & 1 else name
 
     def crossing(self, v: int) -> Address:

@@ -74,7 +74,7 @@ def _load(l: Lanes, w: int, rows: Sequence[Value], tile: Value) -> None:
     """Rows k, w + k, 2 w + k, .. side by side, before anything is shuffled."""
     values = [row.load(f"<{w} x {l.scalar}>", l.size) for row in rows]
     joined = [_side_by_side(values[k::w], w) for k in range(w)]
-    for c, column in enumerate(_transposed(joined, w, l.lanes)):
+    for c, column in enumerate(transposed(joined, w, l.lanes)):
         tile.at(c * l.bytes, I8).store(column, l.bytes)
 
 
@@ -86,7 +86,7 @@ def _store(l: Lanes, w: int, rows: Sequence[Value], tile: Value) -> None:
 def _joined_rows(l: Lanes, w: int, tile: Value) -> Iterable[tuple[range, Value]]:
     """W rows of w columns, some side by side in each value."""
     columns = [tile.at(c * l.bytes, I8).load(l.type, l.bytes) for c in range(w)]
-    return ((range(k, l.lanes, w), x) for k, x in enumerate(_transposed(columns, w, l.lanes)))
+    return ((range(k, l.lanes, w), x) for k, x in enumerate(transposed(columns, w, l.lanes)))
 
 
 def _part(l: Lanes, w: int, rows: Sequence[Value], joined: Value) -> None:
@@ -106,7 +106,7 @@ def _side_by_side(values: list[Value], size: int) -> Value:
     return values[0]
 
 
-def _transposed(values: list[Value], w: int, lanes: int) -> list[Value]:
+def transposed(values: list[Value], w: int, lanes: int) -> list[Value]:
     """w vectors of groups of w lanes: lane l of a group in vector i goes to lane i of it in vector l."""
     values, d = list(values), 1
     while d < w:

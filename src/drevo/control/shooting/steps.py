@@ -113,7 +113,7 @@ def sweep_code(shape: KnotSizes, record: KnotRecord) -> native.Code:
     """The sweep and the prediction, the same for all robots of these sizes."""
 
     def add(m: Module, low: Lowered, target: Target, *_: Any) -> None:
-        Sweep(m, target.of(target.lanes), target.fma, shape, record)
+        Sweep(m, target.of(target.lanes), shape, record)
 
     def nothing() -> Program:
         t = Tracer("sweep")

@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
+from ...codegen.llvm.dense.box import Box
+from ...codegen.llvm.dense.tile import DenseCode, MatrixTile
 from ...codegen.llvm.ir import F64, I64, PTR, VOID, Module, Value
 from ...codegen.llvm.math import Lanes
-from .box import Box
-from .dense import DenseCode, MatrixProduct
 from .layout import KnotFields, KnotRecord
 
 LEAST = 1e-14  # of a pivot: below it there is no step
@@ -70,8 +70,8 @@ class Areas:
 class Sweep:
     """i64 @backward(state): from the last knot to the first; the number of the knot without a step, or -1."""
 
-    def __init__(self, m: Module, l: Lanes, fma: bool, s: KnotSizes, record: KnotRecord) -> None:
-        self.s, self.d, self.record = s, DenseCode(m, l, fma), record.parts
+    def __init__(self, m: Module, l: Lanes, s: KnotSizes, record: KnotRecord) -> None:
+        self.s, self.d, self.record = s, DenseCode(m, l), record.parts
         self.areas = Areas(s, l.lanes)
         if s.boxed:
             Box(self.d, s.m, self.areas.u)
@@ -100,10 +100,11 @@ class Sweep:
         self.through(k)
         self.expand(A, B, R, U)
         self.add(w["V"], H, 2 * n * wide)
-        d.multiply(f, MatrixProduct(2 * n, n, 2 * n + 1, (1, 2 * n), wide, wide), w["V"], A, w["Y"])
+        V, Y = MatrixTile(w["V"], 2 * n, 2 * n + 1, wide), MatrixTile(w["Y"], n, 2 * n + 1, wide)
+        d.gemm(f, V, MatrixTile(A, n, 2 * n, 2 * n).T, Y)
         self.policy(k, record)
-        d.multiply(f, MatrixProduct(2 * n, m, 2 * n + 1, (1, wide), wide, wide, -1.0), w["V"], w["Qux"], w["K"])
-        d.transpose(f, w["V"], 2 * n, wide, mean=True)
+        d.gemm(f, V, MatrixTile(w["Qux"], m, 2 * n, wide).T, MatrixTile(w["K"], m, 2 * n + 1, wide), -1.0)
+        d.transpose(f, V, mean=True)
         self.keep(record)
 
     def expand(self, A: Value, B: Value, R: Value, U: Value) -> None:
@@ -111,15 +112,17 @@ class Sweep:
         f, d, w, n, m, a = self.f, self.d, self.work, self.s.n, self.s.m, self.areas
         wide, half = a.x, a.half
         self.scaled(w["S"], half, w["V"].at(n), wide, 2 * n, half)
-        d.multiply(f, MatrixProduct(2 * n, n, 2 * n, (half, 1), 2 * n, wide), w["V"], w["S"], A)
+        V, S = MatrixTile(w["V"], 2 * n, 2 * n, wide), MatrixTile(w["S"], 2 * n, n, half)
+        d.gemm(f, V, S, MatrixTile(A, n, 2 * n, 2 * n))
         self.move_column(w["grad"], 1, w["V"].at(2 * n), wide, 2 * n)  # which the product wrote over
         self.scaled(w["Y"], wide, w["V"].at(n * wide), wide, n, wide)
         d.copy(f, w["Qux"], R, m * wide)
-        d.multiply(f, MatrixProduct(m, n, 2 * n + 1, (1, m), wide, wide), w["Qux"], B, w["Y"])
-        d.multiply(f, MatrixProduct(n, n, m, (half, 1), m, a.u, fresh=True), w["BW"], w["S"].at(n * half), B)
+        inputs, BW = MatrixTile(B, n, m, m), MatrixTile(w["BW"], n, m, a.u)
+        d.gemm(f, MatrixTile(w["Qux"], m, 2 * n + 1, wide), inputs.T, MatrixTile(w["Y"], n, 2 * n + 1, wide))
+        d.gemm(f, BW, MatrixTile(w["S"].at(n * half), n, n, half), inputs, fresh=True)
         self.scaled(w["BW"], a.u, w["BW"], a.u, n, a.u)
         d.copy(f, w["Quu"], U, m * a.u)
-        d.multiply(f, MatrixProduct(m, n, m, (1, m), a.u, a.u), w["Quu"], B, w["BW"])
+        d.gemm(f, MatrixTile(w["Quu"], m, m, a.u), inputs.T, BW)
         self.shift(w["Quu"], a.u, m, self.given.ureg)
 
     # -- the value where the knot ends ------------------------------------------------------------------------
@@ -138,7 +141,7 @@ class Sweep:
         self.rows(V, k)
         self.move_column(V.at(2 * n), wide, self.work["grad"], 1, 2 * n)
         if self.s.turning:
-            d.transpose(f, V, 2 * n, wide)
+            d.transpose(f, MatrixTile(V, 2 * n, 2 * n, wide))
             self.rows(V, k)
         else:
             dt = self.given.dt.splat(d.l.lanes)
@@ -162,11 +165,12 @@ class Sweep:
         """The rows of one joint with a quaternion."""
         f, d, n, wide, X = self.f, self.d, self.s.n, self.areas.x, self.work["X"]
         Jq, Jv = (getattr(self.given, x).at(k * self.given.T_step + at) for x in ("T_q", "T_v"))
-        here = V.at(s * wide)
-        d.copy(f, X, here, b * wide)
-        d.multiply(f, MatrixProduct(b, b, wide, (1, b), wide, wide, fresh=True), here, Jq, X)
+        rows = V.at(s * wide)
+        d.copy(f, X, rows, b * wide)
+        turned = MatrixTile(X, b, wide, wide)
+        d.gemm(f, MatrixTile(rows, b, wide, wide), MatrixTile(Jq, b, b, b).T, turned, fresh=True)
         self.scaled(X, wide, X, wide, b, wide)
-        d.multiply(f, MatrixProduct(b, b, wide, (1, b), wide, wide), V.at((n + s) * wide), Jv, X)
+        d.gemm(f, MatrixTile(V.at((n + s) * wide), b, wide, wide), MatrixTile(Jv, b, b, b).T, turned)
 
     # -- the step of the inputs -----------------------------------------------------------------------------
 
@@ -174,7 +178,7 @@ class Sweep:
         """K = [Q_uu^-1 Q_ux, -step], of bounded inputs the step of the box's least and the gains of free ones."""
         f, d, w, a, m, n, given = self.f, self.d, self.work, self.areas, self.s.m, self.s.n, self.given
         d.copy(f, w["K"], w["Qux"], m * a.x)
-        least = self.boxed(record) if self.s.boxed else d.solve(f, w["Quu"], w["K"], m, (a.u, a.x))
+        least = self.boxed(record) if self.s.boxed else self.gains(w["Quu"])
         with f.when(~(least > LEAST)):
             f.ret(k)
         if self.s.boxed:
@@ -201,7 +205,12 @@ class Sweep:
             for c in d.vectors(a.x):
                 d.store(d.load(row, c) * free, row, c)
         bend.store(bend.load() + d.dot(w["step"], w["du"], m))
-        return f.select(lost < 0.0, lost, d.solve(f, w["M"], w["K"], m, (a.u, a.x)))
+        return f.select(lost < 0.0, lost, self.gains(w["M"]))
+
+    def gains(self, M: Value) -> Value:
+        """K becomes M^-1 K; the least pivot."""
+        m, a = self.s.m, self.areas
+        return self.d.eliminate(self.f, MatrixTile(M, m, m, a.u), MatrixTile(self.work["K"], m, a.x, a.x))
 
     def keep(self, record: Value) -> None:
         """The gains and the step, in the record of the knot."""
@@ -227,9 +236,7 @@ class Sweep:
 
     def added_rows(self, to: Value, source: Value, count: int) -> None:
         """to += dt source."""
-        d, dt = self.d, self.given.dt.splat(self.d.l.lanes)
-        with self.f.loop(count, step=d.l.lanes, some=True) as s:
-            d.store(d.fused(d.load(source, s.i), dt, d.load(to, s.i)), to, s.i)
+        self.d.axpy(to, self.given.dt, source, count)
 
     def add(self, to: Value, source: Value, count: int) -> None:
         d = self.d

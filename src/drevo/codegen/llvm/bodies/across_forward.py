@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from ...graph.program import FLOOR
 from ...lower.lower import Lowered
 from ..dense.inverse import solve_columns, times_inverse
+from ..dense.tile import DenseCode
 from ..ir import I64, Module, Value
 from ..ir_scalar import IRScalar, StoredScalar
 from ..target import Target
@@ -39,12 +40,8 @@ class ForwardKernel(RowKernel):
 
     def subtract(self, x: Value, matrix: Value, source: Value, to: Value) -> None:
         """x times a row from another, by blocks up to the diagonal."""
-        f, l = self.f, self.l
-        wide = self.minus(x).splat(l.lanes)
-        with f.loop(to + 1, step=l.lanes, some=True) as s:
-            place = self.matrix(matrix, to, s.i, self.n)
-            right = self.matrix(matrix, source, s.i, self.n).load(l.type, l.bytes)
-            place.store(self.plus(wide, right, place.load(l.type, l.bytes)), l.bytes)
+        rows = (self.matrix(matrix, k, 0, self.n) for k in (to, source))
+        DenseCode(self.f.module, self.l).axpy(next(rows), self.minus(x), next(rows), to + 1)
 
     def scalar(self, base: Value, row: Value, column: Value) -> Value:
         return self.matrix(base, row, column, self.n).load(self.l.scalar)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from ..ir import I32, I64, VOID, IRFunction, Value
 from ..ir_scalar import IRScalar
 from ..math import Lanes
+from ..rows import transposed
 
 SMALL = 12  # rows
 FEW = 32  # rows: more are many whole blocks
@@ -127,14 +128,8 @@ def _mirror(f: IRFunction, l: Lanes, base: Value, n: int) -> None:
     if whole:
         with f.loop(whole, start=SIDE, step=SIDE, some=True) as row, f.loop(row.i, step=SIDE, some=True) as column:
             rows = [place(row.i + k, column.i).load(f"<{SIDE} x {l.scalar}>", l.size) for k in range(SIDE)]
-            for k, x in enumerate(_transposed(rows)):
+            for k, x in enumerate(transposed(rows, SIDE, SIDE)):
                 place(column.i + k, row.i).store(x, l.size)
     for c, r in combinations(range(n), 2):
         if r >= whole or r // SIDE == c // SIDE:
             place(c, r).store(place(r, c).load(l.scalar))
-
-
-def _transposed(rows: Sequence[Value]) -> list[Value]:
-    """Transposes a tile of SIDE row vectors: returns its columns."""
-    pairs = [x.shuffle(y, lanes) for lanes in ((0, 4, 2, 6), (1, 5, 3, 7)) for x, y in (rows[:2], rows[2:])]
-    return [pairs[k].shuffle(pairs[k + 1], lanes) for lanes in ((0, 1, 4, 5), (2, 3, 6, 7)) for k in (0, 2)]

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ....codegen.graph.program import Program
+from ....codegen.llvm.dense.tile import DenseCode, MatrixTile
 from ....codegen.llvm.ir import I8, Value
 from ....codegen.llvm.stages import StageCalls, Stages
 from ....compiler.tracer import Tracer
@@ -180,55 +181,17 @@ class ImpulseSolver:
                 k.left = k.left - load_at(c, J, i.i * n + k.i) * load_at(c, F, k.i)
             store_at(c, k.left, way, i.i)
 
+    def _matrix(self, c: StageCalls) -> MatrixTile:
+        return MatrixTile(c.at(self.name("A")), self.s.rows, self.s.rows, self.s.padded)
+
     def _factorise(self, c: StageCalls) -> None:
-        """A becomes L D of A = L D L' by columns of the lower triangle; `row` is a row of L in the making."""
-        f, n, wide = c.f, self.s.rows, self.s.padded
-        A, row, inverse = (c.at(self.name(x)) for x in ("A", "row", "inverse"))
-
-        def less(sums: Sequence[Value], k: Value, rows: Sequence[Value]) -> list[Value]:
-            x = load_at(c, row, k)
-            return [y - x * load_at(c, A, r * wide + k) for y, r in zip(sums, rows)]
-
-        def put(x: Value, i: Value, j: Value) -> None:
-            store_at(c, x, A, i * wide + j)
-            store_at(c, x * load_at(c, inverse, j), row, j)
-
-        with f.loop(n, some=True) as i:
-            whole = i.i & -BLOCK
-            with f.loop(whole, step=BLOCK) as j:
-                rows = [j.i + m for m in range(BLOCK)]
-                with f.loop(
-                    j.i, carry={f"sum{m}": load_at(c, A, i.i * wide + r) for m, r in enumerate(rows)}
-                ) as k:
-                    for m, x in enumerate(less([getattr(k, f"sum{m}") for m in range(BLOCK)], k.i, rows)):
-                        setattr(k, f"sum{m}", x)
-                sums = [getattr(k, f"sum{m}") for m in range(BLOCK)]
-                for m, r in enumerate(rows):
-                    put(sums[m], i.i, r)
-                    sums[m + 1 :] = less(sums[m + 1 :], r, rows[m + 1 :])
-            with f.loop(i.i + 1, start=whole, some=True) as j:
-                with f.loop(j.i, carry={"left": load_at(c, A, i.i * wide + j.i)}) as k:
-                    (k.left,) = less([k.left], k.i, [j.i])
-                put(k.left, i.i, j.i)
-            store_at(c, f.const(c.l.type, 1.0) / load_at(c, A, i.i * wide + i.i), inverse, i.i)
+        row, inverse = (c.at(self.name(x)) for x in ("row", "inverse"))
+        DenseCode(c.f.module, c.l, samples=True).ldl(c.f, self._matrix(c), row, inverse)
 
     def substitute(self, c: StageCalls) -> None:
         """way = A^-1 way."""
-        f, n, wide = c.f, self.s.rows, self.s.padded
-        A, way, inverse = (c.at(self.name(x)) for x in ("A", "way", "inverse"))
-
-        def take(at: Value, k: Value, factor: Value) -> None:
-            store_at(c, load_at(c, way, k) - factor * load_at(c, A, at), way, k)
-
-        with f.loop(n, some=True) as k:
-            factor = load_at(c, way, k.i) * load_at(c, inverse, k.i)
-            with f.loop(n, start=k.i + 1) as i:
-                take(i.i * wide + k.i, i.i, factor)
-        with f.loop(-1, start=n - 1, step=-1, some=True) as i:
-            x = load_at(c, way, i.i) * load_at(c, inverse, i.i)
-            store_at(c, x, way, i.i)
-            with f.loop(i.i) as k:
-                take(i.i * wide + k.i, k.i, x)
+        way, inverse = (c.at(self.name(x)) for x in ("way", "inverse"))
+        DenseCode(c.f.module, c.l, samples=True).substitute(c.f, self._matrix(c), inverse, way)
 
 
 def load_at(c: StageCalls, base: Value, k: Value | int) -> Value:

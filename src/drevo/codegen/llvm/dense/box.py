@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import reduce
 
-from ...codegen.llvm.ir import F64, PTR, Value
-from .dense import DenseCode
+from ..ir import F64, PTR, Value
+from .tile import DenseCode, MatrixTile
 
-STEPS, TRIALS = 40, 30
+MAX_STEPS, MAX_TRIALS = 40, 30
 SETTLED = 1e-10  # of x, beside 1 % of a unit: below it a step changes nothing
 ENOUGH = 0.1  # of what the gradient promises
 NAMES = ("Q", "g", "low", "high", "x", "free", "s", "M", "rhs", "slope")
@@ -25,7 +25,7 @@ class Box:
         self.inside = {c: d.first(f, m - c) > 0.0 for c in self.cells}
         self.low, self.high = self.at("low"), self.at("high")
         self.put("x", {c: self.clipped(x, c) for c, x in self.at("x").items()})
-        with f.loop(STEPS, some=True) as step:
+        with f.loop(MAX_STEPS, some=True) as step:
             x, force = self.at("x"), self.at("g")
             slope = {c: y + force[c] for c, y in self.times("x").items()}
             self.hold(x, slope)
@@ -95,7 +95,9 @@ class Box:
         with f.loop(self.m, some=True) as r:
             push = g["free"].at(r.i).load() * g["slope"].at(r.i).load()
             d.store(push.splat(lanes), g["rhs"], r.i * lanes)
-        lost = d.solve(f, g["M"], g["rhs"], self.m, (self.wide, lanes))
+        lost = d.eliminate(
+            f, MatrixTile(g["M"], self.m, self.m, self.wide), MatrixTile(g["rhs"], self.m, lanes, lanes)
+        )
         with f.when(~(lost > 0.0)):
             f.ret(-1.0)
         with f.loop(self.m, some=True) as r:
@@ -105,7 +107,7 @@ class Box:
     def search(self, x: LaneVector, s: LaneVector, slope: LaneVector) -> None:
         """x moves along s, cut off by the box, as far as that pays."""
         f = self.f
-        with f.loop(TRIALS, some=True, length=f.const(F64, 1.0)) as trial:
+        with f.loop(MAX_TRIALS, some=True, length=f.const(F64, 1.0)) as trial:
             by = trial.length.splat(self.d.l.lanes)
             moved = {c: self.clipped(x[c] + s[c] * by, c) for c in self.cells}
             change = {c: moved[c] - x[c] for c in self.cells}
