@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drevo.contact.laws.exact.problem import TouchingRobot
-from drevo.contact.laws.exact.solve import TOLERANCE, Impulses, impulses
+from drevo.contact.laws.exact.solve import RESIDUAL_TOLERANCE, Impulses, impulses
 from drevo.mechanics.algorithms.delassus import FreeMotion, free_motion, moved
 from drevo.mechanics.algorithms.passive import passive_tree
 from drevo.mechanics.scalar import Scalar
@@ -27,7 +27,7 @@ class StepResult(NamedTuple):
     solution: Impulses
 
 
-def step(m: TouchingRobot, q: Array, v: Array, tau: Array, tolerance: float = TOLERANCE) -> StepResult:
+def step(m: TouchingRobot, q: Array, v: Array, tau: Array, tolerance: float = RESIDUAL_TOLERANCE) -> StepResult:
     """One step of states (B, nq), (B, nv) under efforts (B, nv)."""
     count, h = len(q), m.stepping.h
     free = step_problem(m, q, v, tau)

@@ -9,7 +9,7 @@ import numpy as np
 
 from drevo.codegen.graph.evaluate import evaluate_edges
 from drevo.codegen.llvm.stages import HERE, part_of_block
-from drevo.contact.laws.soft.newton import ITERATIONS, TRIALS
+from drevo.contact.laws.soft.newton import MAX_NEWTON_STEPS, MAX_SEARCH_STEPS
 from drevo.contact.laws.soft.stages import Evaluation
 
 Array = np.ndarray[Any, Any]
@@ -64,7 +64,7 @@ class Reference:
             self.call("start")
         for name, x in (("pieces", -1.0), ("live", 1.0), ("alpha", 0.0 if warm else 1.0)):
             self.blocks[name][:] = x
-        for _ in range(ITERATIONS):
+        for _ in range(MAX_NEWTON_STEPS):
             self.call("gradient")
             self.each("touch")
             self.call("finish")
@@ -73,7 +73,7 @@ class Reference:
             self.newton_step()
             self.call("aim")
             self.each("along")
-            for _ in range(TRIALS):
+            for _ in range(MAX_SEARCH_STEPS):
                 self.call("slope")
                 self.each("bend")
                 self.call("trial")

@@ -29,7 +29,7 @@ from drevo.constraint.checks import feedback
 from drevo.constraint.dynamics import accelerations
 from drevo.constraint.numbers import Numbered, pattern_of, with_numbers
 from drevo.constraint.prepared import prepared_set
-from drevo.constraint.solve import RANK, RankSplit, factor_of, matvec
+from drevo.constraint.solve import RANK_TOLERANCE, RankSplit, factor_of, matvec
 from drevo.constraint.terms import constraint_terms, held_at
 from drevo.robot.face import Robot
 
@@ -412,7 +412,7 @@ def decomposed(W: Array, b: Array) -> tuple[int, dict[str, Array], float]:
     (m, n), module = W.shape, Module()
     f = module.function("run", I64, public=True, room=PTR, b=PTR, x=PTR, N=PTR, rest=PTR)
     made = Ranked(f, m, n, f.room)
-    found = made.decompose(RANK)
+    found = made.decompose(RANK_TOLERANCE)
     made.solve(found, f.b, f.x, f.N)
     f.rest.at(padded(m)).store(made.lost(found, f.b, f.rest))
     f.ret(found)
@@ -437,7 +437,7 @@ def test_orthogonal_decomposition(m: int, n: int, rank: int) -> None:
     found, mine, most = decomposed(W, b)
     assert found == rank
     U, s, Vt = np.linalg.svd(W, full_matrices=False)
-    kept = s > RANK * s.max(initial=0.0)
+    kept = s > RANK_TOLERANCE * s.max(initial=0.0)
     U, s, Vt = U[:, kept], s[kept], Vt[kept]
     right = {"x": Vt.T @ (U.T @ b / s), "N": U @ (U.T @ b / s**2), "rest": b - U @ (U.T @ b)}
     cond = float(s.max(initial=1.0) / s.min(initial=1.0))
@@ -455,10 +455,10 @@ def test_rank_by_singular_values(m: int, n: int, share: float, spread: float) ->
     rng, r = np.random.default_rng(m), min(m, n)
     U, V = (np.linalg.qr(rng.normal(size=(k, r)))[0] for k in (m, n))
     s = np.sort(10.0 ** -rng.uniform(0, spread, r))[::-1]
-    s[0], s[-1] = 1.0, RANK * share
+    s[0], s[-1] = 1.0, RANK_TOLERANCE * share
     W, b = U * s @ V.T, rng.normal(size=m)
     found, mine, _ = decomposed(W, b)
-    kept = s > RANK
+    kept = s > RANK_TOLERANCE
     assert found == kept.sum()
     x = V[:, kept] @ (U[:, kept].T @ b / s[kept])
     cond = 1.0 / s[kept].min()
@@ -471,6 +471,6 @@ def test_rank_where_pivots_do_not_tell(n: int, c: float, share: float) -> None:
     """Of Kahan's matrix the last pivot is up to thousands of times the least singular value."""
     R = np.diag((1 - c * c) ** (0.5 * np.arange(n))) @ (np.eye(n) - c * np.triu(np.ones((n, n)), 1))
     s = np.linalg.svd(R, compute_uv=False)
-    W = R.T * np.r_[np.ones(n - 1), share * RANK * s[0] / s[-1]][:, None]
+    W = R.T * np.r_[np.ones(n - 1), share * RANK_TOLERANCE * s[0] / s[-1]][:, None]
     s = np.linalg.svd(W, compute_uv=False)
-    assert decomposed(W, np.ones(n))[0] == (s > RANK * s[0]).sum()
+    assert decomposed(W, np.ones(n))[0] == (s > RANK_TOLERANCE * s[0]).sum()

@@ -15,7 +15,7 @@ from coulomb_on_arrays import StepResult, step, step_problem
 
 import drevo
 from drevo.contact.laws.exact.problem import TouchingRobot
-from drevo.contact.laws.exact.solve import TOLERANCE, _followed, impulses, path_of
+from drevo.contact.laws.exact.solve import RESIDUAL_TOLERANCE, _followed, impulses, path_of
 from drevo.mechanics.algorithms.coulomb import ContactBlock, ImpulseProblem, JointLaw, onto_cone, residual
 from drevo.mechanics.algorithms.coulomb_carried import (
     CARRIED_DAMPING,
@@ -173,7 +173,7 @@ def resting(robot: drevo.Robot, mu: float, radius: float, stepping: MoreauStep) 
 
 
 def moved(
-    m: TouchingRobot, q: list[float], v: list[float], steps: int, tolerance: float = TOLERANCE
+    m: TouchingRobot, q: list[float], v: list[float], steps: int, tolerance: float = RESIDUAL_TOLERANCE
 ) -> list[StepResult]:
     """All steps of a motion."""
     x, u, out = np.array([q]), np.array([v]), list[StepResult]()
@@ -342,7 +342,7 @@ def test_feet_on_several_points_each_converge_by_newtons_method() -> None:
     """Sweeps alone leave 5 % open."""
     problem, mu = on_soles()
     found, count = impulses(problem), mu.shape[1]
-    assert found.residual.max() <= TOLERANCE
+    assert found.residual.max() <= RESIDUAL_TOLERANCE
     assert np.median(found.steps) <= 5
     u = np.array(problem.velocity(list(found.lam), range(24))).reshape(8, 3, count)
     lam = found.lam.reshape(8, 3, count)
@@ -394,10 +394,10 @@ def test_the_interior_point_alone_holds_feet_and_joints() -> None:
     ]
     joints = [JointLaw(12 + k, *x) for k, x in enumerate([*bounds, (0.05, none, math.inf)])]
     p = p._replace(laws=[*p.laws[:4], *joints])
-    path, used = _followed(p, path_of(p, count), 40, TOLERANCE)
+    path, used = _followed(p, path_of(p, count), 40, RESIDUAL_TOLERANCE)
     left = residual(p, impulses_at(p, path))
-    assert (left < 1e-3).all() and np.median(left) < 1e-4 and left.min() <= TOLERANCE and used.min() < 20
-    assert (impulses(p).residual <= TOLERANCE).mean() > 0.95
+    assert (left < 1e-3).all() and np.median(left) < 1e-4 and left.min() <= RESIDUAL_TOLERANCE and used.min() < 20
+    assert (impulses(p).residual <= RESIDUAL_TOLERANCE).mean() > 0.95
     assert {len(x) for x in path} == {6, 3, 5, 2, 4, 7}
 
 

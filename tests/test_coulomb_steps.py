@@ -19,7 +19,7 @@ from drevo.compiler.request import requested
 from drevo.contact.laws.exact.kernel import moreau_program
 from drevo.contact.laws.exact.problem import TouchingRobot, exact_robot
 from drevo.contact.laws.exact.residual import ExactDerivative
-from drevo.contact.products import SPREAD, step_product_program
+from drevo.contact.products import SPREAD_PREFIX, step_product_program
 from drevo.mechanics.algorithms.delassus import ContactSlot, MoreauStep
 from drevo.mechanics.spatial import Vec
 from drevo.mechanics.tree import build_tree
@@ -360,7 +360,7 @@ def test_derivatives_of_a_step_are_those_of_differences(name: str, limits: bool)
     robot, m, _ = standing(name, limits)
     q, v, tau = states(robot, [0.0, 0.9, -1.8] * 4, 4)
     q[:, 2] += 3e-5
-    whole = ExactDerivative(m, "dot", False, SPREAD)
+    whole = ExactDerivative(m, "dot", False, SPREAD_PREFIX)
     jacobian = requested(m.model, ("test",), lambda: step_product_program(whole, "jacobian"), lasting=False)
     found, eps, nv = jacobian(q, v, tau), 1e-6, robot.nv
     count, unit = len(q), eps * np.eye(nv)

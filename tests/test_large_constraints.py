@@ -38,7 +38,7 @@ def test_terms_by_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     found = collection.collect(robot.model, [{"link": links[9], "point": (0, 0, 0.1), "rows": 6}], [*kinds, *more])
     right = module.constraint_terms(robot, found, q, v, t)
     held = module.held_at(robot, found, q)
-    monkeypatch.setattr(large, "LARGE", 0)
+    monkeypatch.setattr(large, "MAX_TRACED_BODIES", 0)
     monkeypatch.setattr(module, "constraint_program", None)
     for name, x, y in zip(right._fields, module.constraint_terms(robot, found, q, v, t), right):
         assert x.shape == y.shape and np.abs(x - y).max() <= ACCELERATIONS * np.abs(y).max(), name

@@ -32,7 +32,7 @@ SHIPPED: dict[str, Callable[[], Robot]] = {"four-bar": four_bar, "stewart": stew
 
 def test_states_are_put_on_loops_by_machine_code_as_on_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few times on arrays, then by machine code: the same to the rounding of Newton's last step."""
-    monkeypatch.setattr(prepared, "OFTEN", 1)
+    monkeypatch.setattr(prepared, "CLOSINGS_ON_ARRAYS", 1)
     robot, rng = four_bar(), np.random.default_rng(1)
     at, given = (
         robot.assemble(robot.neutral()),

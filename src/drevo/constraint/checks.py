@@ -17,14 +17,14 @@ from ..model.description import Model
 from ..model.dynamics import Dynamics
 from ..model.messages import did_you_mean, listed
 from .functions import short
-from .solve import CONSISTENT, RankSplit, factor_of, matvec
+from .solve import CONSISTENT_SHARE, RankSplit, factor_of, matvec
 from .terms import ConstraintTerms, TermsAt
 from .values import list_given
 
-CLOSE = 1e-9  # m or rad: a gap that counts as closed where dependent rows are compared
-FAR = 1e2  # rad or m: a Newton step that leads nowhere
-NEARBY = 1e-3  # rad or m: how far a configuration is left to see whether its rank is lost there only
-GROWS = 1e-12  # of the largest pole: a real part nearer to 0 is rounding
+CLOSED_GAP = 1e-9  # m or rad: a gap that counts as closed where dependent rows are compared
+LONGEST_CLOSING_STEP = 1e2  # rad or m: a Newton step that leads nowhere
+RANK_TEST_STEP = 1e-3  # rad or m: how far a configuration is left to see whether its rank is lost there only
+POLE_ROUNDING = 1e-12  # of the largest pole: a real part nearer to 0 is rounding
 
 
 # -- dependent rows -----------------------------------------------------------------------------------------
@@ -46,7 +46,7 @@ def refuse_contradictions(
     q, v = np.broadcast_to(q, (*lead, robot.nq)), np.broadcast_to(v, (*lead, robot.nv))
     contradictory = _disagree(robot, q, v, terms)
     if contradictory.any():
-        contradictory &= _disagree(robot, newton_on_constraints(robot, q, terms, CLOSE)[0], v, terms)
+        contradictory &= _disagree(robot, newton_on_constraints(robot, q, terms, CLOSED_GAP)[0], v, terms)
     if contradictory.any():
         unit = next((u for u, x in over.items() if (x & contradictory).any()), "m")
         worst = np.abs(lost[unit]).max(axis=-1) * contradictory
@@ -74,7 +74,7 @@ def _lost(s: RankSplit, c: ConstraintTerms) -> tuple[dict[str, Array], dict[str,
 def _beyond(left: Array, against: Array) -> Array:
     """True where a vector is more than the rounding of another."""
     size = np.maximum(1.0, np.max(np.abs(against), axis=-1, initial=0.0))
-    return np.asarray(np.max(np.abs(left), axis=-1, initial=0.0) > CONSISTENT * size)
+    return np.asarray(np.max(np.abs(left), axis=-1, initial=0.0) > CONSISTENT_SHARE * size)
 
 
 def refuse_lost(
@@ -99,7 +99,7 @@ def newton_on_constraints(
         if not away.any():
             break
         dq, _ = RankSplit.of(factor_of(robot, q), c.jacobian).solve(rest, c.value)
-        away = away & (np.abs(dq).max(axis=-1, initial=0.0) <= FAR)
+        away = away & (np.abs(dq).max(axis=-1, initial=0.0) <= LONGEST_CLOSING_STEP)
         if not away.any():
             break
         q = np.where(away[..., None], robot.integrate(q, np.where(away[..., None], dq, 0.0)), q)
@@ -117,7 +117,7 @@ def _contradiction(
     order = sorted(range(len(left)), key=lambda i: -float(f"{abs(left[i]):.3g}"))
     said = ", ".join(f"{names[i]} by {abs(left[i]):.3g} {unit}" for i in order[:6] if abs(left[i]) > 1e-3 * size)
     where = f" in row {int(row[0])} of the batch" if row else ""
-    step = NEARBY * np.random.default_rng(0).uniform(-1.0, 1.0, robot.nv)
+    step = RANK_TEST_STEP * np.random.default_rng(0).uniform(-1.0, 1.0, robot.nv)
     near = robot.integrate(q, step)
     ranks = [np.asarray(x.rank)[row] for x in (s, RankSplit.of(factor_of(robot, near), terms(near, v).jacobian))]
     if ranks[1] > ranks[0]:
@@ -173,7 +173,7 @@ def refuse_undriven(model: Model, idle: Array, left: Array, b: Array) -> None:
 def _worst(left: Array, against: Array) -> tuple[int, ...] | None:
     """The index of the largest number that is more than rounding; None if there is none."""
     size = np.maximum(1.0, np.max(np.abs(against), axis=-1, initial=0.0))
-    over = np.abs(left) > CONSISTENT * size[..., None]
+    over = np.abs(left) > CONSISTENT_SHARE * size[..., None]
     if not np.any(over):
         return None
     return tuple(int(k) for k in np.unravel_index(np.argmax(np.where(over, np.abs(left), 0.0)), left.shape))
@@ -234,7 +234,7 @@ def refuse_unstable(G1: Array, G0: Array) -> None:
     """[[0, 1], [-G0, -G1]] must be Hurwitz, so that the constraint's error dies out; see `poles`."""
     found = poles(G1, G0)
     worst = found[np.argmax(found.real)] if len(found) else complex(-1.0)
-    if not worst.real < -GROWS * np.abs(found).max(initial=0.0):
+    if not worst.real < -POLE_ROUNDING * np.abs(found).max(initial=0.0):
         raise InputError(
             f"stabilise: with these gains f'' + damping f' + stiffness f = 0 has the pole {worst:.3g}, which does "
             "not decay; take both positive (matrices positive definite), such as (20.0, 100.0)"

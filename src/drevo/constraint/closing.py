@@ -18,17 +18,20 @@ from ..io.asked import asked
 from ..io.given import Array
 from ..mechanics.configuration import state
 from ..model.dynamics import Dynamics
-from .checks import FAR, driven_rates, limits, newton_on_constraints
+from .checks import LONGEST_CLOSING_STEP, driven_rates, limits, newton_on_constraints
 from .dynamics import asked_set
 from .kinds import Constraint
 from .prepared import Closing, Contacts, GapsAt, PreparedSet
 from .solve import Cholesky, MassFactor, RankSplit, factor_of, matvec
 from .terms import TermsAt, held_at, terms_at
 
-STRIDE = 0.5  # rad or m: the longest step of an assembly
-STARTS, FURTHEST = 12, 1.5  # of an assembly: how often, and how far (rad or m, 1 sigma) it begins around q
-SPREADS = np.linspace(0.0, FURTHEST, STARTS)
-CLOSE = 1e-6  # rad or m: what is within reach, at its very edge too, where steps close slowly
+LONGEST_ASSEMBLY_STEP = 0.5  # rad or m: the longest step of an assembly
+ASSEMBLY_STARTS, WIDEST_START = (
+    12,
+    1.5,
+)  # of an assembly: how often, and how far (rad or m, 1 sigma) it begins around q
+START_SPREADS = np.linspace(0.0, WIDEST_START, ASSEMBLY_STARTS)
+REACHED_GAP = 1e-6  # rad or m: what is within reach, at its very edge too, where steps close slowly
 
 
 @asked
@@ -71,7 +74,7 @@ def _held_by_kernels(
         if not away.any():
             return q, closing.rates(q, v, t)
         dq = step()
-        away &= np.abs(dq).max(axis=-1) <= FAR
+        away &= np.abs(dq).max(axis=-1) <= LONGEST_CLOSING_STEP
         if not away.any():
             return None
         if away.all():
@@ -149,7 +152,7 @@ def _put_together(
 def out_of_reach(robot: Dynamics, names: Sequence[str], terms: TermsAt, q: Array) -> str:
     """A sentence on the gap that no configuration found from q closes within CLOSE; or ""."""
     free = np.ones(robot.nv, bool)
-    off = _assembled(robot, names, _look(robot, terms, free), q, free, CLOSE, 100)[1]
+    off = _assembled(robot, names, _look(robot, terms, free), q, free, REACHED_GAP, 100)[1]
     return f"the target is out of reach: {off}; give one that the robot can reach" if off else ""
 
 
@@ -159,7 +162,7 @@ def _assembled(
     """A configuration that closes, and ""; or the nearest, and how far it is off."""
     rng, best, nearest = np.random.default_rng(0), np.inf, q
     said = ""
-    for spread in SPREADS:
+    for spread in START_SPREADS:
         start = robot.integrate(q, np.where(free, spread * rng.normal(size=robot.nv), 0.0))
         with np.errstate(over="ignore"):  # a gap of 1e300 m is one that does not close
             near, gap = _nearer(robot, look, start, tolerance, steps)
@@ -168,7 +171,7 @@ def _assembled(
             return near, ""
         if size < best:
             best, nearest, said = size, near, _worst(names, gap)
-    return nearest, f"at best {said} where no small motion brings it closer, from {STARTS} starts"
+    return nearest, f"at best {said} where no small motion brings it closer, from {ASSEMBLY_STARTS} starts"
 
 
 def _nearer(robot: Dynamics, look: GapsAt, q: Array, tolerance: float, steps: int) -> tuple[Array, Array]:
@@ -178,7 +181,7 @@ def _nearer(robot: Dynamics, look: GapsAt, q: Array, tolerance: float, steps: in
         if np.abs(gap).max(initial=0.0) <= tolerance:
             break
         dq = step()
-        dq = dq * min(1.0, STRIDE / np.abs(dq).max(initial=STRIDE))
+        dq = dq * min(1.0, LONGEST_ASSEMBLY_STEP / np.abs(dq).max(initial=LONGEST_ASSEMBLY_STEP))
         for part in 0.5 ** np.arange(12):
             trial = robot.integrate(q, part * dq)
             then, further = look(trial)

@@ -12,7 +12,7 @@ from ..model.description import JointCoupling, Loop, Model
 from .kinds import Constraint, Contact, Distance, Gear, JointClosure, PointToPoint, TendonLength, Weld
 from .values import ContactFields, contact_fields, list_given
 
-KEYS = ("link", "point", "rows", "anchor", "rotation")  # of a contact
+CONTACT_KEYS = ("link", "point", "rows", "anchor", "rotation")  # of a contact
 
 
 def collect(
@@ -52,8 +52,10 @@ def _contact(given: Contact | Mapping[str, Any]) -> Contact | ContactFields:
     if not isinstance(given, Mapping) or not {"link", "point"} <= set(given):
         raise InputError(f'contact {shown(given)}: give {{"link": name, "point": (x, y, z), "rows": 3 or 6}}')
     for key in given:
-        if key not in KEYS:
-            raise InputError(f"contact of {given['link']!r}: {key!r} is not known; keys are {', '.join(KEYS)}")
+        if key not in CONTACT_KEYS:
+            raise InputError(
+                f"contact of {given['link']!r}: {key!r} is not known; keys are {', '.join(CONTACT_KEYS)}"
+            )
     return contact_fields(**given)
 
 

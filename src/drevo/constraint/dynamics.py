@@ -27,7 +27,7 @@ from ..model.messages import expect_robot
 from .checks import feedback, refuse_contradictions, refuse_lost
 from .kinds import Constraint
 from .passive import acting_in
-from .prepared import NOW, PreparedSet, SolvedMotion, prepared_set
+from .prepared import TIME_ZERO, PreparedSet, SolvedMotion, prepared_set
 from .prepared import Contacts as Contacts
 from .results import ConstrainedMotion as ConstrainedMotion
 from .results import Impact as Impact
@@ -35,14 +35,14 @@ from .results import RowSizes
 from .solve import RankSplit, factor_of, matvec
 from .terms import TermsAt, terms_at
 
-START = 0.0  # the time, s, and what else is meant where nothing is given
+START_TIME = 0.0  # the time, s, and what else is meant where nothing is given
 
 
 @asked
 def constrained_dynamics(
     robot: Dynamics, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, contacts: Contacts = None,
     constraints: Sequence[Constraint] | None = None, f_ext: Mapping[str, ArrayLike] | None = None,
-    t: ArrayLike = START, stabilise: tuple[ArrayLike, ArrayLike] | None = None, passive: bool = False,
+    t: ArrayLike = START_TIME, stabilise: tuple[ArrayLike, ArrayLike] | None = None, passive: bool = False,
 ) -> ConstrainedMotion:  # fmt: skip
     """Accelerations and reactions under contacts and constraints; gravity is in (`passive`: joint forces too).
 
@@ -104,7 +104,7 @@ def asked_set(
 
 def moment(t: ArrayLike) -> Array | None:
     """The time as kernels take it, where that is one number as it should be."""
-    return NOW if t is START else np.array((t,)) if type(t) is float and isfinite(t) else None
+    return TIME_ZERO if t is START_TIME else np.array((t,)) if type(t) is float and isfinite(t) else None
 
 
 def _solver(
@@ -152,7 +152,7 @@ def pushed_by(f_ext: Mapping[str, ArrayLike] | None) -> dict[str, Any]:
 @asked
 def impact(
     robot: Dynamics, q: ArrayLike, v: ArrayLike, *, contacts: Contacts = None,
-    constraints: Sequence[Constraint] | None = None, restitution: float = 0.0, t: ArrayLike = START,
+    constraints: Sequence[Constraint] | None = None, restitution: float = 0.0, t: ArrayLike = START_TIME,
 ) -> Impact:  # fmt: skip
     """The velocity after the constraints strike: v projected by M, f' after = -restitution f' before.
 
@@ -163,17 +163,17 @@ def impact(
 
 
 def impact_under(
-    given: PreparedSet, q: ArrayLike, v: ArrayLike, restitution: float = 0.0, t: ArrayLike = START
+    given: PreparedSet, q: ArrayLike, v: ArrayLike, restitution: float = 0.0, t: ArrayLike = START_TIME
 ) -> Impact:
     """`impact` under a set that is checked."""
     rule, robot = "a number from 0, the rows stay together, to 1, no energy is lost", given.robot
     plain = type(restitution) is float and 0.0 <= restitution <= 1.0
     e = restitution if plain else number("impact: restitution", restitution, rule, lambda x: 0.0 <= x <= 1.0)
     behind = *given.numbers, np.array((e,))
-    if t is START and given.form.plain:
+    if t is START_TIME and given.form.plain:
         kernel = given.form.impact
         with suppress(ValueError, DrevoError):  # said below
-            return Impact.found(given, kernel(q, v, NOW, *behind), NOW)
+            return Impact.found(given, kernel(q, v, TIME_ZERO, *behind), TIME_ZERO)
     x, v, time = state(robot.model, "impact", q=q, v=v, t=t)
     refuse_gimbal_lock(robot.model, x)
     with suppress(NumericsError):  # which is said below

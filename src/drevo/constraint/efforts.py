@@ -30,7 +30,7 @@ from ..model.description import Model
 from .kernels import motion_terms
 from .kinds import Constraint
 from .prepared import PreparedSet
-from .solve import CONSISTENT, RANK, matvec, pseudoinverse
+from .solve import CONSISTENT_SHARE, RANK_TOLERANCE, matvec, pseudoinverse
 
 Array = np.ndarray[Any, Any]
 
@@ -89,7 +89,7 @@ class EffortsTail(Tail):
 def _over(left: Array, against: Array) -> Array:
     """True where a vector is more than the rounding of another."""
     size = np.maximum(1.0, np.abs(against).max(axis=-1, initial=0.0))
-    return np.asarray(~(np.abs(left).max(axis=-1, initial=0.0) <= CONSISTENT * size))
+    return np.asarray(~(np.abs(left).max(axis=-1, initial=0.0) <= CONSISTENT_SHARE * size))
 
 
 def least_reactions(GT: Array, b: Array, driven: Array) -> tuple[Array, Array]:
@@ -153,7 +153,7 @@ class _Efforts:
         before: list[tuple[Ranked, Value]] = []
         for rates, made, b, other in self.parts:
             self.rows_without(rates, made, b, before)
-            rank = made.decompose(RANK, size)
+            rank = made.decompose(RANK_TOLERANCE, size)
             made.solve(rank, b, self.x, other)
             with f.loop(padded(m), some=True) as s:
                 self.N.at(s.i).store(self.N.at(s.i).load() + self.x.at(s.i).load())
@@ -181,7 +181,7 @@ class _Efforts:
         f, tail, n, m = self.f, self.tail, len(self.tail.driven), self.m
         one, worst = f.const(F64, 1.0), f.zero(F64)
         sizes = [self.largest(f.b, n), self.largest(f.gamma, m)]
-        most = [f.select(x > one, x, one) * CONSISTENT for x in sizes]
+        most = [f.select(x > one, x, one) * CONSISTENT_SHARE for x in sizes]
         good = self.largest(f.gap, m) <= most[1]
         for i in range(n):
             x = self.left(i)

@@ -19,7 +19,7 @@ from ..mechanics.scalar import Scalar, Vector
 from ..model.messages import did_you_mean
 from .kinds import Array, Constraint, Reaction, Triple
 
-WRITE = (
+HOW_TO_WRITE = (
     "write it with + - * / **, drevo.sin, cos, sqrt, where, minimum, maximum, clip, without a branch on a value"
 )
 
@@ -35,7 +35,7 @@ def call_traced(who: str, give: Callable[[], Any]) -> Any:
     except TraceError as error:
         raise InputError(f"{who} cannot be traced: {error}") from None
     except (DrevoError, TypeError) as error:
-        raise InputError(f"{who} cannot be traced: {error}; {WRITE}") from error
+        raise InputError(f"{who} cannot be traced: {error}; {HOW_TO_WRITE}") from error
     except Exception as error:
         raise InputError(f"{who} raised {type(error).__name__}: {error}; correct it") from error
 

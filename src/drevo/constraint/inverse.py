@@ -17,11 +17,11 @@ from ..io.given import Array, flag
 from ..mechanics.configuration import state
 from ..model.dynamics import Dynamics
 from .checks import driven_rates, refuse_undriven, refuse_violation
-from .dynamics import START, Contacts, asked_set, pushed_by
+from .dynamics import START_TIME, Contacts, asked_set, pushed_by
 from .efforts import efforts_function, least_reactions
 from .kinds import Constraint
 from .passive import acting_in
-from .prepared import NOW, PreparedSet
+from .prepared import TIME_ZERO, PreparedSet
 from .results import ConstrainedEfforts
 from .solve import matvec
 from .terms import constraint_terms
@@ -30,8 +30,8 @@ from .terms import constraint_terms
 @asked
 def constrained_inverse_dynamics(
     robot: Dynamics, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, contacts: Contacts = None,
-    constraints: Sequence[Constraint] | None = None, actuated: Sequence[str] | None = None, t: ArrayLike = START,
-    f_ext: Mapping[str, ArrayLike] | None = None, passive: bool = False,
+    constraints: Sequence[Constraint] | None = None, actuated: Sequence[str] | None = None,
+    t: ArrayLike = START_TIME, f_ext: Mapping[str, ArrayLike] | None = None, passive: bool = False,
 ) -> ConstrainedEfforts:  # fmt: skip
     """Efforts and reactions of a motion that keeps the constraints; gravity is in (`passive`: joint forces too).
 
@@ -61,9 +61,9 @@ def efforts_under(
     """`constrained_inverse_dynamics` under a set that is checked."""
     name, robot = "constrained_inverse_dynamics", given.robot
     f = memoised(given.form, ("efforts", driven.tobytes()), lambda: _fast(efforts_function(given, driven)))
-    if f is not None and t is START and f_ext is None and passive is False:
+    if f is not None and t is START_TIME and f_ext is None and passive is False:
         with suppress(ValueError, DrevoError):  # said below
-            return ConstrainedEfforts(given.names, *f(q, v, a, NOW, *given.numbers))
+            return ConstrainedEfforts(given.names, *f(q, v, a, TIME_ZERO, *given.numbers))
     x, v, a, time = state(robot.model, name, q=q, v=v, a=a, t=t)
     pushed, acts = pushed_by(f_ext), flag(f"{name}: passive", passive)
     if f is not None and not pushed and not (acts and given.form.acts):

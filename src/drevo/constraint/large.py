@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..codegen.call.function import Function
 
 Array = np.ndarray[Any, Any]
-LARGE = 100  # bodies; up to here terms compile in a second or two and are computed in microseconds
+MAX_TRACED_BODIES = 100  # bodies; up to here terms compile in a second or two and are computed in microseconds
 _WORLD = "local_world_aligned"
 _OPTIONS = {
     "pose": {}, "jacobian": {"frame": _WORLD}, "velocity": {"frame": _WORLD},
@@ -36,7 +36,7 @@ _OPTIONS = {
 
 def by_loops(robot: Dynamics, found: tuple[Constraint, ...]) -> bool:
     """True if the terms are computed by loops over the bodies; functions of the user's own are traced."""
-    return is_large(robot.model, LARGE) and all(c.on_arrays for c in found)
+    return is_large(robot.model, MAX_TRACED_BODIES) and all(c.on_arrays for c in found)
 
 
 class LinkKinematics(Kinematics):
@@ -79,7 +79,7 @@ class LinkKinematics(Kinematics):
         model, options = self.robot.model, {"link": link, **_OPTIONS[quantity]}
 
         def make() -> Function:
-            found = rolled_function(model, quantity, Spec(), options=options, smallest=LARGE)
+            found = rolled_function(model, quantity, Spec(), options=options, smallest=MAX_TRACED_BODIES)
             if found is None:
                 raise EmitError(f"LLVM is missing, without which constraints of {model.name!r} are not computed")
             return found

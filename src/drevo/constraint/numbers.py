@@ -21,7 +21,7 @@ from .kinds import Constraint, Contact
 from .values import ContactFields
 
 Array = np.ndarray[Any, Any]
-RECENT = 8  # orientations that are kept
+KEPT_ORIENTATIONS = 8  # orientations that are kept
 
 
 class Numbered(NamedTuple):
@@ -147,7 +147,7 @@ def settled(model: Model, found: Sequence[Any], known: dict[Any, Any] | None = N
         if c.turn is None:
             return c
         R = kept.get(c.turn) or tuple(tuple(map(float, row)) for row in orientation(build_tree(model), *c.turn))
-        if len(kept) >= RECENT:
+        if len(kept) >= KEPT_ORIENTATIONS:
             kept.clear()
         kept[c.turn] = R
         return c.turned(R)

@@ -32,11 +32,11 @@ from .values import ContactFields
 
 SolvedMotion = tuple[Array, Array]
 Contacts = Sequence[Contact | Mapping[str, Any]] | None
-BROAD = 40_000  # products of rates and pairs of rows: beyond it the solve is not written out
-OFTEN = 100  # calls that put states on constraints: then it is worth a second or two of compiling
+MAX_WRITTEN_PRODUCTS = 40_000  # products of rates and pairs of rows: beyond it the solve is not written out
+CLOSINGS_ON_ARRAYS = 100  # calls that put states on constraints: then it is worth a second or two of compiling
 vdot = np.vdot
-NOW = np.zeros(1)  # the time, unless it is told
-NOW.setflags(write=False)
+TIME_ZERO = np.zeros(1)  # the time, unless it is told
+TIME_ZERO.setflags(write=False)
 
 
 class SetForm:
@@ -49,7 +49,11 @@ class SetForm:
         self.robot, there = robot, settled(robot.model, found)
         self.pattern, self.turned = pattern_of(there), there != found
         self.names, self.size = labels(found), sum(c.size for c in found)
-        small = not is_large(robot.model) and not by_loops(robot, found) and robot.nv * self.size**2 <= BROAD
+        small = (
+            not is_large(robot.model)
+            and not by_loops(robot, found)
+            and robot.nv * self.size**2 <= MAX_WRITTEN_PRODUCTS
+        )
         self.compiled = small and of_model(robot)
         self.plain = self.compiled and trunk_pitch(robot.model) is None
         self.acts = has_passive(robot.model)
@@ -138,7 +142,7 @@ class PreparedSet:
         """The machine code that puts states on the constraints, held: the places of `held_at`; None where there is
         none, or a few times are sooner done than compiled."""
         self.form.closed += 1
-        if self.form.closed <= OFTEN or not (self.form.plain and self.size):
+        if self.form.closed <= CLOSINGS_ON_ARRAYS or not (self.form.plain and self.size):
             return None
         form, numbers = self.placed
         if held.shape[-1]:
@@ -196,7 +200,7 @@ class Closing(NamedTuple):
 
     def rates(self, q: Array, v: Array, t: Array) -> Array:
         """Those nearest to v that keep the constraints at q."""
-        return self.form.impact(q, v, t[..., None], *self.numbers, NOW)[0]
+        return self.form.impact(q, v, t[..., None], *self.numbers, TIME_ZERO)[0]
 
 
 # -- what is asked for --------------------------------------------------------------------------------------

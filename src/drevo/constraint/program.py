@@ -48,10 +48,12 @@ from .prepared import Contacts
 from .solve import factor_of, independent_rows
 from .terms import constraint_terms
 
-NAME = "constrained_dynamics"
-STATE = ("q", "v", "tau")
-APART = 1e-10  # squared sine below which a row follows from the others
-NEAR = 0.1  # rad or m: how far from neutral the configuration is where rows are compared, if none is given
+QUANTITY = "constrained_dynamics"
+VARIABLES = ("q", "v", "tau")
+LEAST_SINE_SQUARE = 1e-10  # squared sine below which a row follows from the others
+COMPARED_DISTANCE = (
+    0.1  # rad or m: how far from neutral the configuration is where rows are compared, if none is given
+)
 
 
 @dataclass(frozen=True)
@@ -65,33 +67,33 @@ class Constrained:
     passive: bool = False
 
     @staticmethod
-    @given_first(asked, name=NAME)
+    @given_first(asked, name=QUANTITY)
     def of(
         robot: Dynamics, contacts: Contacts = None, constraints: Sequence[Constraint] | None = None,
         stabilise: tuple[ArrayLike, ArrayLike] | None = None, passive: bool = False, at: ArrayLike | None = None,
     ) -> Constrained:  # fmt: skip
         """at: a configuration on the constraints, away from dead points, at which rows are compared."""
-        expect_robot(robot, NAME)
-        require_masses(robot.model, NAME)
+        expect_robot(robot, QUANTITY)
+        require_masses(robot.model, QUANTITY)
         found = collect(robot.model, contacts, constraints)
         require_affordable(robot.model, ["inverse_mass_matrix"])
         size, gains = sum(c.size for c in found), None
         if stabilise is not None:
             given = feedback(stabilise, size)
             if any(g.ndim == 2 for g in given):
-                raise InputError(f"{NAME}: stabilise takes numbers here, or one for each row, no matrix")
+                raise InputError(f"{QUANTITY}: stabilise takes numbers here, or one for each row, no matrix")
             gains = tuple(given[0].tolist()), tuple(given[1].tolist())
         kept = _independent(robot, found, contacts, constraints, at)
-        return Constrained(robot.model, found, kept, gains, flag(f"{NAME}: passive", passive))
+        return Constrained(robot.model, found, kept, gains, flag(f"{QUANTITY}: passive", passive))
 
     def program(self, wrt: tuple[str, ...] = (), name: str = "") -> Program:
         """a and N of (q, v, tau, t), or their derivatives, one more axis for each name in wrt."""
         if wrt:
             require_linearisable(self.model, [link for c in self.found for link in c.links])
         power = str(len(wrt)) if len(wrt) > 1 else ""
-        title = "_".join([f"d{power}{NAME}", *(f"d{s}" for s in wrt)]) if wrt else NAME
+        title = "_".join([f"d{power}{QUANTITY}", *(f"d{s}" for s in wrt)]) if wrt else QUANTITY
         t = Tracer(name or title, self.model, acting=self.passive)
-        (q, v, tau), (time,) = t.state(*STATE), t.input("t", 1)
+        (q, v, tau), (time,) = t.state(*VARIABLES), t.input("t", 1)
         m, n = sum(c.size for c in self.found), self.model.nv
         if not wrt:
             a, N = self.solved(t.tree, q, v, tau, time)[:2]
@@ -109,7 +111,7 @@ class Constrained:
                 entries = [rows.get(k, 0.0) for k in every]
                 t.output(f"d{power}{out}", entries, (size, *axes))
         told = f"Reactions, in this order: {', '.join(labels(self.found))}."
-        about = f"derivative of {NAME} by {', '.join(wrt)}" if wrt else NAME
+        about = f"derivative of {QUANTITY} by {', '.join(wrt)}" if wrt else QUANTITY
         made = t.program(quantity=about, formalism="newton_euler", wrt=wrt, assumptions=[told] if m else [])
         used = {p.name for p in made.inputs if p.name != "t" or time.edge >> 1 in made.order()}
         kept = tuple(p for p in made.inputs if p.name in used)
@@ -165,8 +167,8 @@ class Constrained:
         n, m = len(v), len(self.kept)
         if m < sum(c.size for c in self.found):
             raise TraceError(
-                f"the derivative of {NAME}: rows of the constraints depend on each other, so that the reactions "
-                "are a choice and have no derivative; leave the dependent rows out"
+                f"the derivative of {QUANTITY}: rows of the constraints depend on each other, so that the "
+                "reactions are a choice and have no derivative; leave the dependent rows out"
             )
         a, N, schur, _ = self.solved(tree, q, v, tau, t)
         changes: list[tuple[Vector, Vector]] = [([float(i == k) for i in range(n)], [0.0] * m) for k in range(n)]
@@ -221,13 +223,15 @@ def constrained_derivative(
 
 def constrained_axes(robot: Dynamics, wrt: str | Sequence[str]) -> tuple[str, ...]:
     """The variables to differentiate by, checked."""
-    expect_robot(robot, NAME)
-    axes = names_in(wrt, f"derivative of {NAME}: wrt")
+    expect_robot(robot, QUANTITY)
+    axes = names_in(wrt, f"derivative of {QUANTITY}: wrt")
     for s in axes or ("",):
-        if s not in STATE:
-            raise InputError(f"derivative of {NAME}: wrt holds {s!r}; it takes {', '.join(STATE)}")
+        if s not in VARIABLES:
+            raise InputError(f"derivative of {QUANTITY}: wrt holds {s!r}; it takes {', '.join(VARIABLES)}")
     if axes.count("q") > 1 and any(j.nq != j.nv for j in robot.model.moving_joints):
-        raise InputError(f"derivative of {NAME}: of robots with ball or free joints there is one derivative by q")
+        raise InputError(
+            f"derivative of {QUANTITY}: of robots with ball or free joints there is one derivative by q"
+        )
     return axes
 
 
@@ -239,18 +243,18 @@ def _independent(
     if not found:
         return ()
     if at is None:
-        step = NEAR * np.random.default_rng(0).uniform(-1.0, 1.0, robot.nv)
+        step = COMPARED_DISTANCE * np.random.default_rng(0).uniform(-1.0, 1.0, robot.nv)
         try:
             near = robot.integrate(neutral(robot.model), step)
             q = assemble(robot, near, contacts=contacts, constraints=constraints)
         except NumericsError as error:
             raise NumericsError(
-                f"{NAME}: which rows are independent? give at=, a configuration: {error}"
+                f"{QUANTITY}: which rows are independent? give at=, a configuration: {error}"
             ) from None
     else:
-        (q,) = state(robot.model, NAME, q=at)
+        (q,) = state(robot.model, QUANTITY, q=at)
         if q.ndim != 1:
-            raise InputError(f"{NAME}: at has shape {q.shape}; it must be ({robot.nq},), one configuration")
+            raise InputError(f"{QUANTITY}: at has shape {q.shape}; it must be ({robot.nq},), one configuration")
     jacobian = constraint_terms(robot, found, q, np.zeros(robot.nv)).jacobian
-    chosen = independent_rows(factor_of(robot, q).inwards(jacobian), APART)
+    chosen = independent_rows(factor_of(robot, q).inwards(jacobian), LEAST_SINE_SQUARE)
     return tuple(np.flatnonzero(chosen).tolist())

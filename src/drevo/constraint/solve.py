@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from ..codegen.call.function import Function
 
 Array = np.ndarray[Any, Any]
-CONSISTENT = 1e-6  # of the largest right-hand side, at least 1: what dependent rows may disagree by (SI)
-ENOUGH = 0.01  # of the square of a row: what is left of it by the rows before it, to be chosen in its turn
-RANK = 1e-10  # of the largest singular value of Gamma L^-T: below it a direction counts as lost
+CONSISTENT_SHARE = 1e-6  # of the largest right-hand side, at least 1: what dependent rows may disagree by (SI)
+ENOUGH_LEFT = 0.01  # of the square of a row: what is left of it by the rows before it, to be chosen in its turn
+RANK_TOLERANCE = 1e-10  # of the largest singular value of Gamma L^-T: below it a direction counts as lost
 
 
 class MassFactor(Protocol):
@@ -88,7 +88,7 @@ class RankSplit(NamedTuple):
             *lead, m, n = weighted.shape
             return cls(factor, np.zeros((*lead, m, 0)), np.zeros((*lead, 0)), np.zeros((*lead, n, 0)))
         U, s, Vt = np.linalg.svd(weighted, full_matrices=False)
-        keep = s > RANK * s[..., :1]
+        keep = s > RANK_TOLERANCE * s[..., :1]
         inverse = np.divide(1.0, s, out=np.zeros_like(s), where=keep)
         return cls(factor, U, inverse, np.swapaxes(Vt, -1, -2))
 
@@ -123,7 +123,7 @@ def pseudoinverse(A: Array, size: Array | None = None) -> Array:
     if not A.shape[-1] or not A.shape[-2]:
         return np.zeros((*A.shape[:-2], A.shape[-1], A.shape[-2]))
     U, s, Vt = np.linalg.svd(A, full_matrices=False)
-    least = RANK * (s[..., :1] if size is None else size[..., None])
+    least = RANK_TOLERANCE * (s[..., :1] if size is None else size[..., None])
     inverse = np.divide(1.0, s, out=np.zeros_like(s), where=s > least)
     return np.asarray((np.swapaxes(Vt, -1, -2) * inverse[..., None, :]) @ np.swapaxes(U, -1, -2))
 
@@ -196,7 +196,7 @@ def independent_rows(weighted: Array, least: float) -> Array:
         left = _squares(rest)
         share = np.divide(left, size, out=np.zeros_like(left), where=left > floor)
         most = share.max(-1, keepdims=True)
-        best = np.where(most < ENOUGH, share == most, share >= ENOUGH).argmax(-1)[..., None]
+        best = np.where(most < ENOUGH_LEFT, share == most, share >= ENOUGH_LEFT).argmax(-1)[..., None]
         if not most.any():
             break
         found = np.arange(size.shape[-1]) == best

@@ -30,12 +30,18 @@ from ..mechanics.algorithms.schur import PartFactors, RowParts, Schur
 from ..mechanics.scalar import Scalar
 from ..mechanics.spatial import Mat, Vec
 from ..mechanics.tree import Loose
-from .solve import CONSISTENT, RANK, Cholesky, RankSplit, factors_of, pivot_shares
+from .solve import CONSISTENT_SHARE, RANK_TOLERANCE, Cholesky, RankSplit, factors_of, pivot_shares
 
 Array = np.ndarray[Any, Any]
-THIN = 1e-3  # of its diagonal entry: a pivot below it leaves less than 13 digits, and the decomposition takes over
-SLIGHT = 1e-13  # of the trace: a row that is so much smaller than the others may be one that is lost
-FIRST = ("force", "gamma", "start", "turn", "sides")  # hidden outputs; then rows of M, then those of Gamma by rate
+LEAST_PIVOT_SHARE = 1e-3  # of its diagonal entry: a smaller pivot leaves less than 13 digits, and is decomposed
+LEAST_TRACE_SHARE = 1e-13  # of the trace: a row that is so much smaller than the others may be one that is lost
+FIRST_HIDDEN = (
+    "force",
+    "gamma",
+    "start",
+    "turn",
+    "sides",
+)  # hidden outputs; then rows of M and of Gamma
 _MANY = f"<{SIDE} x {F64}>"
 
 
@@ -50,7 +56,7 @@ class SolveTail(Tail):
     rotation, takes into the world's axes. loose: rates by whose runs pivots are tested, see `guard_pivots`.
     """
 
-    first: ClassVar[tuple[str, ...]] = FIRST
+    first: ClassVar[tuple[str, ...]] = FIRST_HIDDEN
     order: tuple[int, ...]
     lower: tuple[tuple[int, ...], ...]
     touched: tuple[tuple[int, int], ...]
@@ -162,7 +168,7 @@ class SolveTail(Tail):
             out[:, r : r + 3] = np.einsum("bij,bj->bi", turn.reshape(-1, 3, 3), out[:, r : r + 3])
         for side in [*sides.reshape(len(force), self.sides, m).swapaxes(0, 1), *[gamma] * self.agree]:
             size = np.maximum(1.0, np.abs(side).max(axis=-1, initial=0.0))
-            held &= np.abs(s.lost(side)).max(axis=-1, initial=0.0) <= CONSISTENT * size
+            held &= np.abs(s.lost(side)).max(axis=-1, initial=0.0) <= CONSISTENT_SHARE * size
         out[:, m] = np.where(held, s.rank, np.nan)
 
 
@@ -242,11 +248,11 @@ class TailSolve:
 
     def sound(self, schur: Schur) -> Value:
         """Tells if the rows are independent for certain."""
-        slight = self.number(sum(schur.diagonal) * SLIGHT)
+        slight = self.number(sum(schur.diagonal) * LEAST_TRACE_SHARE)
         found = self.f.const(self.l.many(I1), -1)
         for pivot, x in zip(schur.pivots, schur.diagonal):
             size = self.number(x)
-            found = found & (self.number(pivot) > size * THIN) & (size > slight)
+            found = found & (self.number(pivot) > size * LEAST_PIVOT_SHARE) & (size > slight)
         return found
 
     def where_thin(self, sound: Value, told: Sequence[Any]) -> None:
@@ -362,7 +368,7 @@ class _Weak:
                 ranked.W.at(r * padded(n) + i).store((y * root[i]).x)
         for r, b in enumerate(rates):
             self.b.at(r).store(b.x)
-        rank = ranked.decompose(RANK)
+        rank = ranked.decompose(RANK_TOLERANCE)
         ranked.solve(rank, self.b, self.x, self.N)
         moved = M.solve_lower(
             [y + StoredScalar(self.x.at(i), F64, self.fma) / root[i] for i, y in enumerate(free)]
@@ -384,7 +390,7 @@ class _Weak:
                 self.b.at(r).store(x)
                 magnitude = f.call(F64, "llvm.fabs.f64", x)
                 size = f.select(magnitude > size, magnitude, size)
-            bad = self.ranked.lost(rank, self.b, self.rest) > size * CONSISTENT
+            bad = self.ranked.lost(rank, self.b, self.rest) > size * CONSISTENT_SHARE
             found = f.select(bad, f.const(F64, "0x7FF8000000000000"), found)
         f.status.store(f.status.load() + found * 0.0)
         return found

@@ -40,7 +40,7 @@ _checked = partial(values.checked, InputError)
 Numbers = Any  # anything that holds numbers: tuples, lists, numpy arrays
 
 
-MOST = 100_000  # values of one function
+MAX_FUNCTION_VALUES = 100_000  # values of one function
 ContactFields = tuple[str, Triple, int, Triple | None, RotationMatrix | None]
 
 
@@ -212,7 +212,7 @@ def function(f: Callable[..., Vector], size: int) -> Traced:
     + - * / ** and this module's (or NumPy's) sin, cos, sqrt are allowed: no branch on a value.
     """
     a_function("function: f", f, "callable as f(pose, q, t)")
-    return Traced(f, whole("function: size", size, 1, MOST, ": the values that f gives, 1 or more"))
+    return Traced(f, whole("function: size", size, 1, MAX_FUNCTION_VALUES, ": the values that f gives, 1 or more"))
 
 
 def _name(who: str, what: str, given: object) -> str:

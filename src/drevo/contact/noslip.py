@@ -20,11 +20,11 @@ from .laws.soft.law import DryFriction, Pyramid
 from .laws.soft.stages import Evaluation, PackedRows, SlotLayout, StageTracer
 from .packing import of
 
-LEAST = 1e-15  # of a force along the normal, and of what a tangent moves: below it there is no friction
-CLAMP = 1e-10  # what a tangent of an elliptic cone moves is no less
-NEWTON = 20  # steps for the multiplier of a cone
-NEARLY = 1e-10  # where they end; of a determinant or a pivot; of what a cone may lose
-PLANAR = 3  # tangents, up to which the determinant counts
+LEAST_NOSLIP_FORCE = 1e-15  # along the normal, and of what a tangent moves: below it there is no friction
+LEAST_TANGENT_RESPONSE = 1e-10  # what a tangent of an elliptic cone moves is no less
+MAX_CONE_STEPS = 20  # steps for the multiplier of a cone
+CONE_TOLERANCE = 1e-10  # where they end; of a determinant or a pivot; of what a cone may lose
+MAX_DETERMINANT_SIZE = 3  # tangents, up to which the determinant counts
 
 
 class NoSlip:
@@ -98,7 +98,7 @@ class NoSlip:
         for k, x in enumerate(self.held):
             row, Z = [of(main, y) for y in x.B[0]], moved[k * self.nv : (k + 1) * self.nv]
             slip = dot(row, [state.a[r] for r in x.rates]) - of(main, x.ref[0])
-            stiff = maximum(dot(row, [Z[r] for r in x.rates]), LEAST)
+            stiff = maximum(dot(row, [Z[r] for r in x.rates]), LEAST_NOSLIP_FORCE)
             assert isinstance(x.group, DryFriction)
             new = clip(held[k] - slip / stiff, -x.group.bound, x.group.bound)
             held[k] = state.push(held[k], new, slip, stiff, x.rates, row, Z)
@@ -121,18 +121,18 @@ class NoSlip:
         if isinstance(law, Pyramid):
             for k in range(n):
                 slip, bound = slips()[k], bounds[k]
-                moves = 4.0 * law.mu[k] * law.mu[k] * A[k][k] > LEAST
+                moves = 4.0 * law.mu[k] * law.mu[k] * A[k][k] > LEAST_NOSLIP_FORCE
                 free = f[k + 1] - slip / where(moves, A[k][k], 1.0)
                 new = where(moves, minimum(maximum(free, -bound), bound), 0.0)
                 f[k + 1] = state.push(f[k + 1], new, slip, A[k][k], x.rates, B[k], Z[k])
         else:
             slip, old = slips(), f[1:]
             for k in range(n):
-                A[k][k] = maximum(A[k][k], CLAMP)
+                A[k][k] = maximum(A[k][k], LEAST_TANGENT_RESPONSE)
             rest = [y - dot(row, old) for y, row in zip(slip, A)]
             new_all = within_cone(A, rest, law.mu, f[0])
             change = [x - y for x, y in zip(new_all, old)]
-            loses = dot(change, [0.5 * dot(row, change) + y for row, y in zip(A, slip)]) > NEARLY
+            loses = dot(change, [0.5 * dot(row, change) + y for row, y in zip(A, slip)]) > CONE_TOLERANCE
             new_all = [where(loses, y, x) for x, y in zip(new_all, old)]
             for k, new in enumerate(new_all):  # slips as they are along the way: the gain of all is the same
                 now = slip[k] + dot(A[k][:k], [f[j + 1] - old[j] for j in range(k)])
@@ -186,18 +186,18 @@ def within_cone(A: Sequence[Vector], b: Vector, mu: Sequence[Scalar], normal: Sc
     more: Scalar = 0.0
     going: Scalar = 1.0
     x: list[Scalar] = []
-    for _ in range(NEWTON):
+    for _ in range(MAX_CONE_STEPS):
         x = eliminated(shifted(more), side)
         over = dot(x, x) - normal * normal
-        delta = 0.5 * over / maximum(dot(x, eliminated(shifted(more), x)), LEAST * LEAST)
-        going = where(going > 0.0, where(over < NEARLY, 0.0, where(delta < NEARLY, 0.0, 1.0)), 0.0)
+        delta = 0.5 * over / maximum(dot(x, eliminated(shifted(more), x)), LEAST_NOSLIP_FORCE * LEAST_NOSLIP_FORCE)
+        going = where(going > 0.0, where(over < CONE_TOLERANCE, 0.0, where(delta < CONE_TOLERANCE, 0.0, 1.0)), 0.0)
         more = more + where(going > 0.0, delta, 0.0)
     matrix = shifted(0.0)
     eliminated(matrix, side)
     pivots: list[Scalar] = [1.0 / matrix[k][k] for k in n]
-    least = reduce(mul if len(b) <= PLANAR else minimum, pivots)
-    share = where(more > 0.0, normal / sqrt(maximum(dot(x, x), LEAST)), 1.0)
-    lost = where(normal < LEAST, 1.0, where(least < NEARLY, 1.0, 0.0)) > 0.0
+    least = reduce(mul if len(b) <= MAX_DETERMINANT_SIZE else minimum, pivots)
+    share = where(more > 0.0, normal / sqrt(maximum(dot(x, x), LEAST_NOSLIP_FORCE)), 1.0)
+    lost = where(normal < LEAST_NOSLIP_FORCE, 1.0, where(least < CONE_TOLERANCE, 1.0, 0.0)) > 0.0
     return [where(lost, 0.0, m * (share * y)) for m, y in zip(mu, x)]
 
 

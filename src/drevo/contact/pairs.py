@@ -27,9 +27,9 @@ from ..model.pairing import LEFT_OUT, TOUCHING_PAIRS, as_ruled, touching_pairs, 
 
 Poses = Mapping[int, Pose]
 LEAST_FRICTION = 1e-5
-EVEN = 1e-15  # of solmix: below it a geom has none
-FLOOR = "ground"
-ALL = 2**31 - 1  # bits of what touches everything
+LEAST_SOLMIX = 1e-15  # of solmix: below it a geom has none
+FLOOR_NAME = "ground"
+ALL_CONTACT_BITS = 2**31 - 1  # bits of what touches everything
 
 
 class Interaction(NamedTuple):
@@ -120,7 +120,7 @@ def contact_candidates(model: Model, ground: object = None) -> tuple[ContactCand
     for a, b, interaction in interactions(model):
         ends, bodies = (placed[a.name], placed[b.name]), (placed[a.name].body, placed[b.name].body)
         weight = weights[a.link][0] + weights[b.link][0], weights[a.link][1] + weights[b.link][1]
-        uneven = floor if a.name == FLOOR and isinstance(floor, Uneven) else None
+        uneven = floor if a.name == FLOOR_NAME and isinstance(floor, Uneven) else None
         for k in range(places((a.kind, b.kind), len(b.points))):
             found.append(ContactCandidate((a, b), k, bodies, interaction, weight, ends, uneven))
     return tuple(found)
@@ -147,9 +147,13 @@ def with_ground(model: Model, ground: Uneven | str | None) -> Model:
     welded = weld_bodies(model)
     planes = [geom for geom in geoms if geom.kind == "plane" and welded[geom.link] == model.root]
     if isinstance(ground, Uneven) or (ground and not planes):
-        usual = planes[0] if planes else Geom(FLOOR, model.root, "plane", contype=ALL, conaffinity=ALL)
-        floor = replace(usual, name=FLOOR, link=model.root, origin=ORIGIN, rotation=IDENTITY)
-        geoms = (floor, *(geom for geom in geoms if geom not in planes and geom.name != FLOOR))
+        usual = (
+            planes[0]
+            if planes
+            else Geom(FLOOR_NAME, model.root, "plane", contype=ALL_CONTACT_BITS, conaffinity=ALL_CONTACT_BITS)
+        )
+        floor = replace(usual, name=FLOOR_NAME, link=model.root, origin=ORIGIN, rotation=IDENTITY)
+        geoms = (floor, *(geom for geom in geoms if geom not in planes and geom.name != FLOOR_NAME))
         kept = {geom.name for geom in geoms}
         pairs = tuple(x for x in model.pairs if {x.geom_a, x.geom_b} <= kept)
         return replace(model, geoms=geoms, pairs=pairs)
@@ -225,8 +229,8 @@ def interaction_of(a: Geom, b: Geom, pair: ContactPair | None = None) -> Interac
 
 def _share(a: float, b: float) -> float:
     """The weight of the first geom in the mixture of two, from the solmix of both."""
-    if a < EVEN or b < EVEN:
-        return 0.5 if a < EVEN and b < EVEN else float(a >= EVEN)
+    if a < LEAST_SOLMIX or b < LEAST_SOLMIX:
+        return 0.5 if a < LEAST_SOLMIX and b < LEAST_SOLMIX else float(a >= LEAST_SOLMIX)
     return a / (a + b)
 
 

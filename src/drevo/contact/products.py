@@ -15,10 +15,13 @@ from ..compiler.tracer import Tracer
 from ..errors import InputError, one_of
 from ..model.description import Model
 from .laws.exact.kernel import load_at, store_at
-from .laws.soft.kernel import STATE, VALUES, declare
+from .laws.soft.kernel import STEP_ARGUMENTS, STEP_RESULTS, declare
 from .sweeps import Called, ProductStages, StepSweep, kept_apart
 
-SPREAD, KEPT = "all_", "kept_"  # before names of blocks: one sample in all lanes; what no tangent changes
+SPREAD_PREFIX, KEPT_PREFIX = (
+    "all_",
+    "kept_",
+)  # before names of blocks: one sample in all lanes; what no tangent changes
 
 
 class StepDerivative(Protocol):
@@ -72,7 +75,7 @@ def mark_of(kind: str) -> str:
 
 def prefix_of(kind: str) -> str:
     """Before the names of the blocks on which a solution works."""
-    return SPREAD if kind == "jacobian" else ""
+    return SPREAD_PREFIX if kind == "jacobian" else ""
 
 
 def step_product_program(x: StepDerivative, kind: str) -> Program:
@@ -82,14 +85,14 @@ def step_product_program(x: StepDerivative, kind: str) -> Program:
     arguments. "jacobian": without w, the derivatives of q1 and v1 by each argument, (2 nv, n).
     """
     mark, sizes = mark_of(kind), x.sizes
-    arguments = [*STATE, "parameters"] if x.symbols else list(STATE)
+    arguments = [*STEP_ARGUMENTS, "parameters"] if x.symbols else list(STEP_ARGUMENTS)
     whole = _Jacobian(x, arguments) if kind == "jacobian" else None
     stages = None if whole else ProductStages(sizes, x.parts, x.sweeps, x.end, mark)
     ends = [f"{name}_{mark}" for name in arguments], [f"{name}_{mark}" for name in ("q1", "v1")]
     given, products = ends if mark == "dot" else ends[::-1]
     t = Tracer(f"step_{kind}", x.model)
-    t.state(*STATE)
-    results = [*(VALUES if kind.startswith("value") else ()), *products]
+    t.state(*STEP_ARGUMENTS)
+    results = [*(STEP_RESULTS if kind.startswith("value") else ()), *products]
     for name in (*arguments[3:], *(() if whole else given)):
         t.input(name, sizes[name])
     if whole:
@@ -151,20 +154,22 @@ class _Jacobian:
         for name in x.solvers:
             self._keep(name, None, [name])
         self.spread = [*((name, None) for name in x.solid), *self.kept]
-        x.sizes.update({SPREAD + name: x.sizes[name] for name, _ in self.spread})
+        x.sizes.update({SPREAD_PREFIX + name: x.sizes[name] for name, _ in self.spread})
 
     def _keep(self, name: str, slot: int | None, stages: Sequence[str]) -> None:
         """Takes from stages over one graph what does not depend on tangents."""
         x = self.x
         if not stages:
             return
-        first, rest = kept_apart([x.parts[stage] for stage in stages], SPREAD + KEPT + name, _moves)
+        first, rest = kept_apart([x.parts[stage] for stage in stages], SPREAD_PREFIX + KEPT_PREFIX + name, _moves)
         size = sum(len(port.edges) for port in first.outputs)
         if size:
-            self.kept.append((KEPT + name, slot))
+            self.kept.append((KEPT_PREFIX + name, slot))
             x.parts.update(zip(stages, rest))
-            x.parts[KEPT + name] = replace(first, outputs=(first.outputs[0]._replace(name=KEPT + name),))
-            x.sizes[KEPT + name] = size
+            x.parts[KEPT_PREFIX + name] = replace(
+                first, outputs=(first.outputs[0]._replace(name=KEPT_PREFIX + name),)
+            )
+            x.sizes[KEPT_PREFIX + name] = size
 
     def write(self, c: StageCalls, touching: Sequence[Value]) -> None:
         f, l = c.f, c.l
@@ -187,7 +192,7 @@ class _Jacobian:
 
     def _spread(self, c: StageCalls, name: str, sample: Value) -> None:
         """The values of one sample into all lanes."""
-        l, source, target = c.l, c.at(name), c.at(SPREAD + name)
+        l, source, target = c.l, c.at(name), c.at(SPREAD_PREFIX + name)
         with c.f.loop(self.x.sizes[name], some=True) as k:
             x = source.at(k.i * l.bytes + sample * l.size, I8).load(l.scalar, l.size)
             store_at(c, x.splat(l.lanes), target, k.i)
@@ -220,7 +225,7 @@ class _Jacobian:
 
 def _moves(block: str) -> bool:
     """True of blocks that depend on the tangents."""
-    return block.endswith("_dot") or block.startswith(SPREAD)
+    return block.endswith("_dot") or block.startswith(SPREAD_PREFIX)
 
 
 def _vector(c: StageCalls, values: Sequence[float]) -> Value:

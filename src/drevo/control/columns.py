@@ -23,7 +23,7 @@ from ..codegen.llvm.math import Lanes
 from ..codegen.llvm.tail import TailPlace
 from ..compiler.tracer import Tracer
 from ..constraint.kernels import touched_rows
-from ..constraint.tail import SLIGHT, THIN, SolveTail, TailSolve
+from ..constraint.tail import LEAST_PIVOT_SHARE, LEAST_TRACE_SHARE, SolveTail, TailSolve
 from ..mechanics.algorithms.inertia_matrix import Factors
 from ..mechanics.algorithms.schur import Schur
 from ..mechanics.formalisms.khalil_held import HeldSlopes
@@ -122,9 +122,9 @@ class ColumnsTail(SolveTail):
             shares = Schur.of_rows(parts, None, self.touched, m).inverse_diagonal()
             doubt = sum(sizes[:, r, None] * x for r, x in enumerate(shares))
             out[~(doubt * m < CERTAIN)[:, 0] if m else [], 0] = np.nan
-            slight = sum(schur.diagonal) * SLIGHT
+            slight = sum(schur.diagonal) * LEAST_TRACE_SHARE
             for pivot, size in zip(schur.pivots, schur.diagonal):
-                out[~((pivot > THIN * size) & (size > slight))[:, 0], 0] = np.nan
+                out[~((pivot > LEAST_PIVOT_SHARE * size) & (size > slight))[:, 0], 0] = np.nan
 
 
 def short_size(n: int, k: int) -> int:

@@ -25,11 +25,11 @@ from ..compiler.compile import compile_quantity
 from ..compiler.compile_cost import require_linearisable
 from ..compiler.ways.rolled import is_large
 from ..constraint.checks import feedback, square
-from ..constraint.dynamics import START, ConstrainedMotion, Contacts, asked_set, constrained_dynamics
+from ..constraint.dynamics import START_TIME, ConstrainedMotion, Contacts, asked_set, constrained_dynamics
 from ..constraint.inverse import driven_of
 from ..constraint.kinds import Constraint
-from ..constraint.prepared import NOW, PreparedSet
-from ..constraint.solve import CONSISTENT, pseudoinverse
+from ..constraint.prepared import TIME_ZERO, PreparedSet
+from ..constraint.solve import CONSISTENT_SHARE, pseudoinverse
 from ..errors import DrevoError, InputError, NumericsError
 from ..io.asked import asked
 from ..io.given import Array, finite, flag, leading
@@ -61,7 +61,7 @@ def linearise(
     contacts: Contacts = None,
     constraints: Sequence[Constraint] | None = None,
     actuated: Sequence[str] | None = None,
-    t: ArrayLike = START,
+    t: ArrayLike = START_TIME,
     passive: bool = True,
     f_ext: Mapping[str, ArrayLike] | None = None,
     stabilise: tuple[ArrayLike, ArrayLike] | None = None,
@@ -106,9 +106,9 @@ def model_under(
     else:
         problem = _problem(given, *asked_so, f_ext, gains)
     kernels = problem.kernels
-    if t is START and plain and kernels is not None and kernels.tried:
+    if t is START_TIME and plain and kernels is not None and kernels.tried:
         with suppress(ValueError, DrevoError):  # said below
-            return Linearisation.later(problem, kernels.found(given, q, v, tau, NOW), NOW)
+            return Linearisation.later(problem, kernels.found(given, q, v, tau, TIME_ZERO), TIME_ZERO)
     x, u, force, time = _state(robot, q, v, tau, t)
     lead = leading("linearise", q=x, v=u, tau=force, t=time[..., None])
     if kernels is not None and 0 not in lead:
@@ -373,8 +373,8 @@ def motions_left(now: ConstrainedMotion, hessians: Array) -> tuple[Array, float]
     forms = np.einsum("mk,m...->k...", U[:, r:] / size[:, None], hessians)
     unheld = np.abs(Z.T @ forms @ Z).max(axis=(1, 2), initial=0.0)
     lost, condition = float(unheld.max(initial=0.0)), s[0] / s[r - 1] if r else 1.0
-    if lost > CONSISTENT or condition > CONDITION:
-        at = r + int(unheld.argmax()) if lost > CONSISTENT else r - 1
+    if lost > CONSISTENT_SHARE or condition > CONDITION:
+        at = r + int(unheld.argmax()) if lost > CONSISTENT_SHARE else r - 1
         raise NumericsError(
             f"linearise: a dead point of the constraints, or close to one: {r} of {len(G)} rows are independent "
             f"here, their condition is {condition:.1e}, and {now.rows[int(np.abs(U[:, at]).argmax())]} loses its "
@@ -386,7 +386,7 @@ def motions_left(now: ConstrainedMotion, hessians: Array) -> tuple[Array, float]
 def _off(now: ConstrainedMotion, v: Array) -> str:
     """A sentence on a state that is not one of the constraints'."""
     for what, x, size in (("is off by", now.value, 1.0), ("moves at", now.rate, np.abs(v).max(initial=1.0))):
-        if np.abs(x).max(initial=0.0) > CONSISTENT * size:
+        if np.abs(x).max(initial=0.0) > CONSISTENT_SHARE * size:
             i = int(np.argmax(np.abs(x)))
             return (
                 f"the state does not keep the constraints, {now.rows[i]} {what} {abs(x[i]):.3g} (SI); linearise "

@@ -27,7 +27,7 @@ from ..constraint.closing import out_of_reach
 from ..constraint.collection import all_rows, collect, labels
 from ..constraint.kinds import Constraint
 from ..constraint.numbers import Numbered, pattern_of, settled, with_numbers
-from ..constraint.solve import RANK, matvec
+from ..constraint.solve import RANK_TOLERANCE, matvec
 from ..constraint.terms import constraint_terms, terms_at
 from ..errors import DrevoError, InputError, NumericsError
 from ..io.given import Array, finite, leading, number, within_reach
@@ -267,7 +267,7 @@ def _even_rows(G: Array) -> tuple[Array, Array]:
 
 def _rank(s: Array) -> tuple[int, float]:
     """Rank and condition."""
-    rank = int(np.count_nonzero(s > RANK * s.max(initial=0.0)))
+    rank = int(np.count_nonzero(s > RANK_TOLERANCE * s.max(initial=0.0)))
     return rank, float(s[0] / s[-1]) if len(s) and s[-1] > 0.0 else np.inf
 
 

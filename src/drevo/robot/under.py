@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from ..constraint.checks import feedback
 from ..constraint.closing import assembled_under, held_under
-from ..constraint.dynamics import START, asked_set, impact_under, motion_under
+from ..constraint.dynamics import START_TIME, asked_set, impact_under, motion_under
 from ..constraint.inverse import driven_of, efforts_under
 from ..constraint.kinds import Constraint
 from ..constraint.prepared import Contacts
@@ -83,7 +83,7 @@ class Held:
         tau: ArrayLike,
         f_ext: Forces | None = None,
         *,
-        t: ArrayLike = START,
+        t: ArrayLike = START_TIME,
         passive: bool = False,
     ) -> ConstrainedMotion:
         """Accelerations and reactions: `drevo.constraint.constrained_dynamics`."""
@@ -96,13 +96,13 @@ class Held:
         a: ArrayLike,
         f_ext: Forces | None = None,
         *,
-        t: ArrayLike = START,
+        t: ArrayLike = START_TIME,
         passive: bool = False,
     ) -> ConstrainedEfforts:
         """Efforts and reactions of a motion: `drevo.constraint.constrained_inverse_dynamics`."""
         return efforts_under(self._set, self._driven, q, v, a, f_ext, t, passive)
 
-    def impact(self, q: ArrayLike, v: ArrayLike, restitution: float = 0.0, *, t: ArrayLike = START) -> Impact:
+    def impact(self, q: ArrayLike, v: ArrayLike, restitution: float = 0.0, *, t: ArrayLike = START_TIME) -> Impact:
         """The velocity after the constraints strike: `drevo.constraint.impact`."""
         return impact_under(self._set, q, v, restitution, t)
 
@@ -135,7 +135,7 @@ class Held:
         v: ArrayLike,
         tau: ArrayLike,
         *,
-        t: ArrayLike = START,
+        t: ArrayLike = START_TIME,
         passive: bool = True,
         f_ext: Forces | None = None,
         outputs: Sequence[str] | None = None,

@@ -19,25 +19,25 @@ from ....codegen.llvm.dense.tile import DenseCode, MatrixTile
 from ....codegen.llvm.ir import I8, Value
 from ....codegen.llvm.stages import StageCalls, Stages
 from ....compiler.tracer import Tracer
-from ..soft.kernel import STATE, VALUES, declare
+from ..soft.kernel import STEP_ARGUMENTS, STEP_RESULTS, declare
 from .problem import TouchingRobot
-from .solve import ATTEMPTS, HALVES, PARTINGS, TOLERANCE, Attempt
-from .stages import HUGE, MoreauStages
+from .solve import MAX_HALVINGS, MAX_PARTING_SWEEPS, RESIDUAL_TOLERANCE, SOLVER_ATTEMPTS, Attempt
+from .stages import NO_RESIDUAL, MoreauStages
 
 Array = np.ndarray[Any, Any]
-BLOCK = 4  # columns of a product, and of factors, at a time
+COLUMNS_AT_ONCE = 4  # columns of a product, and of factors, at a time
 
 
-def moreau_program(robot: TouchingRobot, tolerance: float = TOLERANCE, repeat: int = 1) -> Program:
+def moreau_program(robot: TouchingRobot, tolerance: float = RESIDUAL_TOLERANCE, repeat: int = 1) -> Program:
     """(q, v, tau) -> (q1, v1, forces, residual), after so many steps: the last forces, the largest residual."""
     sets = [MoreauStages(_without_limits(robot), tolerance)]
     if sets[0].checked:
         sets.append(MoreauStages(robot, tolerance, "all_", "beyond"))
     t, sizes = Tracer("step", robot.model), {k: x for s in sets for k, x in s.sizes.items()}
-    t.state(*STATE)
-    declare(t, sizes, VALUES)
+    t.state(*STEP_ARGUMENTS)
+    declare(t, sizes, STEP_RESULTS)
     parts = {k: x for s in sets for k, x in s.parts.items()}
-    blocks = {k: x for k, x in sizes.items() if k not in (*STATE, *VALUES)}
+    blocks = {k: x for k, x in sizes.items() if k not in (*STEP_ARGUMENTS, *STEP_RESULTS)}
     symbols = tuple(x._replace(node=t.graph.parameter(x.name).edge >> 1) for x in sets[0].symbols)
     stages = Stages(blocks, parts, partial(_write, sets, repeat))
     return replace(t.program(), parameters=symbols, stages=stages)
@@ -84,7 +84,7 @@ class ImpulseSolver:
         c.call(self.name("free"))
         rows = self.s.rows
         c.fill(0.0, self.name("best"), 0, rows)
-        c.fill(HUGE if rows else 0.0, self.name("least"), 0, 1)
+        c.fill(NO_RESIDUAL if rows else 0.0, self.name("least"), 0, 1)
         c.fill(0.0, self.name("way"), 0, self.s.padded)
         c.fill(1.0 if rows else 0.0, self.name("going"), 0, 1)
         c.fill(0.0, self.name("eased"), 0, 1)
@@ -93,14 +93,14 @@ class ImpulseSolver:
             c.call(self.name("ease"))
             c.run(self.name("attempts"))
             c.call(self.name("begin_parting"))
-            with c.f.loop(PARTINGS, some=True) as loop:
+            with c.f.loop(MAX_PARTING_SWEEPS, some=True) as loop:
                 c.call(self.name("part"))
                 loop.leave(~c.some_above(self.name("parting")))
             c.call(self.name("tell"))
         c.call(self.name("end"))
 
     def _attempts(self, c: StageCalls) -> None:
-        for attempt in ATTEMPTS:
+        for attempt in SOLVER_ATTEMPTS:
             with c.f.when(c.some_above(self.name("going"))):
                 self._attempt(c, attempt)
 
@@ -148,7 +148,7 @@ class ImpulseSolver:
             for routine in ("normal", "side", "factorise", "substitute"):
                 c.run(self.name(routine))
             c.call(self.name("moves"))
-        with c.f.loop(HALVES + 1, some=True) as halves:
+        with c.f.loop(MAX_HALVINGS + 1, some=True) as halves:
             c.call(self.name("trial"))
             halves.leave(~c.some_above(self.name("open")))
         for stage in ("advance", "judge"):
@@ -159,9 +159,9 @@ class ImpulseSolver:
         f, l, n, wide = c.f, c.l, self.s.rows, self.s.padded
         J, A, more = (c.at(self.name(x)) for x in ("J", "A", "changes"))
         fma = f"llvm.fmuladd.{l.suffix}"
-        sums = {f"sum{k}": f.zero(l.type) for k in range(BLOCK)}
+        sums = {f"sum{k}": f.zero(l.type) for k in range(COLUMNS_AT_ONCE)}
         with f.loop(n, some=True) as i:
-            with f.loop(i.i + 1, step=BLOCK, some=True) as j:
+            with f.loop(i.i + 1, step=COLUMNS_AT_ONCE, some=True) as j:
                 with f.loop(n, some=True, carry=sums) as k:
                     x = load_at(c, J, i.i * n + k.i)
                     for m, name in enumerate(sums):

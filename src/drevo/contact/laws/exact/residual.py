@@ -39,7 +39,7 @@ from ...sweeps import StepSweep, argument_chart, result_chart
 from ..soft.stages import StageTracer
 from .kernel import ImpulseSolver
 from .problem import TouchingRobot
-from .solve import TOLERANCE
+from .solve import RESIDUAL_TOLERANCE
 from .stages import MoreauStages
 
 NEAR_BOUND = 1e-8  # m/s: as near to a bound a joint is at it
@@ -59,7 +59,7 @@ class ExactDerivative:
 
     def __init__(self, robot: TouchingRobot, mark: str, numbers: bool, prefix: str = "") -> None:
         """prefix: of the blocks on which the solution works."""
-        s = self.s = MoreauStages(robot, TOLERANCE)
+        s = self.s = MoreauStages(robot, RESIDUAL_TOLERANCE)
         self.model, self.sizes, self.parts, self.numbers = robot.model, s.sizes, s.parts, numbers
         self.slot_blocks = list[str]()
         self.n, self.nv, self.by_rows = s.rows, s.tree.nv, mark == "bar"

@@ -23,8 +23,8 @@ from ....mechanics.scalar import Vector, dot
 
 Array = np.ndarray[Any, Any]
 Path = list[list[Any]]
-TOLERANCE = 1e-9  # m/s: of the residual
-PARTINGS = 100  # sweeps at most of what parts without friction
+RESIDUAL_TOLERANCE = 1e-9  # m/s: of the residual
+MAX_PARTING_SWEEPS = 100  # sweeps at most of what parts without friction
 
 
 class Attempt(NamedTuple):
@@ -40,7 +40,7 @@ class Attempt(NamedTuple):
 
 # Of some 250 states each of a robot on two feet of four points (rank 12 of 24) the first leaves 11 (stands on
 # straight legs), 4 (on bent ones) and 7 (lands); the second 5, 0 and 1, all none
-ATTEMPTS = (
+SOLVER_ATTEMPTS = (
     Attempt(sweeps=5, steps=10),
     Attempt(interior=10, steps=8),
     Attempt(interior=10, cold=False, steps=10),
@@ -49,8 +49,8 @@ ATTEMPTS = (
     Attempt(sweeps=100, rho=100.0),
     Attempt(sweeps=200, rho=300.0),
 )
-HALVES = 6  # how often a step of it is halved
-EASE, STIFFEN = 0.3, 10.0  # of the damping, after a whole step and after none
+MAX_HALVINGS = 6  # how often a step of it is halved
+DAMPING_FALL, DAMPING_RISE = 0.3, 10.0  # of the damping, after a whole step and after none
 
 
 class Impulses(NamedTuple):
@@ -64,7 +64,9 @@ class Impulses(NamedTuple):
     eased: Array
 
 
-def impulses(p: ImpulseProblem, tolerance: float = TOLERANCE, first: int = ATTEMPTS[0].sweeps) -> Impulses:
+def impulses(
+    p: ImpulseProblem, tolerance: float = RESIDUAL_TOLERANCE, first: int = SOLVER_ATTEMPTS[0].sweeps
+) -> Impulses:
     """The impulses and the residual that they have. first: sweeps before Newton's method.
 
     Where mu couples contacts strongly there may be several solutions: this is one of them. Against friction there
@@ -88,7 +90,7 @@ def impulses(p: ImpulseProblem, tolerance: float = TOLERANCE, first: int = ATTEM
 def _parted(p: ImpulseProblem, before: list[Array], tolerance: float) -> tuple[Array, Array]:
     """The impulses with what parts contacts, and the change of the last sweep."""
     lam, change = np.array(before), np.full(len(before[0]), np.inf)
-    for _ in range(PARTINGS):
+    for _ in range(MAX_PARTING_SWEEPS):
         going = change > tolerance
         if not going.any():
             break
@@ -105,7 +107,7 @@ def _attempted(p: ImpulseProblem, tolerance: float, first: int) -> Impulses:
     left = np.full(count, np.inf) if len(p.b) else np.zeros(count)
     todo = left > tolerance
     path: Path = []
-    for k, way in enumerate(ATTEMPTS):
+    for k, way in enumerate(SOLVER_ATTEMPTS):
         if not todo.any():
             break
         some, at = _part(p, todo), np.flatnonzero(todo)
@@ -219,7 +221,7 @@ def _newton(
             way, square = newton_step(here, list(lam), damping, stiff)
             du = [dot(row, way) for row in p.G]
         share = _share(here, lam, np.array(way), du, square, going, stiff)
-        damping *= np.where(share == 1.0, EASE, np.where(share == 0.0, STIFFEN, 1.0))
+        damping *= np.where(share == 1.0, DAMPING_FALL, np.where(share == 0.0, DAMPING_RISE, 1.0))
         lam = lam + share * np.where(going, np.array(way), 0.0)
         taken += going
         u = p.velocity(list(lam), range(len(lam)))
@@ -233,7 +235,7 @@ def _share(
     """The share of a step that lowers |F|^2 enough: 1, 1/2, .., or 0."""
     share, asked = np.zeros(lam.shape[1]), going.copy()
     assert p.u is not None
-    for k in range(HALVES + 1):
+    for k in range(MAX_HALVINGS + 1):
         a = 0.5**k
         there = p._replace(u=[x + a * y for x, y in zip(p.u, du)])
         found = sum(x * x for x in natural_map(there, list(lam + a * way), stiff))

@@ -38,11 +38,11 @@ from ....mechanics.scalar import Scalar, dot, maximum, where
 from ...packing import Pack, Packed, of
 from ..soft.stages import StageTracer
 from .problem import TouchingRobot
-from .solve import EASE, STIFFEN
+from .solve import DAMPING_FALL, DAMPING_RISE
 
-HUGE = 1e300  # of a residual: there is none yet
+NO_RESIDUAL = 1e300  # of a residual: there is none yet
 PackedBlock = tuple[type[Any], list[Any]]
-NUMBERS = ("aim", "moving", "left", "least", "damping", "share", "taken", "open", "square", "beyond", "stiff",
+SCALAR_NAMES = ("aim", "moving", "left", "least", "damping", "share", "taken", "open", "square", "beyond", "stiff",
            "eased", "parting", "change")  # fmt: skip
 
 
@@ -76,7 +76,7 @@ class MoreauStages:
         made = {"lam": n, "u": n, "du": n, "L": len(self.carriers.S) ** 2, "E": len(self.carriers.S), "best": n,
                "search": laws, "going": 1, "way": self.padded, "J": self.padded * n, "F": n,
                "A": self.padded * self.padded, "inverse": n, "changes": n, "row": self.padded, "curved": 3 * laws,
-               "path": sum(self.state), "told": sum(self.told)} | dict.fromkeys(NUMBERS, 1)  # fmt: skip
+               "path": sum(self.state), "told": sum(self.told)} | dict.fromkeys(SCALAR_NAMES, 1)  # fmt: skip
         self.sizes |= {self.named(k): max(1, size) for k, size in made.items()}
         self.sizes |= dict.fromkeys(("q", "Q", "q1"), t.tree.nq) | dict.fromkeys(
             ("v", "V", "v1", "tau"), t.tree.nv
@@ -318,7 +318,7 @@ class MoreauStages:
     def advance(self, s: StageTracer) -> None:
         lam, way, taken = self.read(s, "lam"), self.read(s, "way"), self.number(s, "taken")
         damping = self.number(s, "damping")
-        whole = where(taken < 1.0, where(taken > 0.0, 1.0, STIFFEN), EASE)
+        whole = where(taken < 1.0, where(taken > 0.0, 1.0, DAMPING_RISE), DAMPING_FALL)
         moved = [where(taken > 0.0, x + taken * y, x) for x, y in zip(lam, way)]
         self.write(s, damping=damping * whole, lam=moved)
 
@@ -333,7 +333,7 @@ class MoreauStages:
     def ease(self, s: StageTracer) -> None:
         """Lanes that have not converged begin again, without what has to part."""
         going = self.number(s, "going")
-        self.write(s, eased=going, least=where(going > 0.0, HUGE, self.number(s, "least")))
+        self.write(s, eased=going, least=where(going > 0.0, NO_RESIDUAL, self.number(s, "least")))
 
     def begin_parting(self, s: StageTracer) -> None:
         """Begins the sweeps of what parts without friction, which is added to the best."""

@@ -17,14 +17,14 @@ from ....mechanics.spatial import ZERO, Mat, Vec
 from ....model.description import Inertial, Model
 from .stages import Columns, Poses
 
-ALIKE = 1e-12  # of a tensor: beyond its diagonal that much is rounding
+TENSOR_ROUNDING = 1e-12  # of a tensor: beyond its diagonal that much is rounding
 
 
 def box_of(body: Inertial) -> tuple[Mat, list[float]]:
     """The axes of a body's inertia, as columns, and the lengths of its box."""
     tensor = np.array(body.tensor)
     axes, moments = np.eye(3), tensor.diagonal()
-    if np.abs(tensor - np.diag(moments)).max() > ALIKE * np.abs(moments).max():
+    if np.abs(tensor - np.diag(moments)).max() > TENSOR_ROUNDING * np.abs(moments).max():
         moments, axes = np.linalg.eigh(tensor)
         axes = axes * np.linalg.det(axes)
     squares = 6.0 / body.mass * (moments.sum() - 2.0 * moments)

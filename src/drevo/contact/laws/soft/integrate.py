@@ -21,13 +21,13 @@ from ....mechanics.tree_indices import ancestors
 from ...packing import of
 from .stages import DampingSlopes, Evaluation, PackedRows, SlotLayout, StageTracer, free_joints
 
-WEIGHTS = (
+KUTTA_WEIGHTS = (
     (1 / 6, 0.5),
     (1 / 3, 0.5),
     (1 / 3, 1.0),
     (1 / 6, 0.0),
 )  # of Kutta's method: in the sum, to the next stage
-SMALL = 1e-3  # rad: below it a series
+SMALL_TURN = 1e-3  # rad: below it a series
 
 
 def in_world(tree: Tree, q: Vector, v: Vector) -> list[Scalar]:
@@ -74,7 +74,7 @@ def rates_of_logarithm(tree: Tree, u: Vector, w: Vector) -> list[Scalar]:
 def _inverse_exponential(u: Vec, w: Vec) -> Vec:
     """w + u x w / 2 + c u x (u x w), c = (1 - t/2 cot(t/2)) / t^2, t = |u|: axes of the body."""
     square = u.dot(u)
-    near = square < SMALL * SMALL
+    near = square < SMALL_TURN * SMALL_TURN
     t = sqrt(where(near, 1.0, square))
     far = (1.0 - 0.5 * t * cos(0.5 * t) / sin(0.5 * t)) / (t * t)
     c = where(near, 1.0 / 12.0 + square * (1.0 / 720.0), far)
@@ -196,7 +196,7 @@ class Steps:
 
     def _stage(self, s: StageTracer, k: int) -> None:
         """Writes the results of evaluation k: the sums, and the state of the next evaluation, or the end."""
-        tree, h, (b, c) = self.tree, self.h, WEIGHTS[k]
+        tree, h, (b, c) = self.tree, self.h, KUTTA_WEIGHTS[k]
         q0, a = s.read("Q0"), in_world(self.tree, s.read("Q"), s.read("a"))
         w0 = s.read("W") if k else in_world(tree, q0, s.read("V"))
         rate = s.read("K") if k else w0

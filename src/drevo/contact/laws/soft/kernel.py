@@ -13,21 +13,21 @@ from ....compiler.tracer import Tracer
 from ....mechanics.scalar import where
 from ...noslip import NoSlip
 from .integrate import Steps
-from .newton import ITERATIONS, TRIALS, Newton
+from .newton import MAX_NEWTON_STEPS, MAX_SEARCH_STEPS, Newton
 from .stages import Evaluation, SoftProblem, StageTracer
 
-STATE, VALUES = ("q", "v", "tau"), ("q1", "v1", "forces", "residual")
-LAST = ("Q", "V", "r")  # blocks that tell of the last evaluation
+STEP_ARGUMENTS, STEP_RESULTS = ("q", "v", "tau"), ("q1", "v1", "forces", "residual")
+LAST_EVALUATION = ("Q", "V", "r")  # blocks that tell of the last evaluation
 
 
 def step_program(problem: SoftProblem) -> Program:
     """(q, v, tau) -> (q1, v1, forces, residual), and on request of the last evaluation Q, V and r, what holds."""
     e = evaluation(problem)
     t = Tracer("step", problem.model)
-    t.state(*STATE)
-    declare(t, e.sizes, results := (*VALUES, *(LAST if problem.last else ())))
+    t.state(*STEP_ARGUMENTS)
+    declare(t, e.sizes, results := (*STEP_RESULTS, *(LAST_EVALUATION if problem.last else ())))
     symbols = (x._replace(node=t.graph.parameter(x.name).edge >> 1) for x in e.symbols)
-    blocks = {name: size for name, size in e.sizes.items() if name not in (*STATE, *results)}
+    blocks = {name: size for name, size in e.sizes.items() if name not in (*STEP_ARGUMENTS, *results)}
     return replace(t.program(), parameters=tuple(symbols), stages=Stages(blocks, e.parts, Loops(e).write))
 
 
@@ -114,7 +114,7 @@ class Loops:
     def newton(self, c: StageCalls, touching: list[Value]) -> None:
         f = c.f
         self.crosses(c, touching)
-        with f.loop(ITERATIONS, some=True) as loop:
+        with f.loop(MAX_NEWTON_STEPS, some=True) as loop:
             c.call("gradient")
             self.each(c, "touch", touching)
             c.call("finish")
@@ -122,7 +122,7 @@ class Loops:
             self.solve(c, touching)
             c.call("aim")
             self.each(c, "along", touching)
-            with f.loop(TRIALS, some=True) as search:
+            with f.loop(MAX_SEARCH_STEPS, some=True) as search:
                 c.call("slope")
                 self.each(c, "bend", touching)
                 c.call("trial")

@@ -12,11 +12,11 @@ from ...packing import of
 from .law import Answer
 from .stages import Evaluation, PackedRows, SlotLayout, StageTracer
 
-ITERATIONS, TRIALS = 40, 20  # of the method and of a search at most
-CLOSE = 1e-11  # of the accelerations, in the norm of energy: below it a step is the last
-LEVEL = 1e-9  # of the first slope: what rounding may make of a slope of zero
-FLAT = 0.1  # of the first slope: below it a search has ended
-SCALARS = (
+MAX_NEWTON_STEPS, MAX_SEARCH_STEPS = 40, 20  # of the method and of a search at most
+LAST_STEP_SHARE = 1e-11  # of the accelerations, in the norm of energy: below it a step is the last
+SLOPE_ROUNDING = 1e-9  # of the first slope: what rounding may make of a slope of zero
+ENDING_SLOPE_SHARE = 0.1  # of the first slope: below it a search has ended
+SCALAR_BLOCKS = (
     "crosses", "changed", "live", "alpha", "low", "high", "slope", "slope2", "slope0", "quad", "lin", "open",
 )  # fmt: skip
 
@@ -30,7 +30,7 @@ class Newton:
 
     def __init__(self, e: Evaluation) -> None:
         self.e, self.n = e, e.nv
-        e.sizes |= {"a": self.n, "r": self.n, "g": self.n, "p": self.n, **dict.fromkeys(SCALARS, 1)}
+        e.sizes |= {"a": self.n, "r": self.n, "g": self.n, "p": self.n, **dict.fromkeys(SCALAR_BLOCKS, 1)}
         e.sizes |= {"pieces": max(1, len(e.rows)), "stiff": max(1, sum(x.group.size**2 for x in e.rows))}
         self.place = {v: i for i, v in enumerate(e.order)}
         self.within = within = self._fill(())
@@ -171,7 +171,7 @@ class Newton:
         """Slopes along the step, and whether it is the last."""
         g, a, r, p, live = s.read("g"), s.read("a"), s.read("r"), s.read("p"), s.number("live")
         slope0, energy = dot(g, p), dot(a, [x + y for x, y in zip(r, self.e.efforts(s))])
-        last = energy * (CLOSE * CLOSE) + slope0 > 0.0
+        last = energy * (LAST_STEP_SHARE * LAST_STEP_SHARE) + slope0 > 0.0
         s.write(slope0=slope0, quad=dot(p, self.e.times(self.e.inertia(s), p)), lin=dot(r, p))
         s.write(live=where(last, 0.0, live), alpha=where(live > 0.0, 1.0, 0.0), low=0.0, high=1.0)
 
@@ -215,8 +215,8 @@ class Newton:
         """
         slope, alpha, first = s.number("slope"), s.number("alpha"), -s.number("slope0")
         low, high, live = s.number("low"), s.number("high"), s.number("live")
-        falls = where(1.0 - alpha > 0.0, where(slope + FLAT * first > 0.0, 1.0, 0.0), 1.0)
-        fits = where(slope - LEVEL * first > 0.0, 0.0, falls)
+        falls = where(1.0 - alpha > 0.0, where(slope + ENDING_SLOPE_SHARE * first > 0.0, 1.0, 0.0), 1.0)
+        fits = where(slope - SLOPE_ROUNDING * first > 0.0, 0.0, falls)
         low, high = where(slope > 0.0, low, alpha), where(slope > 0.0, alpha, high)
         middle, trial = 0.5 * (low + high), alpha - slope / s.number("slope2")
         inside = where(trial - low > 0.0, where(high - trial > 0.0, trial, middle), middle)

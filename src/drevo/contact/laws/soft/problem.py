@@ -20,8 +20,8 @@ from .fluid import fluid_efforts
 from .law import DryFriction, OneSided, Softness, contact_group
 from .stages import Poses, Slot, SoftProblem
 
-ROUND = ("sphere", "capsule")
-CLOSED = (("point", True), ("weld", False))  # loops that the law knows, and whether they have no rotation
+ROUND_GEOMS = ("sphere", "capsule")
+KNOWN_LOOPS = (("point", True), ("weld", False))  # loops that the law knows, and whether they have no rotation
 
 
 def soft_problem(
@@ -29,7 +29,7 @@ def soft_problem(
     law: str = "soft",
 ) -> SoftProblem:  # fmt: skip
     """law: of contacts, by name. InputError where the law has no rule for what holds in the model."""
-    unknown = sorted({loop.kind for loop in model.loops if (loop.kind, loop.rotation is None) not in CLOSED})
+    unknown = sorted({loop.kind for loop in model.loops if (loop.kind, loop.rotation is None) not in KNOWN_LOOPS})
     if unknown:
         raise InputError(
             f"robot {model.name!r} has loops of the kinds {', '.join(unknown)}, which law='soft' does not know "
@@ -59,7 +59,7 @@ def _slot(x: ContactCandidate, law: str, cone: str, impratio: float) -> Slot:
     group = contact_group(law, cone, holds.condim, mu, impratio)
     soft = Softness(holds.solref, holds.solimp, holds.margin, holds.solref_friction)
     plane = x.geoms[0].kind == "plane"
-    cheap = x.ground is None and plane and x.geoms[1].kind in ROUND
+    cheap = x.ground is None and plane and x.geoms[1].kind in ROUND_GEOMS
     near = None if cheap or x.ground else _near(x)
     return Slot(x.bodies, x.touch, group, soft, x.weight, near, holds.by, (x.geoms[0].link, x.geoms[1].link))
 

@@ -33,7 +33,7 @@ from .closures import LoopRow, closure
 from .couplings import CouplingRow, JointRow, Moves, TendonRow
 from .law import Equality, RowGroup, Softness
 
-LEAST_SQUARE = 1e-30  # of how far a loop is from closed, where its root is taken
+LEAST_GAP_SQUARE = 1e-30  # of how far a loop is from closed, where its root is taken
 
 
 Poses = Mapping[int, Pose]
@@ -134,7 +134,7 @@ def without_rows(model: Model) -> Model:
     return replace(model, joints=tuple(map(slippery, model.joints)), tendons=tuple(map(loose, model.tendons)))
 
 
-LOWER = ((0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2))  # entries of a triangle of three
+LOWER_TRIANGLE_3 = ((0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2))  # entries of a triangle of three
 DampingSlopes = dict[tuple[int, int], Scalar]  # of the lower triangle
 
 
@@ -146,7 +146,7 @@ def dampers(tree: Tree, q: Vector, v: Vector) -> DampingSlopes:
         if f.kind == "free" and f.along_axes:  # the first three act along the world's axes
             R = from_quaternion(*q[f.q + 3 : f.q + 7])
             world = [resistance(f, x) for x in R @ Vec(*v[f.v : f.v + 3])]
-            for i, j in LOWER:
+            for i, j in LOWER_TRIANGLE_3:
                 out[f.v + i, f.v + j] = sum((R[k][i] * world[k] * R[k][j] for k in range(3)), 0.0)
             slopes[:3] = [0.0] * 3
         for k, slope in enumerate(slopes, f.v):
@@ -332,7 +332,7 @@ class Evaluation:
         """Three rows of a point, six of a weld; how far they are from zero together says how firm they are."""
         (K, damp), put, group = r.soft.gains(self.problem.safe), self.main.put, Equality()
         at = closure(r, moving)
-        d = r.soft.impedance(sqrt(maximum(dot(at.place, at.place), LEAST_SQUARE)))
+        d = r.soft.impedance(sqrt(maximum(dot(at.place, at.place), LEAST_GAP_SQUARE)))
         rates = tuple(k for k in range(self.nv) if not all(is_zero(row[k]) for row in at.rows))
         carried, out = carried_rates(self.tree, moving.v), []
         for x, row, bias, weight in zip(at.place, at.rows, at.bias, (*r.weight[:1] * 3, *r.weight[1:] * 3)):
