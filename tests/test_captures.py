@@ -23,7 +23,7 @@ from drevo.codegen.store.key import key_text, request
 from drevo.compiler.tracer import Tracer
 from drevo.constraint import collection
 from drevo.constraint.numbers import Numbered
-from drevo.contact.request import StepRequest
+from drevo.contact.step import StepRequest
 from drevo.control.shooting.cost import Cost
 from drevo.envs.simulation import TaskRobot
 from drevo.envs.tasks import Outcome, Task

@@ -19,7 +19,7 @@ import drevo
 from drevo.codegen.call import stream
 from drevo.codegen.store import cache, key
 from drevo.codegen.store.build import Spec
-from drevo.contact.request import StepRequest
+from drevo.contact.step import StepRequest
 from drevo.ground import Uneven
 from drevo.io import version
 from drevo.model import contact, description

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
@@ -15,7 +15,7 @@ from ..compiler.compile_cost import seconds_of_exact_step, seconds_of_soft_step
 from ..compiler.recipe import TANGENTS
 from ..compiler.request import requested
 from ..errors import InputError, one_of
-from ..ground import ground_of
+from ..ground import Uneven, ground_of
 from ..io.asked import asked
 from ..io.given import flag, number, seconds, whole
 from ..model.description import Model
@@ -32,9 +32,26 @@ from .laws.soft.residual import SoftDerivative
 from .laws.soft.stages import SoftProblem
 from .pairs import warn_of_untouched
 from .products import mark_of, prefix_of, require_one_product, step_product_program
-from .request import StepRequest
 
 METHODS = {"soft": ("euler", "implicitfast", "rk4"), "coulomb": ("moreau",)}  # the usual one first
+
+
+@dataclass(frozen=True)
+class StepRequest:
+    """The options of `compile_step`, checked; with the model all that a step's program depends on."""
+
+    law: str
+    method: str
+    dt: float
+    ground: Uneven | str | None
+    repeat: int = 1
+    friction: float | None = None
+    restitution: float = 0.0
+    touching: tuple[str, ...] | None = None
+    last: bool = False
+    product: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()
+    numbers: bool = False  # tangents of q in products are of size nq
 
 
 @asked

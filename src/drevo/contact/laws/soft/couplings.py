@@ -1,4 +1,4 @@
-"""Rows of joints, couplings and tendons under the soft law: how far each is from where it holds, what moves it."""
+"""Rows of joints, couplings, tendons and loops: how far each is from where it holds, what moves it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 from ....mechanics.algorithms.constraints import Kinematics
 from ....mechanics.algorithms.tendons import tendon_coupling, tendon_length
-from ....mechanics.rotation import angle_and_axis
+from ....mechanics.rotation import angle_and_axis, unit_quaternion
 from ....mechanics.scalar import Scalar, is_zero
-from ....model.description import Tendon
+from ....mechanics.spatial import Mat, Vec
+from ....model.description import Loop, Tendon
 from .law import Equality, RowGroup, Softness
 
 Moves = dict[int, Scalar]  # by rate, how it moves a row
@@ -79,3 +80,45 @@ class TendonRow(NamedTuple):
         if self.group.at_rates:
             return 0.0, moves
         return self.sign * (found.value[0] - self.at) - self.soft.margin, moves
+
+
+class LoopRow(NamedTuple):
+    """weight: inverse, of both links: of translations, of rotations."""
+
+    loop: Loop
+    soft: Softness
+    weight: tuple[float, float]
+
+
+class Closure(NamedTuple):
+    """The rows of a loop closure: how far each is from zero, by all rates how that changes, and its acceleration
+    where they have none."""
+
+    place: list[Scalar]
+    rows: list[list[Scalar]]
+    bias: list[Scalar]
+
+
+def closure(r: LoopRow, k: Kinematics) -> Closure:
+    """The way between two points along the world's axes; of a weld then the vector of the quaternion from b to
+    where it should be, in the axes of b and times the torque scale.
+
+    With e = (u, w) this quaternion and d how a turns as b sees it, e' = (w d + d x u, -d . u) / 2.
+    """
+    loop, a, b = r.loop, r.loop.link_a, r.loop.link_b
+    way = k.point(a, loop.point_a) - k.point(b, loop.point_b)
+    found = Closure([*way.x], [list(row) for row in zip(*way.columns)], [*way.dd])
+    if loop.rotation is None:
+        return found
+    R, turn, of_b, half = k.pose(b).R.T, k.turning(a) - k.turning(b), k.turning(b), 0.5 * loop.torquescale
+    x, y, z, w = unit_quaternion(R.mul(k.pose(a).R).mul(Mat.of(loop.rotation)))
+    u = Vec(x, y, z)
+
+    def turned(d: Vec) -> Vec:
+        d = R @ d
+        out: Vec = (d * w + d.cross(u)) * half
+        return out
+
+    bias = turned(turn.dd + turn.d.cross(of_b.d)) - u * (0.5 * half * turn.d.dot(turn.d))
+    rows = [list(row) for row in zip(*map(turned, turn.columns))]
+    return Closure([*found.place, *(u * (2.0 * half))], [*found.rows, *rows], [*found.bias, *bias])

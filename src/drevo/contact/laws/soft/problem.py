@@ -14,8 +14,7 @@ from ....mechanics.scalar import Scalar, where
 from ....model.contact import JointSoftness
 from ....model.description import Joint, Model
 from ...pairs import ContactCandidate, contact_candidates, inverse_weights, with_ground
-from .closures import LoopRow
-from .couplings import EQUALITY, CouplingRow, JointRow, TendonRow
+from .couplings import EQUALITY, CouplingRow, JointRow, LoopRow, TendonRow
 from .fluid import fluid_efforts
 from .law import DryFriction, OneSided, Softness, contact_group
 from .stages import Poses, Slot, SoftProblem

@@ -29,8 +29,7 @@ from ....mechanics.tree_indices import ancestors
 from ....model.description import Joint, Model, Tendon
 from ...packing import Pack, Packed, of
 from ...pairs import LEAST_FRICTION
-from .closures import LoopRow, closure
-from .couplings import CouplingRow, JointRow, Moves, TendonRow
+from .couplings import CouplingRow, JointRow, LoopRow, Moves, TendonRow, closure
 from .law import Equality, RowGroup, Softness
 
 LEAST_GAP_SQUARE = 1e-30  # of how far a loop is from closed, where its root is taken
