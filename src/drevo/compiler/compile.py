@@ -36,7 +36,7 @@ class Options:
     external: str | Sequence[str] = ()
     check: bool = True
     cache: bool = True
-    passive: bool = False
+    passive: bool | None = None  # False for a quantity
     product: str | Sequence[str] = ()
     tangents: str = "joints"
     symmetric: bool | str | float | Sequence[str] = "auto"
@@ -46,8 +46,8 @@ class Options:
         """The recipe of a quantity with these options, checked."""
         return Recipe.of(
             model, quantity, parameters=self.parameters, formalism=self.formalism, external=self.external,
-            passive=self.passive, product=self.product, tangents=self.tangents, without=without,
-            options=self.details,
+            passive=False if self.passive is None else self.passive, product=self.product, tangents=self.tangents,
+            without=without, options=self.details,
         )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from ..errors import InputError, one_of
 from ..ground import Uneven, ground_of
 from ..io.asked import asked
 from ..io.given import flag, number, seconds, whole
+from ..mechanics.acting import without_passive
 from ..model.description import Model
 from ..model.dynamics import Described
 from ..model.messages import model_of, names_in
@@ -59,7 +60,7 @@ def compile_step(
     robot: Described | Model, *, dt: float, ground: object = "plane", law: str = "soft", method: str | None = None,
     repeat: int = 1, friction: float | None = None, restitution: float = 0.0,
     touching: Sequence[str] | None = None, last: bool = False, parameters: str | Sequence[str] = (),
-    product: str | Sequence[str] = (), tangents: str = "joints", spec: Spec | None = None,
+    product: str | Sequence[str] = (), tangents: str = "joints", passive: bool = True, spec: Spec | None = None,
 ) -> Function:  # fmt: skip
     """f(q, v, tau) -> (q1, v1, forces, residual): the state after dt; batches and threads as in every Function.
 
@@ -84,9 +85,12 @@ def compile_step(
     by_tau, [by_parameters] (2 nv, n), rows of q1 before those of v1. Of q and q1 all are of size nv, in the frames
     of the joints; of products with tangents="numbers" of size nq, as `drevo.compile` has it. What touches, sticks
     or slides, and which limits hold, stays as it is; under the exact law a step that has not converged has none.
+    passive: False leaves out the damping, dry friction and springs of the joints, tendons and weights taken away.
     Raises InputError; calls raise NumericsError. A DrevoWarning says what has no rule and passes through others.
     """
     model = model_of(robot, "step")
+    if not flag("step: passive", passive):
+        robot = model = without_passive(model)
     require_masses(model, "step")
     one_of("step: law", law, LAWS, InputError)
     floor = ground_of(ground)

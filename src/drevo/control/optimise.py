@@ -19,7 +19,7 @@ from ..constraint.values import list_given
 from ..documents.pictures.picture import Figure, Pictured
 from ..documents.pictures.plot import Curve, Panel
 from ..errors import InputError, NumericsError, one_of
-from ..io.given import Array, callable_given, number, positive, seconds, whole
+from ..io.given import Array, callable_given, flag, number, positive, seconds, whole
 from ..io.reprs import result
 from ..mechanics.configuration import state
 from ..mechanics.scalar import Scalar
@@ -226,6 +226,12 @@ def _solution(planner: Planner, p: Progress, t0: float) -> OptimalMotion:
     )  # fmt: skip
 
 
+def _require_costs(cost: object, terminal: object) -> None:
+    callable_given(f"{WHO}: cost", cost, "as cost(pose, q, v, tau, t)")
+    if terminal is not None:
+        callable_given(f"{WHO}: terminal", terminal, "as terminal(pose, q, v)")
+
+
 def optimise(
     robot: Dynamics,
     cost: Callable[..., Scalar],
@@ -246,6 +252,7 @@ def optimise(
     iterations: int = 300,
     tolerance: float = 1e-10,
     t: float = 0.0,
+    passive: bool = True,
 ) -> OptimalMotion:
     """A motion from (q0, v0) over `horizon` knots of dt seconds that makes the sum of dt cost + terminal least.
 
@@ -258,17 +265,16 @@ def optimise(
     drive, all but a floating base's by default. guess: efforts (N, nv), or a mapping of "q", "v", "tau"; states
     may have gaps, which are closed. starts: several guesses, on so many threads: the motion of least cost is
     given, the rest is in its `others`. tolerance: of the cost, relative, below which nothing is left to gain.
+    passive: with the damping, dry friction and springs of the joints.
     Raises InputError, NumericsError.
     """
     expect_robot(robot, WHO)
-    callable_given(f"{WHO}: cost", cost, "as cost(pose, q, v, tau, t)")
-    if terminal is not None:
-        callable_given(f"{WHO}: terminal", terminal, "as terminal(pose, q, v)")
+    robot = robot if flag(f"{WHO}: passive", passive) else robot.without_passive()
+    _require_costs(cost, terminal)
     N, step = whole(f"{WHO}: horizon", horizon, 1, MOST, " of knots"), seconds(f"{WHO}: dt", dt)
-    x, u = _start(robot, q0, v0)
+    (x, u), time = _start(robot, q0, v0), number(f"{WHO}: t", t)
     exact = one_of(f"{WHO}: hessian", hessian, HESSIANS, InputError) == "exact"
     most, small = whole(f"{WHO}: iterations", iterations), positive(f"{WHO}: tolerance", tolerance)
-    time = number(f"{WHO}: t", t)
     guesses = [guess_given(robot, N, y) for y in list_given(f"{WHO}: starts", starts, "guess") or [guess]]
     bounds, phases = limits_given(robot, limits), phases_given(robot, N, contacts, constraints)
     require_regular(robot.model)

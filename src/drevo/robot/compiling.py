@@ -32,7 +32,7 @@ def compile(
     external: str | Sequence[str] = (),
     check: bool = True,
     cache: bool = True,
-    passive: bool = False,
+    passive: bool | None = None,
     product: str | Sequence[str] = (),
     tangents: str = "joints",
     symmetric: bool | str | float | Sequence[str] = "auto",
@@ -51,7 +51,8 @@ def compile(
     external: links that take a wrench; each adds an argument "f_ext:LINK".
     check: results are tested for finiteness and quaternions for unit length; NumericsError names the row.
     cache: the machine code is kept on disk for the next process.
-    passive: M a + h = tau + p(q, v) with the damping, dry friction and springs of the joints in.
+    passive: with the damping, dry friction and springs of the joints in, M a + h = tau + p(q, v): by default
+    equations leave them out, and a step has them.
     product: of the derivative by all arguments with a vector, which costs some two or three calls and forms no
     matrix. "vjp": f(*state, [parameters], *w) gives the cotangents of the arguments, J^T w, for w of the shapes of
     the results; "jvp": f(*state, [parameters], *x) gives J x. Tangents of q are of size nv, in the frames of the
@@ -105,7 +106,8 @@ def _step(robot: Any, given: Options, more: Mapping[str, Any]) -> Function:
 
     if isinstance(robot, Model):
         raise InputError("compile: a step is one of a Robot: give what drevo.load returns")
-    chosen = _chosen("a step", replace(given, details={**given.details, **more}), _names(compile_step), ("check",))
+    asked_for = replace(given, details={**given.details, **more})
+    chosen = _chosen("a step", asked_for, _names(compile_step), ("check",))
     return compile_step(robot, spec=Spec(check=chosen.pop("check", True)), **chosen)
 
 

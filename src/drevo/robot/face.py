@@ -16,6 +16,7 @@ from ..errors import InputError, nearest, shown
 from ..io.asked import asked_methods
 from ..io.given import Array, generator
 from ..mechanics import configuration
+from ..mechanics.acting import without_passive
 from ..mechanics.trunk import refuse_gimbal_lock, trunk_pitch
 from ..model.description import Model, same_description
 from ..model.messages import model_of
@@ -160,7 +161,7 @@ class Robot(Methods, JointArrays, ByName):
     def simulate(self, q0: ArrayLike, v0: ArrayLike | None = None, tau: Any = None, **given: Any) -> Table:
         """The motion from a state, compiled with its integrator: `drevo.simulate.run.simulate`.
 
-        With ground= or law=: under one-sided contact, `drevo.simulate.touching.simulate_touching`.
+        With ground= or law=: under one-sided contact, `drevo.simulate.touching.simulate_touching`. step= is dt=.
         """
         if "step" in given and "dt" not in given:  # the word of an earlier state
             given["dt"] = given.pop("step")
@@ -232,6 +233,10 @@ class Robot(Methods, JointArrays, ByName):
         from .topology import Topology
 
         return memoised(self, "topology", lambda: Topology.of(self.model))
+
+    def without_passive(self) -> Robot:
+        """The robot without damping, dry friction and springs of joints and tendons and weights taken away."""
+        return memoised(self, "without passive", lambda: Robot(without_passive(self.model)))
 
     def rerooted(self, link: str) -> RerootedRobot:
         """A robot equal to this one with its base at another link; `.map(q, v)` carries states to it.

@@ -346,7 +346,7 @@ class _Run:
         shape = (len(t), *self.lead)
         return Table(
             self.robot, t, q.reshape(*shape, self.robot.nq), v.reshape(*shape, self.robot.nv), self.method.name,
-            steps, rejected, tuple(self.found), self.under, self.passive, self.efforts, dense,
+            steps, rejected, tuple(self.found), self.under, self.passive, self.efforts, dense=dense,
         )  # fmt: skip
 
     # -- between records ------------------------------------------------------------------------------------

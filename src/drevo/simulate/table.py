@@ -40,7 +40,7 @@ class Occurrence:
 
 @dataclass(frozen=True, eq=False)
 class Table(Pictured):
-    """t (n,) s; q (n, ..., nq) and v (n, ..., nv); method, steps and passive say how they came about.
+    """t (n,) s; q (n, ..., nq), v and efforts (n, ..., nv); method, steps and passive say how they came about.
 
     contact_forces (n, ..., places, 3) N and residual (n, ...): of a motion on a ground, see `simulate_touching`.
     energy: T + V, J, (n, ...). drift: energy less what it was at the start; useful where nothing drives or brakes.
@@ -56,7 +56,8 @@ class Table(Pictured):
     events: tuple[Occurrence, ...] = ()
     under: HeldConstraints | None = field(default=None, repr=False)
     passive: bool = False
-    efforts: NumericLaw | None = field(default=None, repr=False)
+    drive: NumericLaw | None = field(default=None, repr=False)
+    driven: Array | None = field(default=None, repr=False)
     dense: Dense | None = field(default=None, repr=False)
     contact_forces: Array | None = field(default=None, repr=False)
     residual: Array | None = field(default=None, repr=False)
@@ -70,9 +71,11 @@ class Table(Pictured):
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what gives times between the records: that is machine code."""
-        kept = {**self.__dict__, "dense": None, "efforts": None}
-        if self.under is not None and self.efforts is not None:
-            kept["reactions"] = self.reactions
+        kept = {**self.__dict__, "dense": None, "drive": None}
+        if self.drive is not None:
+            kept["driven"] = self.efforts
+            if self.under is not None:
+                kept["reactions"] = self.reactions
         return kept
 
     def at(self, t: float) -> tuple[Array, Array]:
@@ -85,6 +88,20 @@ class Table(Pictured):
         rule = f"a time of the motion, which goes from {first:g} to {last:g} s"
         q, v = self.dense(number("t", t, rule, lambda x: first <= x <= last))
         return q.reshape(self.q.shape[1:]), v.reshape(self.v.shape[1:])
+
+    @cached_property
+    def efforts(self) -> Array:
+        """Torques and forces of the joints at the records, (n, ..., nv), N m or N: those that begin there."""
+        if self.driven is not None:
+            return self.driven
+        return self._driven().reshape(self.v.shape)
+
+    def _driven(self) -> Array:
+        if self.driven is not None:
+            return self.driven.reshape(len(self.t), -1, self.robot.nv)
+        if self.drive is None:
+            raise InputError("the efforts of this motion were not kept: it comes from a pickle, or in pieces")
+        return np.stack([self.drive(float(t), *state) for t, *state in zip(self.t, *self._flat())])
 
     # -- contacts and constraints ---------------------------------------------------------------------------
 
@@ -120,11 +137,10 @@ class Table(Pictured):
         """
         if self.under is None or not self.q.size:
             return np.zeros((*self.q.shape[:-1], len(self.rows)))
-        if self.efforts is None:
+        if self.drive is None:
             raise InputError("this table was read back from a pickle and its reactions were not kept")
         q, v = self._flat()
-        tau = np.stack([self.efforts(float(t), *state) for t, *state in zip(self.t, q, v)])
-        tau = tau + acting_in(self.robot, q, v, self.passive)
+        tau = self._driven() + acting_in(self.robot, q, v, self.passive)
         parts = []
         step = max(1, MANY // q.shape[1])
         for k in range(0, len(q), step):

@@ -1,0 +1,67 @@
+"""Laws of control on one-sided ground, and motions without the forces of the file."""
+
+import numpy as np
+import pytest
+
+import drevo
+from drevo import control
+from drevo.simulate import Control
+
+BALL = """<mujoco><option timestep="0.002"/><worldbody><geom type="plane" size="5 5 1"/>
+<body pos="0 0 .3"><joint name="x" type="slide" axis="1 0 0" damping="3"/>
+<joint name="z" type="slide" axis="0 0 1"/>
+<geom type="sphere" size=".1" mass="2" friction="0.5"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("law", ["soft", "coulomb"])
+def test_a_law_drives_a_robot_on_a_ground(law: str) -> None:
+    robot = drevo.load(BALL)
+    goal = [0.4, 0.3]
+    drive = control.pd(robot, goal, 80.0, 30.0)
+    seen = []
+
+    def watched(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        seen.append(t)
+        return drive(t, q, v)
+
+    motion = robot.simulate([0.0, 0.0], [0.0, 0.0], tau=watched, duration=3.0, dt=0.002, ground=None, law=law)
+    same = robot.simulate([0.0, 0.0], [0.0, 0.0], tau=Control(drive), duration=3.0, dt=0.002, ground=None, law=law)
+    assert np.abs(motion.q - same.q).max() < 1e-12 and len(seen) == 1501 and abs(seen[1] - 0.002) < 1e-12
+    assert np.abs(motion.q[-1] - goal).max() < 1e-3
+    assert np.abs(motion.efforts[-1] - drive(3.0, motion.q[-1], motion.v[-1])).max() < 1e-9
+    batch = robot.simulate(
+        np.zeros((3, 2)), np.zeros((3, 2)), tau=watched, duration=0.1, dt=0.002, ground=None, law=law
+    )
+    assert np.abs(batch.q[-1, 1] - motion.q[50]).max() < 1e-12
+
+
+def test_a_quadruped_stands_under_a_push() -> None:
+    robot = drevo.load("go1", base="floating")
+    stance = robot.q_of({name: (0.0, 0.8, -1.6)[k % 3] for k, name in enumerate(robot.joint_names[1:])})
+    stance[2] = 0.32
+    law = control.pd(robot, stance, [0.0] * 6 + [60.0] * 12, [0.0] * 6 + [3.0] * 12, gravity=False)
+    push = np.r_[0.4, 0.2, 0.0, np.zeros(robot.nv - 3)]
+    motion = robot.simulate(stance, push, tau=law, duration=1.0, dt=0.002, ground="plane", law="soft")
+    assert 0.2 < motion.q[-1, 2] < 0.4 and np.abs(motion.v[-1]).max() < 0.2
+    weight = 9.81 * sum(link.inertial.mass for link in robot.model.links if link.inertial)
+    assert abs(motion.contact_forces[-1][:, 2].sum()) == pytest.approx(weight, rel=0.05)
+
+
+def test_passive_forces_are_left_out_where_that_is_said() -> None:
+    robot = drevo.load(BALL)
+    q, v = [0.0, 1.0], [1.0, 0.0]
+    for law in ("soft", "coulomb"):
+        free = robot.simulate(q, v, duration=0.1, dt=0.002, ground=None, law=law, passive=False)
+        damped = robot.simulate(q, v, duration=0.1, dt=0.002, ground=None, law=law)
+        assert free.v[-1, 0] == pytest.approx(1.0, abs=1e-12) and damped.v[-1, 0] < 0.9
+    step = drevo.compile(robot, "step", dt=0.002, ground=None, passive=False)
+    assert step(np.array(q), np.array(v), np.zeros(2))[1][0] == pytest.approx(1.0, abs=1e-12)
+    with_them = drevo.compile(robot, "step", dt=0.002, ground=None)
+    assert with_them(np.array(q), np.array(v), np.zeros(2))[1][0] < 0.998
+
+    def cost(pose, q, v, tau, t):
+        return 1e-3 * tau[0] * tau[0] + tau[1] * tau[1] + (v[0] - 1.0) * (v[0] - 1.0)
+
+    plan = control.optimise(robot, cost, q, v, 20, 0.01, passive=False)
+    assert np.abs(plan.tau[:, 0]).max() < 1e-4
+    assert np.abs(control.optimise(robot, cost, q, v, 20, 0.01).tau[:, 0]).max() > 1.0
