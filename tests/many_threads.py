@@ -127,6 +127,8 @@ def add_methods(add: Add, robot: drevo.Robot, one: State, many: State) -> None:
         if importlib.util.find_spec(module):
             add(module, lambda r, h, m=module: getattr(r, f"to_{m}")() is None)
     add("derivative", lambda r, h: drevo.compile(r, "mass_matrix", wrt=("q",))(q))
+    add("without passive forces", lambda r, h: r.without_passive().bias(q, v))
+    add("a derivative by its method", lambda r, h: r.derivative("gravity", ("q",))(q))
     add("function", lambda r, h: drevo.compile(r, ["mass_matrix", "gravity"])(q))
     add("simulate", lambda r, h: r.simulate(r.neutral(), duration=0.01).q)
     add("repr", lambda r, h: len(repr(r)))

@@ -157,7 +157,7 @@ def test_monte_carlo_agrees(law: str) -> None:
     springs = [loads.Spring("b", 0.2, 1e-6 * np.eye(6), ((0, 0, 0), (0.4, 0, 0)))]
     found = loads.accuracy(
         robot, q, "tool", point=POINT, joint_errors=1e-3, frame_errors=(2e-4, (1e-4, 2e-4, 3e-4)), stiffness=1e4,
-        springs=springs, law=law,
+        springs=springs, error_distribution=law,
     )  # fmt: skip
     drawn = found.monte_carlo(n, np.random.default_rng(1))
     C, D, e = found.covariance, found.deviation, 3e-6
@@ -186,7 +186,7 @@ def test_refusals() -> None:
     assert "give (translation, rotation)" in refused(frame_errors={"beam_joint": 1e-3})
     assert "finite and not negative" in refused(joint_errors=-1.0)
     assert "stiffness is positive" in refused(stiffness=0.0)
-    assert "one of uniform, normal" in refused(law="flat")
+    assert "one of uniform, normal" in refused(error_distribution="flat")
     assert "last dimension must be 1" in refused(q=[0.0, 0.0])
     assert "joint_errors has shape (2,)" in refused(joint_errors=[1.0, 2.0])
     spring = loads.Spring("beam", 2.0, np.eye(6))

@@ -248,7 +248,7 @@ def test_many_problems_are_counted_and_all_are_in_the_attribute(tmp_path: Path) 
     links = "".join(f'<link name="l{i}"><inertial/></link>' for i in range(50))
     (tmp_path / "r.urdf").write_text(f'<robot name="r">{links}</robot>')
     error = refusal(tmp_path / "r.urdf")
-    assert "201 problems" in str(error) and str(error).endswith("and 191 more")
+    assert "201 problems" in str(error) and "and 191 more" in str(error)
     assert len(error.problems) == 201 and "'l49'" in error.problems[-2] and len(str(error)) < 1500
 
 
