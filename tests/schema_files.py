@@ -1,11 +1,15 @@
-"""Files made of one scene by setting one attribute of MuJoCo's schema, and what the two libraries make of them.
+"""Files made of a scene by setting one attribute of MuJoCo's schema, and what the two libraries make of them.
 
-python tests/schema_files.py [share of the files]
+python tests/schema_files.py [silent | motions] [share of the files]
 """
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import re
 import sys
+import tempfile
 import warnings
 import xml.etree.ElementTree as ET
 from collections import Counter
@@ -16,19 +20,31 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import drevo
+from drevo.envs.simulation import actuator_efforts, drevo_state, mujoco_state
 from drevo.model.description import same_description
 from drevo.model.loaders import schema
+from drevo.model.loaders.mjcf.defaults import PARAMETERS
 from drevo.model.loaders.schema import Node, parsed
 
 Array = np.ndarray[Any, Any]
 STEPS = 3
-SAME = 1e-10  # of a motion
+CONTROL = 0.4  # of every actuator
+SAME = 1e-10  # of two motions of MuJoCo
+CLOSE = 1e-9  # of a motion here and there
+MAX_SECONDS = 1.0, 10.0  # that MuJoCo may take for a file: after others, some of which leave it stuck, and alone
+MAX_BYTES = 3 << 30
+METHODS = ("euler", "rk4", "implicit", "implicitfast")  # by MuJoCo's numbers of integrators
+ACTUATED = re.compile(r"^compiler/lengthrange |tendon.* actuatorfrc")  # what acts by actuators that are not read
 # MuJoCo's own search ends sooner or later by these, and mocap bodies and keys are moved by who runs it
 UNMEASURED = ("search", "posed")
-# with some words MuJoCo makes these so large that it does not end
-ENDLESS = ("compiler/lengthrange", "size", "asset/hfield", "asset/texture", "body/flexcomp", "deformable")
 
-SCENE = """<mujoco>
+
+def written(scene: str) -> str:
+    """The text that ElementTree writes again, so that lines have the numbers that they have in the files."""
+    return ET.tostring(ET.fromstring(scene), encoding="unicode")
+
+
+SCENE = written("""<mujoco>
 <compiler autolimits="true"/>
 <option timestep="0.004"><flag/></option>
 <size memory="1M"/><statistic/><visual/>
@@ -67,68 +83,149 @@ SCENE = """<mujoco>
  <muscle name="A7" tendon="t" lengthrange="0 1"/>
  <adhesion name="A8" body="foot" ctrlrange="0 1"/></actuator>
 <sensor/><custom/><keyframe/>
-</mujoco>"""
-WORDS = (
-    *("0", "1", "2", "-1", "0.3", ".02", "1 0", ".2 .5", "-.3 .4", ".1 .2 .3", "0 0 1", "0 1 0 0", ".9 .1 .2 .1"),
-    *(".8 .9 .01", ".1 .2 .3 .4 .5", "1 .5 .01 .02 .03", ".1 .2 .3 .1 .2 .3", "1 0 0 0 1 0", "0 0 0 .1 .1 .4"),
-    *(".9 .95 .01 .5 2", "1 1 0 0 0 0 0", "1 .1 0 0 0 0 0 0 0 0", "true", "false", "auto", "enable", "disable"),
-    *(
-        "j",
-        "p",
-        "a",
-        "b",
-        "foot",
-        "w",
-        "sa",
-        "sb",
-        "trunk",
-        "sole",
-        "t",
-        "u",
-        "c",
-        "main",
-        "free",
-        "hinge",
-        "slide",
-    ),
-    *(
-        "ball",
-        "sphere",
-        "box",
-        "capsule",
-        "plane",
-        "none",
-        "ellipsoid",
-        "affine",
-        "muscle",
-        "integrator",
-        "filter",
-    ),
-    *(
-        "Euler",
-        "RK4",
-        "implicit",
-        "implicitfast",
-        "discrete",
-        "pyramidal",
-        "elliptic",
-        "PGS",
-        "CG",
-        "radian",
-        "xyz",
-    ),
-    *("CG", "xyz", "ZYX", "shell", "convex", "exact", "vel", "pos", "x"),
-)
+</mujoco>""")
+LAWS = written("""<mujoco>
+<compiler autolimits="true"/>
+<option timestep="0.004"><flag/></option>
+<default><joint/><geom/><site/><equality/><tendon/><general/><motor/><position/><velocity/><default class="c"/>
+</default>
+<worldbody>
+ <geom name="floor" type="plane" size="5 5 .1"/><site name="w" pos="0 0 2"/>
+ <body name="a" pos="0 0 .098"><joint name="free" type="free" damping=".1 .2"/>
+  <geom name="trunk" size=".1"/><site name="sa" pos=".1 0 .1"/>
+  <body name="b" pos=".1 0 .05"><joint name="j" axis="0 1 0" damping=".2 .1 .1" stiffness="3 1 2" range="-60 1"
+    springref="5" armature=".01" frictionloss=".05"/>
+   <geom name="leg" type="capsule" size=".04" fromto=".1 0 -.11 .3 .05 -.112"/>
+   <site name="sb" pos=".3 0 0"/></body></body>
+ <body name="c" pos="0 1 1" childclass="c"><joint name="ball" type="ball" damping=".1 .1" stiffness="1 .5"
+   range="0 20" frictionloss=".01"/>
+   <geom name="arm" type="capsule" size=".03 .2" pos="0 0 -.2"/><site name="sc" pos="0 0 -.4"/></body>
+ <body name="d" pos="1 0 1" gravcomp=".1"><joint name="p" type="slide" axis="1 0 0" range="-.1 .001" damping="1"
+   frictionloss=".1"/>
+   <geom name="bar" size=".05"/><site name="sd" pos="0 0 .1"/>
+  <body name="e" pos="0 0 .2"><joint name="h" axis="0 1 0" stiffness="1"/>
+    <geom name="end" size=".05" pos=".1 0 .1"/></body></body>
+ <body name="g" pos="1.2 0 1.2"><joint name="i" axis="0 1 0"/><geom name="far" size=".05" pos=".1 0 .1"/></body>
+</worldbody>
+<tendon><fixed name="t" damping=".1 .1" stiffness="1" springlength=".05" frictionloss=".02" range="-1 0.001">
+  <joint joint="p" coef="1"/><joint joint="h" coef="-.5"/></fixed>
+ <spatial name="u" stiffness="5" damping=".3" springlength=".2 .4"><site site="w"/><site site="sc"/>
+  <pulley divisor="2"/><site site="sc"/><site site="sd"/></spatial></tendon>
+<equality><connect name="q1" body1="e" body2="g" anchor=".1 0 .1"/>
+ <joint name="q3" joint1="h" joint2="p" polycoef="0 .1 .2 0 0"/></equality>
+<actuator><general name="A0" joint="j" gear="2"/><motor name="A1" joint="p"/><position name="A2" joint="h" kp="3"/>
+ <velocity name="A3" joint="j" kv=".3"/></actuator>
+</mujoco>""")
+NUMBERS = """0|1|2|-1|0.3|.02|1 0|.2 .5|-.3 .4|.1 .2 .3|0 0 1|0 1 0 0|.9 .1 .2 .1|.8 .9 .01|.1 .2 .3 .4 .5|
+1 .5 .01 .02 .03|.1 .2 .3 .1 .2 .3|1 0 0 0 1 0|0 0 0 .1 .1 .4|.9 .95 .01 .5 2|1 1 0 0 0 0 0|1 .1 0 0 0 0 0 0 0 0"""
+KINDS = """true false auto enable disable j p a b foot w sa sb trunk sole t u c main free hinge slide ball sphere
+box capsule plane none ellipsoid affine muscle integrator filter Euler RK4 implicit implicitfast discrete pyramidal
+elliptic PGS CG radian xyz ZYX shell convex exact vel pos x"""
+WORDS = (*NUMBERS.replace("\n", "").split("|"), *KINDS.split())
+
+
+class Motion(NamedTuple):
+    """Where MuJoCo begins, and where it is after some steps."""
+
+    q0: Array
+    v0: Array
+    q: Array
+    v: Array
+    dt: float
+    integrator: int
+    steady: bool  # it did not begin anew, as it does from what is not finite
+
+    def same(self, other: Motion) -> bool:
+        pairs = zip((self.q, self.v), (other.q, other.v))
+        return all(x.shape == y.shape and np.allclose(x, y, rtol=SAME, atol=SAME) for x, y in pairs)
 
 
 class Made(NamedTuple):
-    """A file that MuJoCo takes: what was set in it, and whether its motion differs from that of the scene."""
+    """A file that MuJoCo takes: what is set in it, its motion (None where MuJoCo does not end), and whether that
+    differs from the scene's."""
 
     path: str
+    label: str  # of the element
     name: str
     value: str
     text: str
+    motion: Motion | None
     moved: bool
+
+    def __str__(self) -> str:
+        return f"<{self.path}> {self.label} {self.name}={self.value!r}"
+
+
+# --- MuJoCo -----------------------------------------------------------------------------------------------------
+
+
+def motion(text: str) -> Motion | None:
+    """Some steps of a file by an exact search; None where MuJoCo takes no such file."""
+    import mujoco
+
+    try:
+        m: Any = mujoco.MjModel.from_xml_string(text)
+    except (ValueError, RuntimeError):
+        return None
+    if m.opt.integrator:  # a step here is told efforts, which the stages of others would change
+        m.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_ACTUATION.value
+    m.opt.solver, m.opt.tolerance, m.opt.iterations, m.opt.ls_iterations = 2, 0.0, 100, 100
+    d = mujoco.MjData(m)
+    d.qvel[:] = np.random.default_rng(3).normal(0.0, 0.5, m.nv)
+    d.ctrl[:] = CONTROL
+    start = d.qpos.copy(), d.qvel.copy()
+    mujoco.mj_step(m, d, STEPS)
+    steady = d.time > (STEPS - 0.5) * m.opt.timestep
+    return Motion(*start, d.qpos.copy(), d.qvel.copy(), m.opt.timestep, int(m.opt.integrator), steady)
+
+
+def serve(pipe: Any) -> None:
+    """A process that answers texts by motions, in bounded memory and in silence."""
+    import resource
+
+    import mujoco  # noqa: F401  # before memory is bounded
+
+    os.chdir(tempfile.mkdtemp())  # MuJoCo writes a log
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES, MAX_BYTES))
+    while True:
+        pipe.send(motion(pipe.recv()))
+
+
+class Worker:
+    """MuJoCo in a process of its own, begun anew after a file with which it does not end."""
+
+    def __init__(self) -> None:
+        self.start()
+
+    def start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, inner = context.Pipe()
+        self.process = context.Process(target=serve, args=(inner,), daemon=True)
+        self.process.start()
+        inner.close()
+
+    def motion(self, text: str) -> Motion | None:
+        """TimeoutError where it does not end within its time and memory, nor in a new process."""
+        for seconds in MAX_SECONDS:
+            try:
+                self.pipe.send(text)
+                if self.pipe.poll(seconds):
+                    found: Motion | None = self.pipe.recv()
+                    return found
+            except (EOFError, ConnectionError):
+                pass
+            self.close()
+            self.start()
+        raise TimeoutError
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+
+
+# --- files ------------------------------------------------------------------------------------------------------
 
 
 def tables() -> dict[str, Node]:
@@ -136,68 +233,76 @@ def tables() -> dict[str, Node]:
     return parsed((Path(schema.__file__).parent / "mjcf" / "schema.txt").read_text("utf-8"))
 
 
-def motion(text: str) -> Array | None:
-    """Where MuJoCo moves the scene within some steps; None where it takes no such file."""
-    import mujoco
-
-    try:
-        m = mujoco.MjModel.from_xml_string(text)
-    except (ValueError, RuntimeError):
-        return None
-    data, rng = mujoco.MjData(m), np.random.default_rng(3)
-    data.qvel[:] = rng.normal(0.0, 1.0, m.nv)
-    data.ctrl[:] = 0.4
-    for _ in range(STEPS):
-        mujoco.mj_step(m, data)
-    found: Array = np.concatenate([data.qpos, data.qvel])
-    return found
-
-
-def elements_at(root: ET.Element, path: str) -> list[tuple[ET.Element, bool]]:
-    """The elements of a path, or one put below each that may hold it; and whether it stood there before."""
+def elements_at(root: ET.Element, path: str) -> list[ET.Element]:
+    """The elements of a path, or one put below the first that may hold it."""
     above, _, tag = path.rpartition("/")
     if path == "mujoco":
-        return [(root, True)]
-    holders = [x for x, _ in elements_at(root, above) if above] if above else [root]
+        return [root]
     if path == "body":
-        return [(x, True) for x in root.iter("body")]
-    found = [(x, True) for holder in holders for x in holder if x.tag == tag]
-    if found or not holders:
-        return found
-    return [(ET.SubElement(holders[0], tag), False)]
+        return list(root.iter("body"))
+    holders = elements_at(root, above) if above else [root]
+    found = [x for holder in holders for x in holder if x.tag == tag]
+    return found or [ET.SubElement(holders[0], tag)]
 
 
-def files(share: float = 1.0, seed: int = 0) -> Iterator[Made]:
-    """Every attribute of the schema with every word that MuJoCo takes for it, on every element of its kind."""
-    still, rng = motion(SCENE), np.random.default_rng(seed)
+def with_attribute(scene: str, path: str, name: str, value: str) -> Iterator[str]:
+    """The scene with an attribute of one of the elements of a path after the other."""
+    root = ET.fromstring(scene)
+    for element in elements_at(root, path):
+        before = dict(element.attrib)
+        element.set(name, value)
+        yield ET.tostring(root, encoding="unicode")
+        element.attrib.clear()
+        element.attrib.update(before)
+
+
+def files(scene: str, share: float = 1.0, seed: int = 0) -> Iterator[Made]:
+    """The files that MuJoCo takes, of a share of all."""
+    worker = Worker()
+    still = worker.motion(scene)
     assert still is not None
-    for path, node in tables().items():
-        if path.startswith(ENDLESS):
+    for *what, text in texts(scene, share, seed):
+        try:
+            found = worker.motion(text)
+        except TimeoutError:
+            yield Made(*what, text, None, False)
             continue
-        root = ET.fromstring(SCENE)
-        for element, _ in elements_at(root, path):
+        if found is not None:
+            yield Made(*what, text, found, not found.same(still))
+    worker.close()
+
+
+def texts(scene: str, share: float, seed: int) -> Iterator[tuple[str, ...]]:
+    """Every attribute of the schema with every word, on every element of its kind: what is set, and the file."""
+    rng = np.random.default_rng(seed)
+    for path, node in tables().items():
+        root = ET.fromstring(scene)
+        for element in elements_at(root, path):
+            label = element.get("name", "")
             for name in sorted(set(node.verdicts) - node.older - {"name", "file"}):
                 before = element.get(name)
                 for value in WORDS:
-                    if rng.random() >= share or value == before:
-                        continue
-                    element.set(name, value)
-                    text = ET.tostring(root, encoding="unicode")
-                    moves = motion(text)
-                    if moves is not None:
-                        far = moves.shape != still.shape or not np.allclose(moves, still, rtol=SAME, atol=SAME)
-                        yield Made(path, name, value, text, far)
+                    if value != before and rng.random() < share:
+                        element.set(name, value)
+                        yield path, label, name, value, ET.tostring(root, encoding="unicode")
                 element.attrib.pop(name, None)
                 if before is not None:
                     element.set(name, before)
 
 
-class Read(NamedTuple):
-    """What a file becomes here: its description, and all that is said about it."""
+# --- what becomes of them ---------------------------------------------------------------------------------------
 
-    model: Any
+
+class Read(NamedTuple):
+    """A robot of a file, and all that is said about it."""
+
+    robot: drevo.Robot
     said: str
     notes: str
+
+    def more(self, scene: Read) -> bool:
+        """Whether something else is said than of the scene."""
+        return (self.said, self.notes) != (scene.said, scene.notes)
 
 
 def read(text: str) -> Read | None:
@@ -205,11 +310,11 @@ def read(text: str) -> Read | None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            model = drevo.load(text).model
+            robot = drevo.load(text)
         except drevo.DrevoError:
             return None
-    told = "; ".join(p for w in caught for p in getattr(w.message, "problems", ()))
-    return Read(model, told, "; ".join(model.notes))
+    said = "; ".join(p for w in caught for p in getattr(w.message, "problems", ()))
+    return Read(robot, said, "; ".join(robot.model.notes))
 
 
 def silent(made: Made, verdict: str, scene: Read) -> str:
@@ -217,29 +322,72 @@ def silent(made: Made, verdict: str, scene: Read) -> str:
     if not made.moved or verdict in UNMEASURED:
         return ""
     found = read(made.text)
-    if found is None or found.said != scene.said or found.notes != scene.notes:
-        return ""
-    if not same_description(found.model, scene.model):
+    if found is None or found.more(scene) or not same_description(found.robot.model, scene.robot.model):
         return ""
     tag = made.path.rsplit("/", 1)[-1]
-    if verdict in ("whole", "moot") and (f"{tag} (" in found.notes or f"{tag} '" in found.said):
+    driving = tag in PARAMETERS and made.path.startswith("default/")
+    tags = PARAMETERS if driving or ACTUATED.search(f"{made.path} {made.name}") else (tag,)
+    left_out = (f"{made.label!r}", f"{tag} geoms", *(f"{x} (" for x in tags))
+    if any(x in found.notes for x in left_out):
         return ""
-    return f"<{made.path}> {made.name}={made.value!r} ({verdict}) acts in silence"
+    if verdict in ("whole", "moot") and f"{tag} '" in found.said:
+        return ""
+    return f"{made} ({verdict}) acts in silence"
 
 
-def main(share: float) -> None:
-    nodes, scene, count, wrong = tables(), read(SCENE), Counter[str](), Counter[str]()
+def steps(robot: drevo.Robot, there: Motion) -> tuple[Array, Array]:
+    """Where the steps of a robot end that begins where MuJoCo does, in MuJoCo's coordinates."""
+    step = drevo.compile(robot, "step", dt=there.dt, method=METHODS[there.integrator])
+    state = tuple(np.array(x, float) for x in drevo_state(robot.model, list(there.q0), list(there.v0)))
+    for _ in range(STEPS):
+        controls = [CONTROL] * len(robot.model.actuators)
+        tau = [0.0] * robot.nv if there.integrator else actuator_efforts(robot.model, controls, *map(list, state))
+        state = step(*state, np.array(tau, float))[:2]
+    q, v = (np.array(x, float) for x in mujoco_state(robot.model, *map(list, state)))
+    return q, v
+
+
+def differing(made: Made, scene: Read) -> str | None:
+    """How a file of which no more is said than of the scene moves otherwise than in MuJoCo; None: not compared."""
+    found, there = read(made.text), made.motion
+    if found is None or found.more(scene) or there is None or not there.steady:
+        return None
+    if not made.moved and same_description(found.robot.model, scene.robot.model):
+        return None
+    if len(there.q) != found.robot.nq or len(there.v) != found.robot.nv:
+        return f"{made}: {found.robot.nv} rates, {len(there.v)} in MuJoCo"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            q, v = steps(found.robot, there)
+        except drevo.DrevoError:
+            return None
+    if any(issubclass(w.category, drevo.DrevoWarning) for w in caught):
+        return None
+    far = max(np.abs(q - there.q).max(), np.abs(v - there.v).max())
+    return "" if far < CLOSE * max(1.0, np.abs(there.v).max()) else f"{made}: {far:.1e} apart"
+
+
+def main(what: str = "silent", share: str = "1.0") -> None:
+    text = SCENE if what == "silent" else LAWS
+    nodes, scene, count, wrong = tables(), read(text), Counter[str](), 0
     assert scene is not None
-    for made in files(share):
+    for made in files(text, float(share)):
         count["files"] += 1
         count["moved"] += made.moved
-        verdict = nodes[made.path].verdicts[made.name]
-        if said := silent(made, verdict, scene):
-            wrong[said] += 1
+        if made.motion is None:
+            count["unfinished"] += 1
+            print(f"{made} is not finished", flush=True)
+        elif what == "silent":
+            said: str | None = silent(made, nodes[made.path].verdicts[made.name], scene)
+        else:
+            said = differing(made, scene)
+            count["compared"] += said is not None
+        if made.motion is not None and said:
+            wrong += 1
             print(said, flush=True)
-        count[verdict] += 1
-    print(dict(count), "silent:", sum(wrong.values()))
+    print(dict(count), f"{what}:", wrong)
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]) if len(sys.argv) > 1 else 1.0)
+    main(*sys.argv[1:])

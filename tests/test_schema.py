@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import schema_files
+from schema_files import LAWS, SCENE, differing, silent
 
 import drevo
 from drevo.model.loaders import schema
@@ -124,6 +126,9 @@ def test_what_no_schema_has_is_refused(parts: dict[str, str], words: list[str]) 
         ({"head": '<option><flag sleep="enable"/></option>'}, "sleep of flag on line 1"),
         ({"head": '<option actuatorgroupdisable="1 2"/>'}, "actuatorgroupdisable of option"),
         ({"more": '<actuator><motor joint="j" delay=".1" nsample="3"/></actuator>'}, "delay of motor on line 2"),
+        ({"joint": 'actuatorfrcrange="-1 2"'}, "an actuatorfrcrange that is not symmetric of joint 'j'"),
+        ({"joint": 'type="ball" range="0 20" margin="1"'}, "a margin wider than the range of joint 'j'"),
+        ({"geom": 'gap="-1"'}, "a negative gap of geom 'g'"),
         (
             {"more": '<tendon><fixed name="t" springyield="1"><joint joint="j" coef="1"/></fixed></tendon>'},
             "springyield of fixed 't'",
@@ -149,6 +154,13 @@ def test_what_acts_and_is_not_read_is_named(parts: dict[str, str], words: str) -
 )
 def test_what_changes_nothing_is_not_named(parts: dict[str, str]) -> None:
     drevo.load(arm(**parts), strict=True)
+
+
+@pytest.mark.parametrize("name", ["solreflimit", "solreffriction"])
+def test_a_solref_of_two_kinds_is_refused_of_tendons_too(name: str) -> None:
+    more = f'<tendon><fixed name="t" {name}="1 0" range="0 1"><joint joint="j" coef="1"/></fixed></tendon>'
+    with pytest.raises(drevo.ModelError, match="tendon 't' has solref 1 0; both are positive, or both are not"):
+        drevo.load(arm(more=more))
 
 
 # --- MJCF: default classes merge as in MuJoCo -------------------------------------------------------------------
@@ -213,6 +225,15 @@ def test_actuators_inherit_from_defaults_of_any_kind_as_in_mujoco(element: str) 
             assert (mine.gain, mine.bias) == (tuple(gain), tuple(bias)), text
             held_range = tuple(m.actuator_ctrlrange[0]) if m.actuator_ctrllimited[0] else None
             assert (mine.gear, mine.control_range) == (m.actuator_gear[0][0], held_range), text
+
+
+@pytest.mark.parametrize("more, joints", [('jointinparent="k"', ["k"]), ('tendon="t"', []), ('site="s"', [])])
+def test_of_two_transmissions_an_actuator_has_the_one_of_mujoco(more: str, joints: list[str]) -> None:
+    text = """<mujoco><worldbody><body name="b"><joint name="j"/><joint name="k" axis="1 0 0"/><geom size=".1"/>
+     <site name="s"/></body></worldbody><tendon><fixed name="t"><joint joint="k" coef="1"/></fixed></tendon>
+     <actuator><motor joint="j" {}/></actuator></mujoco>"""
+    model = drevo.load(text.format(more)).model
+    assert [x.joint for x in model.actuators] == joints and bool(model.notes) == (not joints)
 
 
 # --- URDF and SDF -----------------------------------------------------------------------------------------------
@@ -284,16 +305,44 @@ def test_numbers_under_unknown_names_are_doubted_in_sdf(place: str, text: str, w
 
 # --- what changes MuJoCo's motion is read or named --------------------------------------------------------------
 
+SHARES = [0.01, pytest.param(1.0, marks=pytest.mark.nightly)]
+
 
 @pytest.mark.needs("mujoco")
-@pytest.mark.parametrize("share", [0.01, pytest.param(1.0, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("share", SHARES)
 def test_nothing_that_changes_the_motion_of_mujoco_passes_in_silence(share: float) -> None:
     """One attribute at a time, with every word that MuJoCo takes for it: either the description changes too, or
     something more is said."""
-    from schema_files import SCENE, files, read, silent, tables
-
-    nodes, scene = tables(), read(SCENE)
+    nodes, scene = schema_files.tables(), schema_files.read(SCENE)
     assert scene is not None
-    made = [(x, silent(x, nodes[x.path].verdicts[x.name], scene)) for x in files(share)]
-    assert not [said for _, said in made if said]
-    assert sum(x.moved for x, _ in made) > 5 and len(made) > 40
+    made = list(schema_files.files(SCENE, share))
+    assert not [said for x in made if (said := silent(x, nodes[x.path].verdicts[x.name], scene))]
+    assert sum(x.moved for x in made) > 5 and len(made) > 40
+
+
+@pytest.mark.needs("mujoco")
+@pytest.mark.parametrize("share", SHARES)
+def test_what_is_read_moves_as_in_mujoco(share: float) -> None:
+    """Files of laws that both libraries have: three steps, to 1e-9, where no more is said than of the scene."""
+    scene = schema_files.read(LAWS)
+    assert scene is not None
+    far = [x for made in schema_files.files(LAWS, share) if (x := differing(made, scene)) is not None]
+    assert not list(filter(None, far)) and len(far) > 10
+
+
+@pytest.mark.needs("mujoco")
+@pytest.mark.parametrize(
+    "path, name, value",
+    [
+        ("default/joint", "frictionloss", "1"),  # of a free joint along the axes of the world
+        ("body/joint", "springdamper", ".2 .5"),  # of a free joint: from where it stands
+        ("body/joint", "actuatorfrcrange", "1 0"),  # no range
+        ("body/joint", "actuatorfrcrange", "-.2 .2"),
+    ],
+)
+def test_laws_of_joints_are_those_of_mujoco(path: str, name: str, value: str) -> None:
+    scene, still = schema_files.read(LAWS), schema_files.motion(LAWS)
+    assert scene is not None and still is not None
+    for text in schema_files.with_attribute(LAWS, path, name, value):
+        made = schema_files.Made(path, "", name, value, text, schema_files.motion(text), True)
+        assert not differing(made, scene)

@@ -57,6 +57,11 @@ def check_touching(draft: Draft) -> None:
         _say(
             draft, f"the {loop.kind} loop of {loop.link_a!r} and {loop.link_b!r}", _soft(loop.solref, loop.solimp)
         )
+    for tendon in draft.tendons:
+        _say(draft, f"tendon {tendon.name!r}", _soft(tendon.friction_solref, tendon.friction_solimp))
+        _say(draft, f"tendon {tendon.name!r}", _soft(tendon.limit_solref or (0.0, 0.0), tendon.limit_solimp))
+    for tied in draft.tendon_couplings:
+        _say(draft, f"the coupling of tendon {tied.tendon!r}", _soft(tied.solref, tied.solimp))
     for coupling in draft.couplings:
         _say(draft, f"the coupling of joint {coupling.joint!r}", _soft(coupling.solref, coupling.solimp))
 

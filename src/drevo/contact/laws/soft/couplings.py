@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ....mechanics.algorithms.constraints import Kinematics
 from ....mechanics.algorithms.tendons import tendon_coupling, tendon_length
-from ....mechanics.rotation import angle_and_axis, unit_quaternion
+from ....mechanics.rotation import angle_and_axis, from_quaternion, unit_quaternion
 from ....mechanics.scalar import Scalar, is_zero
 from ....mechanics.spatial import Mat, Vec
 from ....model.description import Loop, Tendon
@@ -28,16 +28,24 @@ class JointRow(NamedTuple):
     sign: float = 1.0
     at: float = 0.0
     ball: bool = False
+    axis: int | None = None  # of the world, of a free joint
 
     def place(self, k: Kinematics) -> tuple[Scalar, Moves]:
         """The distance of the row from its margin, and what moves it."""
         if self.group.at_rates:
-            return 0.0, {self.rate: 1.0}
+            return 0.0, self._along_world(k)
         here, moves = k.q[self.q], {self.rate: self.sign}
         if self.ball:
             here, axis = angle_and_axis(k.q[self.q : self.q + 4])
             moves = {self.rate + i: self.sign * x for i, x in enumerate(axis)}
         return self.sign * (here - self.at) - self.soft.margin, moves
+
+    def _along_world(self, k: Kinematics) -> Moves:
+        """The rate; of a free joint, which moves along the axes of its body, a rate along an axis of the world."""
+        if self.axis is None:
+            return {self.rate: 1.0}
+        R = from_quaternion(*k.q[self.q + 3 : self.q + 7])
+        return {self.rate + i: R[self.axis][i] for i in range(3)}
 
 
 class CouplingRow(NamedTuple):

@@ -119,7 +119,10 @@ def soft_joint_rows(model: Model) -> Iterator[JointRow]:
             held = DryFriction(bound=joint.dynamics.friction)
             softness = Softness(told.friction_solref, told.friction_solimp)
             for k in range(joint.nv):
-                yield JointRow(v + k, q + k, held, softness, weights[v + k])
+                if joint.kind == "free" and k < 3:
+                    yield JointRow(v, q, held, softness, weights[v + k], axis=k)
+                else:
+                    yield JointRow(v + k, q + k, held, softness, weights[v + k])
         if joint.nq == joint.nv == 1 and "limit" not in off:
             yield from _limits(joint, told, q, v, weights[v])
         elif told.limit_angle is not None and "limit" not in off:

@@ -12,7 +12,8 @@ from .defaults import as_general
 from .equality import Layout
 from .file import File, limited, read_some
 
-TRANSMISSIONS = ("joint", "jointinparent")
+TRANSMISSIONS = ("jointinparent", "joint")  # of two MuJoCo takes the first
+UNREAD_TRANSMISSIONS = ("tendon", "cranksite", "slidersite", "site", "body")  # and before them one of these
 OBJECTS = {"body": "body", "xbody": "body", "site": "site"}  # what a frame sensor measures
 
 
@@ -23,7 +24,8 @@ def read_actuator(file: File, element: Element, label: str) -> bool:
     target = next((get(key) for key in TRANSMISSIONS if get(key)), "")
     joint = next((joint for joint in file.draft.joints if joint.name == target), None)
     law = Element("general", as_general(element.tag, element.attributes), element.line)
-    odd = law.get("dyntype", "none") != "none" or get("actdim", "-1") not in ("-1", "0")
+    odd = any(map(get, UNREAD_TRANSMISSIONS))
+    odd |= law.get("dyntype", "none") != "none" or get("actdim", "-1") not in ("-1", "0")
     if target and joint is None:
         file.draft.doubts.append(f"{_at(element)}: the joint {target!r} does not exist; correct the name")
     if joint is None or joint.kind not in ("revolute", "prismatic") or odd:

@@ -132,7 +132,7 @@ def _joints(
         child = name if k == len(joints) - 1 else file.unused(f"{name}_{joint.name}")
         if joint.kind == "free":
             _check_free(file, body, name, element, parent == "world" and len(joints) == 1)
-            if joint.dynamics and joint.dynamics.springy:
+            if joint.dynamics and (joint.dynamics.springy or joint.name in held.file.springdampers):
                 rest = (*origin, *quaternion_of(turn))
                 joint = replace(joint, dynamics=replace(joint.dynamics, rest=rest))
             origin, turn = ORIGIN, IDENTITY
@@ -182,6 +182,8 @@ def _joint(file: File, element: Element, body: str, frame: FramePose) -> tuple[J
     limit = _limit(file, reader, element, kind) if moving else None
     dynamics = _dynamics(file, reader, element, kind, name) if element.tag == "joint" else None
     angle = _ball_limit(file, reader, element) if kind == "ball" else None
+    if angle is not None and reader.scalar(element, "margin", 0.0) > angle:
+        file.draft.ignore("a margin wider than the range", reader.owner)
     file.draft.softness += filter(None, [read_softness(reader, element, name, angle)])
     return Joint(
         name, KINDS.get(kind, kind), "", "", axis=axis, limit=limit, line=element.line, dynamics=dynamics
@@ -243,9 +245,10 @@ def _ball_limit(file: File, reader: Reader, element: Element) -> float | None:
 
 
 def _limit(file: File, reader: Reader, element: Element, kind: str) -> Limit | None:
-    clamped = limited(file, element, "actuatorfrc")
-    effort = max(map(abs, reader.vector(element, "actuatorfrcrange", (0.0, 0.0), xml.ANY))) or None
-    effort = effort if clamped else None
+    low, high = reader.vector(element, "actuatorfrcrange", (0.0, 0.0), xml.ANY)
+    effort = max(-low, high) if low < high and limited(file, element, "actuatorfrc") else None
+    if effort and low != -high:
+        file.draft.ignore("an actuatorfrcrange that is not symmetric", reader.owner)
     if not limited(file, element):
         return Limit(effort=effort) if effort else None
     bounds = reader.vector(element, "range", (0.0, 0.0), xml.ANY)

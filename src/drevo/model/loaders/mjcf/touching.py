@@ -48,6 +48,8 @@ def read_geoms(body: str, geoms: list[SolidGeom]) -> None:
             file.draft.leave_out(f"{geom.kind} geoms", own or body)
             continue
         name = own if own else _unused(file, f"{body}_geom{k}")
+        if reader.scalar(element, "gap", 0.0) < 0.0:
+            file.draft.ignore("a negative gap", f"geom {name!r}")
         file.draft.geoms.append(
             Geom(
                 name, body, "hull" if points else geom.kind, () if points else geom.size, geom.place, geom.turn,
@@ -104,6 +106,8 @@ def read_pair(file: File, element: Element, label: str) -> None:
         return
     given = element.attributes
     friction = read_some(reader, element, "friction", (1.0, 1.0, 0.005, 0.0001, 0.0001))
+    if (reader.optional(element, "gap") or 0.0) < 0.0:
+        file.draft.ignore("a negative gap", label)
     file.draft.pairs.append(
         ContactPair(
             ends[0], ends[1],
