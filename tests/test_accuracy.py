@@ -186,7 +186,7 @@ def test_refusals() -> None:
     assert "give (translation, rotation)" in refused(frame_errors={"beam_joint": 1e-3})
     assert "finite and not negative" in refused(joint_errors=-1.0)
     assert "stiffness is positive" in refused(stiffness=0.0)
-    assert "one of uniform, normal" in refused(error_distribution="flat")
+    assert "there are uniform, normal" in refused(error_distribution="flat")
     assert "last dimension must be 1" in refused(q=[0.0, 0.0])
     assert "joint_errors has shape (2,)" in refused(joint_errors=[1.0, 2.0])
     spring = loads.Spring("beam", 2.0, np.eye(6))
