@@ -54,7 +54,7 @@ SAID: dict[str, tuple[Callable[[], object], str]] = {
     "a quantity with dt": (
         lambda: drevo.compile(arm(), "gravity", dt=1e-3), "a quantity takes no option 'dt'; it takes dtype, target"
     ),
-    "a misspelt one": (lambda: drevo.compile(arm(), "gravity", pasive=True), "did you mean 'passive'"),
+    "a misspelt one": (lambda: drevo.compile(arm(), "gravity", passivee=True), "did you mean 'passive'"),
     "passive slopes": (
         lambda: by("q", passive=True), "a derivative takes no option 'passive'; it takes method, dtype, .*budget"
     ),
