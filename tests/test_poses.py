@@ -40,14 +40,14 @@ def test_one_link_at_a_time(robot_of: Any) -> None:
     robot = robot_of()
     q = robot.random(np.random.default_rng(0), 5)
     found = robot.poses(q)
-    assert found.shape == (5, len(robot.moving_links), 3, 4)
+    assert found.shape == (5, len(robot.moving_links), 4, 4)
     assert list(robot.moving_links) == moving_links(build_tree(robot.model))
     for k, link in enumerate(robot.moving_links):
         want = robot.pose(q, link)
-        assert np.abs(found[:, k] - want[:, :3]).max() <= 1e-14 * max(1.0, np.abs(want).max())
+        assert np.abs(found[:, k] - want).max() <= 1e-14 * max(1.0, np.abs(want).max())
     theirs = oracles.pinocchio_of(robot.model).poses(q[0])
     for T, link in zip(found[0], robot.moving_links, strict=True):
-        assert np.abs(T - theirs[link][:3]).max() <= 1e-13 * max(1.0, np.abs(T).max())
+        assert np.abs(T - theirs[link]).max() <= 1e-13 * max(1.0, np.abs(T).max())
     plain = np.array(poses(build_tree(robot.model), q[0].tolist()))
     assert np.abs(plain - found[0]).max() <= 1e-13 * max(1.0, np.abs(plain).max())
 

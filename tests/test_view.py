@@ -217,7 +217,7 @@ def test_links_stand_where_their_poses_are() -> None:
     for name in robot.link_names:
         carrier = np.eye(4)
         if rows[name] >= 0:
-            carrier[:3] = poses[rows[name]]
+            carrier = poses[rows[name]]
         assert largest(carrier @ offsets[name] - robot.pose(q, link=name)) <= tol.SAME
 
 

@@ -43,7 +43,7 @@ _QUANTITY_SYMBOLS = {
     ("kinetic_energy", "T"): "kinetic energy, J",
     ("potential_energy", "V"): "potential energy, J, zero at the world origin",
     ("pose", "T"): "pose of the link, world from link",
-    ("poses", "T"): "R | p of each moving link, world from link",
+    ("poses", "T"): "pose of each moving link, world from link",
     ("velocity", "V"): "velocity of the link, linear first",
     ("acceleration", "A"): "acceleration of the link, linear first",
     ("lagrange_equations", "H"): "inertia matrix, kg m², kg m or kg: H a + centrifugal + coriolis + gravity = tau",

@@ -77,22 +77,19 @@ def pose(tree: Tree, q: Vector, link: str, relative_to: str = "") -> Matrix:
     if relative_to:
         return _relative_pose(tree, q, link, relative_to)
     frame = tree.frames[link]
-    return NamedEntries([*_rows(path_poses(tree, q, frame.body)[frame.body], frame), [0.0, 0.0, 0.0, 1.0]])
+    return _homogeneous(path_poses(tree, q, frame.body)[frame.body], frame)
 
 
 def poses(tree: Tree, q: Vector) -> list[Matrix]:
-    """World from every moving link, (moving links, 3, 4): `pose` without its constant row 0 0 0 1.
-
-    A quarter fewer numbers, as it is the writing of results that takes the time here.
-    """
+    """World from every moving link, (moving links, 4, 4)."""
     bodies = _named_poses(tree, q, range(len(tree)))
-    return [_rows(bodies[f.body], f) for f in (tree.frames[link] for link in moving_links(tree))]
+    return [_homogeneous(bodies[f.body], f) for f in (tree.frames[link] for link in moving_links(tree))]
 
 
-def _rows(body: Pose, frame: LinkFrame) -> Matrix:
-    """R | p of a link that stands so in a body."""
+def _homogeneous(body: Pose, frame: LinkFrame) -> Matrix:
+    """World from a link whose frame stands so in a body, (4, 4)."""
     R, p = body.compose(frame.R, frame.p)
-    return [[*row, x] for row, x in zip(R, p)]
+    return NamedEntries([*([*row, x] for row, x in zip(R, p)), [0.0, 0.0, 0.0, 1.0]])
 
 
 def moving_links(tree: Tree) -> list[str]:

@@ -38,10 +38,7 @@ class SceneRobot:
         """World from every link, (4, 4), of the rows of `poses`."""
         out = {}
         for name, row in self.rows.items():
-            T = np.eye(4)
-            if row >= 0:
-                T[:3] = poses[row]
-            out[name] = T @ self.offsets[name]
+            out[name] = self.offsets[name] if row < 0 else poses[row] @ self.offsets[name]
         return out
 
     def move(self, poses: Array) -> None:

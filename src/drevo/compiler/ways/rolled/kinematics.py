@@ -43,7 +43,7 @@ def poses(kinds: Sequence[Kind]) -> tuple[BodyLoop, ...]:
     """World from body; then from every link that moves, in its place of the result."""
     t = StepTracer(LINK)
     link = pose_of(t.own(12, 0)).compose(t.body.R, t.body.p)
-    t.write("result", [x for row, p in zip(*link) for x in (*row, p)])
+    t.write("result", [*(x for row, p in zip(*link) for x in (*row, p)), 0.0, 0.0, 0.0, 1.0])
     return BodyLoop(False, tuple(_placed(k).step() for k in kinds)), BodyLoop(False, (t.step(),), "rows")
 
 

@@ -22,7 +22,7 @@ from .step import ALL, LOST, RESTS, WORLD, Kind
 
 Array = np.ndarray[Any, Any]
 _ONE = [x for row in EYE for x in row]
-LINKED = {"poses": 12, "joint_wrenches": 6}  # quantities of all links that move, so many numbers of each
+LINKED = {"poses": 16, "joint_wrenches": 6}  # quantities of all links that move, so many numbers of each
 FEW = 6  # kinds of joints that have code of their own; of more, each takes a few tenths of a second to compile
 _LATEST: list[tuple[Model, Tables]] = []  # one call per link must not read the model again
 
