@@ -22,6 +22,7 @@ MODULES = {
     "drevo.constraint": "Constraints",
     "drevo.control": "Linear models and control",
     "drevo.loads": "Loads and accuracy",
+    "drevo.tasks": "Inverse kinematics",
     "drevo.walking": "Walking",
     "drevo.doctor": "The doctor",
     "drevo.dh": "Denavit and Hartenberg",

@@ -46,7 +46,7 @@ _LAZY = {
 # public modules, imported when they are first used
 _MODULES = (
     *("casadi", "constraint", "control", "design", "dh", "doctor", "envs", "ground", "jax", "loads", "robots"),
-    *("simulate", "streaming", "sweep", "torch", "walking"),
+    *("simulate", "streaming", "sweep", "tasks", "torch", "walking"),
 )
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from . import robots as robots
     from . import simulate as simulate
     from . import streaming as streaming
+    from . import tasks as tasks
     from . import walking as walking
     from .citation import cite
     from .compiler.pages.derivation import Derivation

@@ -1,0 +1,40 @@
+"""Differential inverse kinematics: stacks of tasks under limits, each stack one compiled kernel.
+
+A task is an error and its costs, a limit a bound of rates; `solve_ik` gives the rates of one step, `compile_ik` a
+function of (q, targets) that computes thousands at once. The words are those of pink and mink.
+"""
+
+from __future__ import annotations
+
+from ..io.asked import asked_all
+from .kinds import (
+    ComTask,
+    DampingTask,
+    FrameTask,
+    JointVelocityTask,
+    ManipulabilityTask,
+    PostureTask,
+    RelativeFrameTask,
+)
+from .limits import AccelerationLimit, CollisionLimit, ConfigurationLimit, VelocityLimit
+from .solve import CompiledStack, IkStep, compile_ik, solve_ik
+
+__all__ = [
+    "AccelerationLimit",
+    "CollisionLimit",
+    "ComTask",
+    "CompiledStack",
+    "ConfigurationLimit",
+    "DampingTask",
+    "FrameTask",
+    "IkStep",
+    "JointVelocityTask",
+    "ManipulabilityTask",
+    "PostureTask",
+    "RelativeFrameTask",
+    "VelocityLimit",
+    "compile_ik",
+    "solve_ik",
+]
+
+asked_all(__name__)

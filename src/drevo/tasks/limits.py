@@ -1,0 +1,253 @@
+"""Limits of differential inverse kinematics: bounds of every rate, and rows for what must not touch.
+
+Bounds are reconciled, never contradictory: those of the configuration and of braking give way to those of the
+acceleration, and these to those of the velocity. From outside its limits a robot so comes back as fast as it may.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..contact.laws.soft.stages import Columns
+from ..contact.pairs import ContactCandidate, contact_candidates
+from ..errors import InputError, shown
+from ..io.given import Array, number, numbers
+from ..mechanics.algorithms.kinematics import WORLD_POSE, body_poses
+from ..mechanics.scalar import Matrix, Scalar, Vector, clip, maximum, minimum, sqrt, where
+from ..model.description import Model
+from .kinds import Posed
+
+Bound = Scalar | None  # None where there is none
+Bounds = list[tuple[Bound, Bound]]  # of every rate, rad/s or m/s: lower and upper
+
+
+class RateRanges(NamedTuple):
+    """Limits of every rate's own coordinate (nv,), infinite where it has none, and of the rates."""
+
+    lower: Array
+    upper: Array
+    speed: Array
+
+    @staticmethod
+    def of(robot: Any) -> RateRanges:
+        """Those of a robot; limits of mimic joints are limits of the joints that they follow."""
+        model: Model = robot.model
+        lower, upper = np.full(model.nv, -np.inf), np.full(model.nv, np.inf)
+        for sq, sv in plain_parts(model):
+            lower[sv], upper[sv] = robot.lower[sq], robot.upper[sq]
+        place = {j.name: sv.start for j, _, sv in model.slices()}
+        for joint in model.joints:
+            if joint.mimic and joint.limit and joint.mimic.joint in place and joint.mimic.multiplier:
+                ends = [(x - joint.mimic.offset) / joint.mimic.multiplier for x in _ends(joint.limit)]
+                at = place[joint.mimic.joint]
+                lower[at], upper[at] = max(lower[at], min(ends)), min(upper[at], max(ends))
+        return RateRanges(lower, upper, np.array(robot.max_velocity))
+
+
+def _ends(limit: Any) -> tuple[float, float]:
+    return (-math.inf if limit.lower is None else limit.lower, math.inf if limit.upper is None else limit.upper)
+
+
+def plain_parts(model: Model) -> list[tuple[slice, slice]]:
+    """Coordinates and rates of the joints whose coordinates are numbers, no quaternions."""
+    return [(sq, sv) for j, sq, sv in model.slices() if j.nq == j.nv]
+
+
+@dataclass(frozen=True)
+class ConfigurationLimit:
+    """Keeps coordinates within the limits of the file. gain: the share of what is left that one step may take.
+
+    margin: how far from the limits they stay, rad or m.
+    """
+
+    gain: float = 0.95
+    margin: float = 0.0
+
+    def __post_init__(self) -> None:
+        number("ConfigurationLimit: gain", self.gain, "a number above 0, up to 1", lambda x: 0.0 < x <= 1.0)
+        number("ConfigurationLimit: margin", self.margin)
+
+
+@dataclass(frozen=True)
+class VelocityLimit:
+    """Bounds speeds. speeds: a number, (nv,), or by joint name, rad/s or m/s; by default those of the file.
+
+    Of a floating base they are those of its body axes: linear, then angular.
+    """
+
+    speeds: Any = None
+
+
+@dataclass(frozen=True)
+class AccelerationLimit:
+    """Bounds accelerations from step to step, and speeds by the way that is left to brake in, so that limits of
+    the configuration are never met faster than they can be kept. accelerations: a number, (nv,), or by joint name.
+    """
+
+    accelerations: Any
+
+
+@dataclass(frozen=True)
+class CollisionLimit:
+    """Keeps geoms of the file apart. pairs: "auto", all that may touch, or names [(geom or link, geom or link),
+    ...].
+
+    distance: m that they keep. gain: the share of what is left that one step may take.
+    """
+
+    pairs: Any = "auto"
+    distance: float = 0.005
+    gain: float = 0.85
+
+    def __post_init__(self) -> None:
+        number("CollisionLimit: distance", self.distance)
+        number("CollisionLimit: gain", self.gain, "a number above 0, up to 1", lambda x: 0.0 < x <= 1.0)
+
+    def places(self, model: Model) -> tuple[ContactCandidate, ...]:
+        """The places where its geoms may touch."""
+        every = contact_candidates(model)
+        if isinstance(self.pairs, str):
+            if self.pairs != "auto":
+                raise InputError(f'CollisionLimit: pairs is {self.pairs!r}; it must be "auto" or pairs of names')
+            return every
+        return tuple(c for pair in self.pairs for c in _meant(every, pair))
+
+
+def _meant(every: Sequence[ContactCandidate], pair: Any) -> list[ContactCandidate]:
+    """The places of a pair of geoms, links."""
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+        raise InputError(f"CollisionLimit: {shown(pair)} is no pair; give (geom or link, geom or link)")
+    a, b = pair
+
+    def one(name: str, geom: Any) -> bool:
+        return name in (geom.name, geom.link)
+
+    out = [
+        c for c in every
+        if (one(a, c.geoms[0]) and one(b, c.geoms[1])) or (one(b, c.geoms[0]) and one(a, c.geoms[1]))
+    ]  # fmt: skip
+    if not out:
+        known = ", ".join(sorted({g.name for c in every for g in c.geoms})[:8]) or "none"
+        raise InputError(f"CollisionLimit: {a!r} and {b!r} are no pair that may touch; geoms that may: {known}")
+    return out
+
+
+StackLimit = ConfigurationLimit | VelocityLimit | AccelerationLimit | CollisionLimit
+
+
+def by_rate(name: str, given: Any, model: Model, usual: ArrayLike = np.inf) -> Array:
+    """A number for each rate, above 0, from one, from (nv,), or by joint name; `usual` where none is given."""
+    if isinstance(given, Mapping):
+        out = np.broadcast_to(np.asarray(usual, float), (model.nv,)).copy()
+        place = {j.name: sv for j, _, sv in model.slices()}
+        for joint, x in given.items():
+            if joint not in place:
+                raise InputError(f"{name}: no joint {joint!r}; joints are {', '.join(place)}")
+            out[place[joint]] = numbers(f"{name}: {joint}", x)
+    else:
+        x = numbers(name, given)
+        if x.shape not in ((), (model.nv,)):
+            raise InputError(f"{name} has shape {x.shape}; give a number, ({model.nv},), or numbers by joint name")
+        out = np.broadcast_to(x, (model.nv,)).copy()
+    if not (out >= 0.0).all():
+        raise InputError(f"{name} must be 0 or more, the least is {np.nanmin(out):g}")
+    return out
+
+
+@dataclass(frozen=True)
+class RateLimits:
+    """The limits of a stack as numbers: ranges of coordinates with their gain, speeds, accelerations.
+
+    braking: whether speeds are bounded by the way that is left.
+    """
+
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+    gain: float
+    speed: tuple[float, ...]
+    acceleration: tuple[float, ...]
+    braking: bool
+
+    @staticmethod
+    def of(robot: Any, limits: Sequence[StackLimit]) -> RateLimits:
+        """The limits of a robot; each kind of limit at most once."""
+        model, ranges = robot.model, RateRanges.of(robot)
+        free = np.full(model.nv, np.inf)
+        kinds = {type(x): x for x in limits}
+        configuration: Any = kinds.get(ConfigurationLimit)
+        speed: Any = kinds.get(VelocityLimit)
+        more: Any = kinds.get(AccelerationLimit)
+        margin = configuration.margin if configuration else 0.0
+        bounded = configuration is not None or more is not None
+        lower, upper = (ranges.lower + margin, ranges.upper - margin) if bounded else (-free, free)
+        speeds, accelerations = free, free
+        if speed is not None:
+            given = ranges.speed if speed.speeds is None else speed.speeds
+            speeds = by_rate("VelocityLimit: speeds", given, model, ranges.speed)
+        if more is not None:
+            accelerations = by_rate("AccelerationLimit: accelerations", more.accelerations, model)
+        rows = (tuple(map(float, x)) for x in (lower, upper, speeds, accelerations))
+        low, high, fast, strong = rows
+        return RateLimits(low, high, configuration.gain if configuration else 1.0, fast, strong, more is not None)
+
+    def bounds(self, at: Posed, before: Vector) -> Bounds:
+        """Bounds of every rate at a configuration; before: the rates of the last step."""
+        place = {sv.start + k: sq.start + k for sq, sv in plain_parts(at.model) for k in range(sv.stop - sv.start)}
+        return [self._bounds(k, at.q[place[k]] if k in place else 0.0, at.dt, before) for k in range(at.model.nv)]
+
+    def _bounds(self, k: int, q: Scalar, dt: float, before: Vector) -> tuple[Bound, Bound]:
+        a, v = self.acceleration[k], self.speed[k]
+        low = None if self.lower[k] == -math.inf else -self._approach(q - self.lower[k], a, dt)
+        high = None if self.upper[k] == math.inf else self._approach(self.upper[k] - q, a, dt)
+        if a < math.inf:
+            least, most = before[k] - a * dt, before[k] + a * dt
+            low = least if low is None else clip(low, least, most)
+            high = most if high is None else clip(high, least, most)
+        if v < math.inf:
+            low, high = (end if x is None else clip(x, -v, v) for x, end in ((low, -v), (high, v)))
+        return low, high
+
+    def _approach(self, left: Scalar, a: float, dt: float) -> Scalar:
+        """The greatest speed towards a limit that is so far: in one step, and to brake before it."""
+        return _least(left * (self.gain / dt), braking_speed(left, a, dt) if a < math.inf else None)
+
+
+def _least(x: Scalar, y: Bound) -> Scalar:
+    return x if y is None else minimum(x, y)
+
+
+def braking_speed(left: Scalar, a: float, dt: float) -> Scalar:
+    """The greatest speed v from which a joint that slows down by a dt each step stops within a way.
+
+    The way is v^2 / (2 a) + v dt / 2 + a dt^2 / 8 at most, whatever the share of the last step; below a dt^2,
+    where one step is enough, it is v dt. The bound holds again after every step that keeps it: it never chatters.
+    """
+    long = maximum(left, a * dt * dt)
+    speed = sqrt(2.0 * a * (long - a * dt * dt / 8.0) + (a * dt / 2.0) ** 2) - a * dt / 2.0
+    return where(left > a * dt * dt, speed, left * (1.0 / dt))
+
+
+class DistanceRows(NamedTuple):
+    """SparseTaskRows G dq <= h of places that are to stay apart."""
+
+    G: Matrix
+    h: list[Scalar]
+
+
+def distance_rows(at: Posed, places: Sequence[tuple[ContactCandidate, float, float]]) -> DistanceRows:
+    """-J dq <= gain (d - distance) of places, each with its distance and gain."""
+    poses = dict(enumerate(body_poses(at.tree, at.q))) | {-1: WORLD_POSE}
+    columns, G, h = Columns(at.tree, poses), [], []
+    for c, distance, gain in places:
+        touch = c.touch(poses)
+        moved = columns.relative(*c.bodies, touch.point)
+        normal = touch.frame[0]
+        G.append([-normal.dot(moved[k].v) if k in moved else 0.0 for k in range(at.model.nv)])
+        h.append(gain * (touch.dist - distance))
+    return DistanceRows(G, h)

@@ -1,0 +1,424 @@
+"""A box-constrained quadratic program with rows, in machine code: block principal pivoting in lanes.
+
+    min 1/2 x^T H x + c^T x,   low <= x <= high,   E x = e,   G x <= h
+
+Judice and Pires 1994, "A block principal pivoting algorithm for large-scale strictly monotone linear
+complementarity problems": every entry is free or at a bound, every row holds or not; all that the solution
+contradicts changes at once, and single entries, the last one first (Murty), where that has not helped for a
+while, so that it ends. SparseTaskRows are met in the sense of least squares where they cannot be met, by the pivot
+-PROXIMAL of the quasi-definite matrix
+
+    [H  G^T      ]
+    [G  -PROXIMAL]        (Vanderbei 1995, "Symmetric quasidefinite matrices"),
+
+and exactly where they can, by refinement, which is the proximal method of multipliers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ..codegen.graph.program import Program
+from ..codegen.llvm.dense.tile import DenseCode, MatrixTile
+from ..codegen.llvm.stages import StageCalls
+from ..compiler.tracer import Tracer
+from ..contact.packing import Packed, of
+from ..mechanics.scalar import Scalar, Vector, accumulate, is_zero, maximum, minimum, where
+
+MAX_PIVOTINGS = 500  # rounds of the active set; a few, but for one in a thousand of ill-posed stacks
+BLOCK_TRIALS = 3  # rounds that need not lessen what is contradicted, before entries change one by one
+PROXIMAL = 1e-8  # of rows, in squares of their coefficients
+HELD = 1e30  # on the diagonal of what is at a bound, and of rows that do not hold
+NO_COUNT = 1e6  # more than there are entries
+TOLERANCE = 1e-12  # of multipliers and of values beyond bounds, relative to the slopes and the ranges
+MAX_STRAIGHT_PRODUCTS = 4000  # of a factorisation in straight-line code; beyond it loops are as fast
+REFINEMENTS = 2  # of a solution with rows
+
+PackedMatrix = Mapping[tuple[int, int], Packed]
+MatrixEntries = dict[tuple[int, int], Scalar]  # of a matrix, those that are not zero
+
+
+class LevelData(NamedTuple):
+    """The terms of a level, packed in the block "terms": lower triangle of H, c, rows with their right sides.
+
+    equal: how many of the rows are equalities; those before `kept` have their right sides in "terms", the others
+    in "sides", for what earlier levels have found.
+    """
+
+    H: PackedMatrix
+    c: Sequence[Packed]
+    rows: Sequence[Mapping[int, Packed]]
+    sides: Sequence[Packed | None]
+    equal: Sequence[bool]
+
+
+class LevelReader(NamedTuple):
+    """The scalars of a level in a stage. w: 0 where a row's side is zero of itself."""
+
+    H: MatrixEntries
+    c: list[Scalar]
+    rows: list[dict[int, Scalar]]
+    sides: list[Scalar]
+
+    def times(self, x: Vector) -> list[Scalar]:
+        """H x."""
+        out: list[Scalar] = [0.0] * len(x)
+        for (i, j), value in self.H.items():
+            out[i] = out[i] + value * x[j]
+            if i != j:
+                out[j] = out[j] + value * x[i]
+        return out
+
+    def pushed(self, out: list[Scalar], multipliers: Vector) -> list[Scalar]:
+        """Adds G^T times multipliers."""
+        for row, y in zip(self.rows, multipliers):
+            for j, value in row.items():
+                out[j] = out[j] + value * y
+        return out
+
+
+def products_of(H: set[tuple[int, int]], rows: Sequence[Mapping[int, Packed]], n: int) -> int:
+    """The products of a factorisation, by its structure."""
+    pattern = {k: 1.0 for k in H} | {(i, i): 1.0 for i in range(n)}
+    count = [0]
+
+    def multiply(x: Scalar, y: Scalar) -> Scalar:
+        count[0] += 1
+        return 1.0
+
+    factorised_entries(
+        pattern | {(n + r, j): 1.0 for r, row in enumerate(rows) for j in row}, n, len(rows), multiply
+    )
+    return count[0]
+
+
+def factorised_entries(
+    A: MatrixEntries, n: int, m: int, times: object = None
+) -> tuple[MatrixEntries, list[Scalar], list[int]]:
+    """L, 1 / D and the order of A = L D L^T: freedoms from the leaves to the root, then rows; A has a triangle.
+
+    times: what stands for products, to count them.
+    """
+    order = [*reversed(range(n)), *range(n, n + m)]
+    rank = {k: r for r, k in enumerate(order)}
+    left: MatrixEntries = {}
+    for (i, j), x in A.items():
+        left[max(i, j, key=rank.__getitem__), min(i, j, key=rank.__getitem__)] = x
+    below: dict[int, list[int]] = {k: [] for k in order}
+    for i, j in left:
+        if i != j:
+            below[j].append(i)
+    L: MatrixEntries = {}
+    inverse: list[Scalar] = [0.0] * (n + m)
+    for k in order:
+        counting = callable(times)
+        inverse[k] = 1.0 if counting else 1.0 / left.get((k, k), -PROXIMAL)
+        rows = sorted(set(below[k]), key=rank.__getitem__)
+        shares = {i: 1.0 if counting else left[i, k] * inverse[k] for i in rows}
+        for a, i in enumerate(rows):
+            L[i, k] = shares[i]
+            for j in rows[: a + 1]:
+                product = times(1.0, 1.0) if callable(times) else -(shares[i] * left[j, k])
+                if i != j and (i, j) not in left:
+                    below[j].append(i)
+                accumulate(left, (i, j), product)
+    return L, inverse, order
+
+
+def substituted(L: MatrixEntries, inverse: Vector, order: Sequence[int], b: Vector) -> list[Scalar]:
+    """A^-1 b, by the factors of A."""
+    x = list(b)
+    columns: dict[int, list[tuple[int, Scalar]]] = {k: [] for k in order}
+    for (i, k), value in L.items():
+        columns[k].append((i, value))
+    for k in order:
+        for i, value in columns[k]:
+            x[i] = x[i] - value * x[k]
+    for k in reversed(order):
+        x[k] = x[k] * inverse[k]
+        for i, value in columns[k]:
+            x[k] = x[k] - value * x[i]
+    return x
+
+
+class LevelSolver:
+    """The stages of a level, and the calls of them. name: of the level; blocks that all levels share: "terms", "x"
+    (n,), "state" (n,) -1, 0 or 1, "holds" (m,), "lam" (m,), "sides" (m,), "low", "high" (n,), "going", "kkt".
+    """
+
+    def __init__(
+        self, name: str, n: int, data: LevelData, bounds: Sequence[tuple[bool, bool]], sizes: Mapping[str, int]
+    ) -> None:
+        self.name, self.n, self.m, self.data, self.bounds = name, n, len(data.rows), data, bounds
+        self.sizes = dict(sizes)
+        self.one_sided = [r for r, equal in enumerate(data.equal) if not equal]
+        self.pivots = any(low or high for low, high in bounds) or bool(self.one_sided)
+        self.straight = products_of(set(data.H), data.rows, n) <= MAX_STRAIGHT_PRODUCTS
+        self.parts: dict[str, Program] = {}
+        size = n + self.m
+        self.blocks = (
+            {}
+            if self.straight
+            else {f"{name}K": size * size, f"{name}way": size, f"{name}line": size, f"{name}inverse": size}
+        )
+        self.sizes |= self.blocks
+        if self.straight:
+            self._whole()
+        else:
+            self._fill()
+            self._refine()
+            self._judge_alone()
+
+    # -- stages -----------------------------------------------------------------------------------------------
+
+    def _stage(self, name: str) -> tuple[Tracer, LevelReader]:
+        t = Tracer(f"{self.name}{name}")
+        self._read: dict[str, list[Scalar]] = {}
+        self._t = t
+        d, terms = self.data, self.read("terms")
+        sides = [self.read("sides")[r] if x is None else of(terms, x) for r, x in enumerate(d.sides)]
+        rows = [{j: of(terms, x) for j, x in row.items()} for row in d.rows]
+        return t, LevelReader({k: of(terms, x) for k, x in d.H.items()}, [of(terms, x) for x in d.c], rows, sides)
+
+    def read(self, block: str) -> list[Scalar]:
+        """The values of a block, in the stage of now."""
+        if block not in self._read:
+            self._read[block] = list(self._t.input(block, self.sizes[block]))
+        return self._read[block]
+
+    def _slope(self, level: LevelReader) -> list[Scalar]:
+        """c, less what equalities give: H has their squares."""
+        c = list(level.c)
+        for row, side, equal in zip(level.rows, level.sides, self.data.equal):
+            if equal:
+                for j, value in row.items():
+                    c[j] = c[j] - value * side
+        return c
+
+    def _held(self) -> list[Scalar]:
+        """1 for entries at a bound, else 0."""
+        return [where(s * s > 0.5, 1.0, 0.0) if any(b) else 0.0 for s, b in zip(self.read("state"), self.bounds)]
+
+    def _start(self) -> list[Scalar]:
+        """MatrixEntries at a bound are there, others at 0."""
+        out: list[Scalar] = []
+        for s, low, high, (has_low, has_high) in zip(
+            self.read("state"), self.read("low"), self.read("high"), self.bounds
+        ):
+            x: Scalar = 0.0
+            x = where(s > 0.5, high, x) if has_high else x
+            out.append(where(s < -0.5, low, x) if has_low else x)
+        return out
+
+    def _on(self) -> list[Scalar]:
+        """1 for rows that hold, else 0."""
+        return [1.0 if equal else x for x, equal in zip(self.read("holds"), self.data.equal)]
+
+    def _matrix(self, level: LevelReader) -> MatrixEntries:
+        A: MatrixEntries = dict(level.H)
+        for i, held in enumerate(self._held()):
+            if not is_zero(held):
+                accumulate(A, (i, i), held * HELD)
+        for r, (row, on) in enumerate(zip(level.rows, self._on())):
+            A |= {(self.n + r, j): x for j, x in row.items()}
+            A[self.n + r, self.n + r] = -PROXIMAL if isinstance(on, float) else -PROXIMAL - HELD * (1.0 - on)
+        return A
+
+    def _residual(self, level: LevelReader, x: Vector, lam: Vector) -> list[Scalar]:
+        """The residual of the equations at x: of free entries, then of rows that hold."""
+        slope = level.pushed([a + b for a, b in zip(level.times(x), self._slope(level))], lam)
+        first = [-(g * (1.0 - held)) for g, held in zip(slope, self._held())]
+        return first + [
+            on * (side - self._along(row, x)) for row, side, on in zip(level.rows, level.sides, self._on())
+        ]
+
+    def _along(self, row: Mapping[int, Scalar], x: Vector) -> Scalar:
+        total: Scalar = 0.0
+        for j, value in row.items():
+            total = total + value * x[j]
+        return total
+
+    def _whole(self) -> None:
+        """A round in one stage."""
+        t, level = self._stage("round")
+        x, lam = self._start(), [0.0] * self.m
+        factors = factorised_entries(self._matrix(level), self.n, self.m)
+        for _ in range(1 + (REFINEMENTS if self.m else 0)):
+            step = substituted(*factors, self._residual(level, x, lam))
+            free = [1.0 - held for held in self._held()]
+            x = [a + f * b for a, f, b in zip(x, free, step)]
+            lam = [a + on * b for a, on, b in zip(lam, self._on(), step[self.n :])]
+        self._judge(level, x, lam)
+        self.parts[f"{self.name}round"] = t.program()
+
+    def _fill(self) -> None:
+        """The matrix and the first right side, for the loops."""
+        t, level = self._stage("fill")
+        size, A = self.n + self.m, self._matrix(level)
+        lower = {(max(k), min(k)): x for k, x in A.items()}
+        t.output(f"{self.name}K", [lower.get((i, j), 0.0) for i in range(size) for j in range(size)])
+        x, lam = self._start(), [0.0] * self.m
+        self._write(x=x, lam=lam)
+        t.output(f"{self.name}way", self._residual(level, x, lam))
+        self.parts[f"{self.name}fill"] = t.program()
+
+    def _advanced(self) -> tuple[list[Scalar], list[Scalar]]:
+        way = self.read(f"{self.name}way")
+        x = [a + (1.0 - held) * b for a, held, b in zip(self.read("x"), self._held(), way)]
+        return x, [a + on * b for a, on, b in zip(self.read("lam"), self._on(), way[self.n :])]
+
+    def _refine(self) -> None:
+        if not self.m:
+            return
+        t, level = self._stage("refine")
+        x, lam = self._advanced()
+        self._write(x=x, lam=lam)
+        t.output(f"{self.name}way", self._residual(level, x, lam))
+        self.parts[f"{self.name}refine"] = t.program()
+
+    def _judge_alone(self) -> None:
+        t, level = self._stage("judge")
+        self._judge(level, *self._advanced())
+        self.parts[f"{self.name}judge"] = t.program()
+
+    def _write(self, **values: Sequence[Scalar]) -> None:
+        for block, x in values.items():
+            more = self.read(block)[len(x) :] if len(x) < self.sizes[block] else []
+            self._t.output(block, [*x, *more])
+
+    # -- the active set ---------------------------------------------------------------------------------------
+
+    def _judge(self, level: LevelReader, x: list[Scalar], lam: list[Scalar]) -> None:
+        """Counts what a solution contradicts, changes it, and measures the solution within its bounds."""
+        slope = self._slope(level)
+        force = level.pushed([a + b for a, b in zip(level.times(x), slope)], lam)
+        largest = _largest(slope)
+        wrong, after = [], []
+        for k, (has_low, has_high) in enumerate(self.bounds):
+            bad, state = self._judged(
+                k, x[k], force[k], TOLERANCE * (largest + abs_of(level.H.get((k, k), 0.0) * x[k]))
+            )
+            if has_low or has_high:
+                wrong.append(bad)
+                after.append(state)
+        for r in self.one_sided:
+            on = self.read("holds")[r]
+            over = self._along(level.rows[r], x) - level.sides[r]
+            off = where(over > TOLERANCE, 1.0, 0.0)
+            wrong.append(where(on > 0.5, where(lam[r] < -(TOLERANCE * largest), 1.0, 0.0), off))
+            after.append(where(on > 0.5, 0.0, 1.0))
+        self._change(wrong, after)
+        self._measure(level, x, lam)
+
+    def _judged(self, k: int, x: Scalar, force: Scalar, slack: Scalar) -> tuple[Scalar, Scalar]:
+        """1 where an entry contradicts its state, else 0; and the state that it is to have then."""
+        (has_low, has_high), s = self.bounds[k], self.read("state")[k]
+        bad: Scalar = 0.0
+        state: Scalar = 0.0
+        if has_high:
+            high = self.read("high")[k]
+            above = x > high + TOLERANCE * (1e-3 + abs_of(high))
+            bad, state = where(above, 1.0, bad), where(above, 1.0, state)
+        if has_low:
+            low = self.read("low")[k]
+            below = x < low - TOLERANCE * (1e-3 + abs_of(low))
+            bad, state = where(below, 1.0, bad), where(below, -1.0, state)
+        pulled = where(force * s > slack, 1.0, 0.0)  # at the lower one the slope must be positive
+        held = s * s > 0.5
+        return where(held, pulled, bad), where(held, 0.0, state)
+
+    def _change(self, wrong: Sequence[Scalar], after: Sequence[Scalar]) -> None:
+        """The next states, unless nothing is contradicted."""
+        t = self._t
+        if not self.pivots:
+            return
+        count: Scalar = 0.0
+        for x in wrong:
+            count = count + x
+        least, tries = self.read("least")[0], self.read("tries")[0]
+        better = count < least - 0.5
+        together = where(better, 1.0, where(tries > 0.5, 1.0, 0.0))
+        t.output("least", [where(better, count, least)])
+        t.output("tries", [where(better, float(BLOCK_TRIALS), maximum(tries - 1.0, 0.0))])
+        t.output("going", [where(count > 0.5, 1.0, 0.0)])
+        later: Scalar = 0.0  # contradictions among the entries behind this one
+        takes: list[Scalar] = []
+        for x in reversed(wrong):
+            alone = where(later > 0.5, 0.0, x)
+            takes.insert(0, where(together > 0.5, x, alone))
+            later = later + x
+        state, holds = list(self.read("state")), list(self.read("holds"))
+        limited = [k for k, b in enumerate(self.bounds) if any(b)]
+        for k, take, new in zip(limited, takes, after):
+            state[k] = where(take > 0.5, new, state[k])
+        for r, take, new in zip(self.one_sided, takes[len(limited) :], after[len(limited) :]):
+            holds[r] = where(take > 0.5, new, holds[r])
+        t.output("state", state)
+        if self.one_sided:
+            t.output("holds", holds)
+
+    def _measure(self, level: LevelReader, x: list[Scalar], lam: list[Scalar]) -> None:
+        """x within its bounds, and how far it is from the conditions of Karush, Kuhn and Tucker."""
+        within, gaps = [], []
+        for k, (has_low, has_high) in enumerate(self.bounds):
+            y = x[k]
+            y = maximum(y, self.read("low")[k]) if has_low else y
+            within.append(_not_above(y, self.read("high")[k]) if has_high else y)
+        force = level.pushed([a + b for a, b in zip(level.times(within), self._slope(level))], lam)
+        for k, (has_low, has_high) in enumerate(self.bounds):
+            push = force[k]
+            if has_low:
+                push = where(within[k] > self.read("low")[k], push, minimum(push, 0.0))
+            if has_high:
+                push = where(within[k] < self.read("high")[k], push, maximum(push, 0.0))
+            gaps.append(push)
+        for row, side, equal in zip(level.rows, level.sides, self.data.equal):
+            over = self._along(row, within) - side
+            gaps.append(over if equal else maximum(over, 0.0))
+        largest = _largest(gaps)
+        self._write(x=within, lam=lam)
+        self._t.output(f"{self.name}kkt", [largest])
+
+    # -- calls ------------------------------------------------------------------------------------------------
+
+    def write(self, c: StageCalls) -> None:
+        """Rounds until no lane contradicts its state."""
+        if not self.pivots:
+            self._round(c)
+            return
+        c.fill(NO_COUNT, "least", 0, 1)
+        c.fill(float(BLOCK_TRIALS), "tries", 0, 1)
+        with c.f.loop(MAX_PIVOTINGS, some=True) as loop:
+            self._round(c)
+            loop.leave(~c.some_above("going"))
+
+    def _round(self, c: StageCalls) -> None:
+        if self.straight:
+            c.call(f"{self.name}round")
+            return
+        name, size = self.name, self.n + self.m
+        dense, K = DenseCode(c.f.module, c.l, samples=True), MatrixTile(c.at(f"{name}K"), size, size, size)
+        c.call(f"{name}fill")
+        dense.ldl(c.f, K, c.at(f"{name}line"), c.at(f"{name}inverse"))
+        dense.substitute(c.f, K, c.at(f"{name}inverse"), c.at(f"{name}way"))
+        for _ in range(REFINEMENTS if self.m else 0):
+            c.call(f"{name}refine")
+            dense.substitute(c.f, K, c.at(f"{name}inverse"), c.at(f"{name}way"))
+        c.call(f"{name}judge")
+
+
+def abs_of(x: Scalar) -> Scalar:
+    """The magnitude of a scalar."""
+    return where(x < 0.0, -x, x)
+
+
+def _not_above(x: Scalar, high: Scalar) -> Scalar:
+    return where(x > high, high, x)
+
+
+def _largest(values: Sequence[Scalar]) -> Scalar:
+    out: Scalar = 0.0
+    for x in values:
+        out = maximum(out, abs_of(x))
+    return out

@@ -1,0 +1,282 @@
+"""Stacks of tasks: against plain algebra, mink, and the laws that limits, priorities and equalities obey."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import drevo
+from drevo.tasks import (
+    AccelerationLimit,
+    CollisionLimit,
+    ComTask,
+    ConfigurationLimit,
+    DampingTask,
+    FrameTask,
+    JointVelocityTask,
+    ManipulabilityTask,
+    PostureTask,
+    RelativeFrameTask,
+    VelocityLimit,
+    compile_ik,
+    solve_ik,
+)
+
+DT = 0.01
+MODEL = """<mujoco><compiler angle="radian"/><option gravity="0 0 -9.81"/><worldbody>{}</worldbody></mujoco>"""
+LINK = """<body name="b{k}" pos="{x} 0 0"><joint name="j{k}" type="hinge" axis="{axis}" range="-{limit} {limit}"/>
+<geom name="g{k}" type="sphere" size="0.05" pos="0.3 0 0" mass="1" contype="1" conaffinity="1"/>{more}</body>"""
+
+
+def chain(n: int, base: str = "", axes=("0 0 1", "0 1 0", "1 0 0"), limit=2) -> drevo.Robot:
+    """An arm of n hinges about axes in turn, on a free body where base is "free"."""
+    text = ""
+    for k in reversed(range(n)):
+        text = LINK.format(k=k, x=0.3 if k else 0.1, axis=axes[k % len(axes)], limit=limit, more=text)
+    if base:
+        text = (
+            f'<body name="trunk"><freejoint/><geom type="box" size=".1 .1 .1" mass="3" contype="0"/>{text}</body>'
+        )
+    return drevo.load(MODEL.format(text))
+
+
+def states(robot, count, seed=0):
+    rng = np.random.default_rng(seed)
+    return np.array([robot.random(rng) for _ in range(count)])
+
+
+def logarithm(T0, T1):
+    """log(T0^-1 T1) by the matrix logarithm."""
+    from scipy.linalg import logm
+
+    x = np.real(logm(np.linalg.inv(T0) @ T1))
+    return np.array([*x[:3, 3], x[2, 1], x[0, 2], x[1, 0]])
+
+
+def frame_terms(robot, link, q, T):
+    """Error and its Jacobian by central differences."""
+    error = logarithm(T, robot.pose(q, link))
+    J, h = np.zeros((6, robot.nv)), 1e-6
+    for k in range(robot.nv):
+        d = np.eye(robot.nv)[k] * h
+        ends = [logarithm(T, robot.pose(robot.integrate(q, s * d), link)) for s in (1, -1)]
+        J[:, k] = (ends[0] - ends[1]) / (2 * h)
+    return J, error
+
+
+@pytest.mark.parametrize("base", ["", "free"])
+def test_a_stack_is_the_weighted_least_squares_solution(base):
+    robot = chain(4, base)
+    qs = states(robot, 5)
+    targets = robot.pose(robot.integrate(qs, 0.2 * np.random.default_rng(1).normal(size=(5, robot.nv))), "b3")
+    com = robot.center_of_mass(qs) + 0.05
+    tasks = [
+        FrameTask("b3", position_cost=2.0, orientation_cost=(0.5, 0.0, 0.3), gain=0.7, lm_damping=0.1),
+        ComTask(0.4), PostureTask(0.1), DampingTask(0.2), JointVelocityTask(0.3),
+    ]  # fmt: skip
+    rates = np.full(robot.nv, 0.2)
+    found = solve_ik(robot, qs, tasks, DT, targets={"b3": targets, "center_of_mass": com, "jointvelocity": rates})
+    home = robot.neutral()
+    free = np.zeros(robot.nv)
+    free[-4:] = 1.0  # tasks of joints leave a floating base alone
+    for q, T, c, v in zip(qs, targets, com, found.v):
+        J, e = frame_terms(robot, "b3", q, T)
+        W = np.array([2.0, 2.0, 2.0, 0.5, 0.0, 0.3])
+        rows = [
+            (W[:, None] * J, -0.7 * W * e),
+            (0.4 * robot.center_of_mass_jacobian(q), -0.4 * (robot.center_of_mass(q) - c)),
+        ]
+        rows += [(np.sqrt(0.1) * np.linalg.norm(0.7 * W * e) * np.eye(robot.nv), 0.0 * rates)]
+        rows += [
+            (0.1 * np.diag(free), -0.1 * free * robot.difference(home, q)),
+            (0.2 * np.diag(free), 0.0 * rates),
+        ]
+        rows += [(0.3 * np.diag(free), 0.3 * free * rates * DT)]
+        A, b = (np.concatenate(x) for x in zip(*rows))
+        assert np.allclose(v * DT, np.linalg.lstsq(A, b, rcond=None)[0], atol=1e-7)
+    assert found.kkt.max() < 1e-12
+
+
+def test_a_relative_frame_and_manipulability():
+    robot = chain(5)
+    q = states(robot, 1)[0]
+    T = robot.pose(q + 0.1, "b4", relative_to="b1")
+    for _ in range(20):
+        q = q + DT * solve_ik(robot, q, [RelativeFrameTask("b4", "b1"), DampingTask(1e-3)], DT, targets=[T]).v
+    assert np.allclose(robot.pose(q, "b4", relative_to="b1"), T, atol=1e-6)
+    more = solve_ik(robot, q, [ManipulabilityTask("b4", rate=0.01, axes="x y z"), DampingTask(1e-3)], DT).v
+    before, after = (float(robot.manipulability(x, "b4", axes="x y z")) for x in (q, q + DT * more))
+    assert after - before == pytest.approx(0.01 * DT, rel=0.05)
+
+
+def test_priorities_are_strict():
+    robot = chain(7)
+    qs = states(robot, 6, 2)
+    tasks = [
+        FrameTask("b6", orientation_cost=0.0),
+        FrameTask("b3", orientation_cost=0.0, position_cost=(1.0, 1.0, 0.0), priority=1, name="elbow"),
+        PostureTask(1.0, priority=2),
+    ]
+    T = robot.pose(qs + 0.1, "b6")
+    elbow = robot.pose(qs - 0.1, "b3")
+    found = solve_ik(robot, qs, tasks, DT, targets=[T, elbow])
+    home = robot.neutral()
+    for q, goals, v in zip(qs, zip(T, elbow), found.v):
+        x, N = np.zeros(7), np.eye(7)
+        stack = [
+            (*(y[:k] for y in frame_terms(robot, link, q, goal)),)
+            for link, goal, k in (("b6", goals[0], 3), ("b3", goals[1], 2))
+        ]
+        for J, e in [*stack, (np.eye(7), robot.difference(home, q))]:
+            P = np.linalg.pinv(J @ N, rcond=1e-6)
+            x = x + N @ P @ (-e - J @ x)
+            N = N @ (np.eye(7) - P @ (J @ N))
+        assert np.allclose(v * DT, x, atol=2e-5), abs(v * DT - x).max()
+    assert found.kkt.shape == (6, 3) and found.kkt.max() < 1e-9
+    limited = solve_ik(robot, qs, tasks, DT, limits=[VelocityLimit(2.0)], targets=[T, elbow])
+    alone = solve_ik(robot, qs, tasks[:1], DT, limits=[VelocityLimit(2.0)], targets=[T])
+    J = np.array([frame_terms(robot, "b6", q, goal)[0][:3] for q, goal in zip(qs, T)])
+    assert np.allclose(np.einsum("bij,bj->bi", J, limited.v - alone.v), 0.0, atol=1e-5)  # J by differences
+    assert abs(limited.v).max() <= 2.0 and limited.kkt.max() < 1e-9
+
+
+@pytest.mark.parametrize("base", ["", "free"])
+def test_limits_are_kept_exactly(base):
+    robot = chain(6, base)
+    qs = states(robot, 2000, 3)
+    T = robot.pose(states(robot, 2000, 4), "b5")
+    f = compile_ik(
+        robot, [FrameTask("b5"), PostureTask(0.01)], DT, limits=[ConfigurationLimit(), VelocityLimit(3.0)]
+    )
+    found = f(qs, T)
+    assert (abs(found.v) <= 3.0).all()
+    assert found.kkt.max() < 1e-9
+    q1 = robot.integrate(qs, DT * found.v)[:, -6:]
+    assert (q1 <= robot.upper[-6:]).all() and (q1 >= robot.lower[-6:]).all()
+    one = f(qs[7], T[7])
+    assert np.array_equal(one.v, found.v[7])
+    again = compile_ik(
+        robot,
+        [FrameTask("b5"), PostureTask(0.01)],
+        DT,
+        limits=[ConfigurationLimit(), VelocityLimit(3.0)],
+        warm=True,
+    )
+    assert np.allclose(again(qs, [T], active=found.active).v, found.v, atol=1e-9)
+
+
+def test_from_outside_it_comes_back_at_the_velocity_limit():
+    robot = chain(3)
+    q = np.array([2.5, -3.0, 0.0])
+    limits = [ConfigurationLimit(), VelocityLimit(1.5)]
+    for _ in range(200):
+        found = solve_ik(
+            robot, q, [FrameTask("b2")], DT, limits=limits, targets=[robot.pose([3.0, -3.0, 1.0], "b2")]
+        )
+        outside = (q > 2.0 + 0.02) | (q < -2.0 - 0.02)
+        assert (np.sign(found.v) == -np.sign(q))[outside].all() and (abs(found.v[outside]) == 1.5).all()
+        q = q + DT * found.v
+    assert (abs(q) <= 2.0 + 1e-12).all()
+
+
+def test_acceleration_limits_brake_in_time():
+    robot = chain(2)
+    limits = [ConfigurationLimit(1.0), VelocityLimit(10.0), AccelerationLimit(4.0)]
+    q, v, speeds = np.zeros(2), np.zeros(2), []
+    for _ in range(400):
+        found = solve_ik(
+            robot, q, [PostureTask(1.0)], DT, limits=limits, targets=[np.array([5.0, -5.0])], before=v
+        )
+        assert (abs(found.v - v) <= 4.0 * DT * (1 + 1e-9)).all()
+        q, v = q + DT * found.v, found.v
+        assert (abs(q) <= 2.0 + 1e-12).all()
+        speeds.append(v[0])
+    assert q == pytest.approx([2.0, -2.0], abs=1e-3)
+    turns = np.sign(np.diff(speeds)[abs(np.diff(speeds)) > 1e-9])
+    assert (np.diff(turns) != 0).sum() <= 2  # faster, then slower, and no more
+
+
+def test_collisions_are_kept_off():
+    robot = chain(3, axes=("0 0 1",), limit=3)
+    q = np.array([0.0, 1.2, 1.0])
+    limits = [CollisionLimit([("b0", "b2")], distance=0.02), VelocityLimit(2.0), ConfigurationLimit()]
+    still = [PostureTask(1.0)]
+    folded = np.array([0.0, 1.2, 3.0])  # the last ball is in the first
+
+    def gap(q):
+        places = [robot.pose(q, link) @ [0.3, 0, 0, 1] for link in ("b0", "b2")]
+        return np.linalg.norm(places[1] - places[0]) - 0.1
+
+    assert gap(folded) < 0.0
+    for _ in range(300):
+        found = solve_ik(robot, q, still, DT, limits=limits, targets=[folded])
+        q = q + DT * found.v
+        assert gap(q) > 0.02 - 1e-3 and found.kkt.max() < 1e-8
+    assert gap(q) == pytest.approx(0.02, abs=1e-3)
+
+
+def test_equalities_and_loops_hold():
+    robot = chain(4)
+    gear = drevo.constraint.gear("j1", "j3", 2.0)
+    q = np.array([0.1, 0.4, 0.2, 0.2])
+    for _ in range(30):
+        found = solve_ik(
+            robot, q, [FrameTask("b3")], DT, equalities=[gear], limits=[VelocityLimit(1.0)],
+            targets=[robot.pose([0.5, 0.8, -0.2, 0.4], "b3")],
+        )  # fmt: skip
+        q = q + DT * found.v
+        assert abs(q[1] - 2.0 * q[3]) < 1e-9 and found.kkt.max() < 1e-9
+    both = [FrameTask("b3", orientation_cost=0.0)]
+    held = solve_ik(robot, q, [PostureTask(1.0)], DT, equalities=both, targets={"b3": robot.pose(q, "b3")})
+    J = robot.jacobian(q, "b3")[:3]
+    assert np.allclose(J @ held.v, 0.0, atol=1e-9)
+
+
+def test_costs_are_parameters_and_nothing_is_compiled_twice():
+    robot = chain(3)
+    q, T = states(robot, 1)[0], robot.pose(np.zeros(3), "b2")
+    f = compile_ik(robot, [FrameTask("b2", name="hand"), PostureTask(0.1)], DT, parameters=["hand.position_cost"])
+    assert [name for name, _ in f.function.parameters] == ["hand.position_cost"]
+    other = solve_ik(robot, q, [FrameTask("b2", position_cost=3.0), PostureTask(0.1)], DT, targets=[T])
+    assert np.allclose(f(q, [T], parameters=np.array([3.0])).v, other.v, rtol=1e-9, atol=1e-9)
+
+
+def test_errors_are_one_sentence():
+    robot = chain(3)
+    for call in (
+        lambda: solve_ik(robot, np.zeros(3), [FrameTask("hand")], DT),
+        lambda: solve_ik(robot, np.zeros(3), [FrameTask("b2")], DT),
+        lambda: solve_ik(robot, np.zeros(3), [], DT),
+        lambda: solve_ik(robot, np.zeros(3), [FrameTask("b2")], 0.0, targets=[np.eye(4)]),
+        lambda: solve_ik(robot, np.zeros(3), [FrameTask("b2")], DT, targets={"hand": np.eye(4)}),
+        lambda: solve_ik(robot, np.zeros(3), [FrameTask("b2", position_cost=-1.0)], DT, targets=[np.eye(4)]),
+        lambda: solve_ik(robot, np.zeros(3), [PostureTask()], DT, limits=[CollisionLimit([("b0", "x")])]),
+        lambda: compile_ik(robot, [FrameTask("b2")], DT, limits=[VelocityLimit({"x": 1.0})]),
+        lambda: FrameTask("b2", gain=2.0),
+    ):  # fmt: skip
+        with pytest.raises(drevo.DrevoError) as error:
+            call()
+        assert "\n" not in str(error.value)
+
+
+def test_the_step_of_mink():
+    mink, mujoco = pytest.importorskip("mink"), pytest.importorskip("mujoco")
+    pytest.importorskip("daqp")
+    robot = chain(6)
+    spec = robot.to_mujoco()
+    model = spec.compile()
+    data = mink.Configuration(model)
+    ours = [FrameTask("b5", position_cost=1.0, orientation_cost=0.5, lm_damping=1.0), PostureTask(1e-2)]
+    f = compile_ik(robot, ours, DT, limits=[ConfigurationLimit()])
+    theirs = [mink.FrameTask("b5", "body", 1.0, 0.5, lm_damping=1.0), mink.PostureTask(model, 1e-2)]
+    for q, goal in zip(states(robot, 20, 5), states(robot, 20, 6)):
+        data.update(q)
+        T = robot.pose(goal, "b5")
+        theirs[0].set_target(mink.SE3.from_matrix(T))
+        theirs[1].set_target(robot.neutral())
+        problem = mink.build_ik(data, theirs, DT, limits=[mink.ConfigurationLimit(model)])
+        x = f(q, T).v * DT
+        best = mink.solve_ik(data, theirs, DT, "daqp", limits=[mink.ConfigurationLimit(model)]) * DT
+        cost = [0.5 * y @ problem.P @ y + problem.q @ y for y in (x, best)]
+        assert cost[0] <= cost[1] + 1e-9 * abs(cost[1]) and (problem.G @ x <= problem.h + 1e-12).all()
+    assert mujoco.__version__
