@@ -85,6 +85,8 @@ def quantities(rng: Rng) -> Iterator[Call]:
     yield call(r.integrate, now["q"], now["v"])
     yield call(r.difference, now["q"], now["q"][::-1])
     yield call(r.random, np.random.default_rng(1), 4)
+    yield call(r.distance, now["q"])
+    yield call(r.distance_jacobian, now["q"])
     yield call(drevo.compile, r, "mass_matrix", wrt=("q",))
     yield call(drevo.compile, r, "gravity")
     yield call(drevo.compile, r, "bias", layout="batch_last", dtype="float32", packed=False, parameters=["*.mass"])

@@ -57,7 +57,7 @@ class ContactCandidate(NamedTuple):
     bodies: tuple[int, int]
     interaction: Interaction
     weight: tuple[float, float]
-    solids: tuple[_Held, _Held]
+    solids: tuple[HeldGeom, HeldGeom]
     ground: Uneven | None = None
 
     def touch(self, poses: Poses) -> Proximity:
@@ -81,7 +81,7 @@ class ContactCandidate(NamedTuple):
         return sqrt(way.dot(way)) - (a.radius + b.radius)
 
 
-class _Held(NamedTuple):
+class HeldGeom(NamedTuple):
     """A geom in the body of a tree that has it."""
 
     geom: Geom
@@ -115,7 +115,7 @@ def contact_candidates(model: Model, ground: object = None) -> tuple[ContactCand
     floor = ground_of(ground)
     model = with_ground(model, floor)
     tree, weights = build_tree(model), inverse_weights(model).bodies
-    placed = {geom.name: _place(tree, geom) for geom in model.geoms}
+    placed = {geom.name: held_geom(tree, geom) for geom in model.geoms}
     found = []
     for a, b, interaction in interactions(model):
         ends, bodies = (placed[a.name], placed[b.name]), (placed[a.name].body, placed[b.name].body)
@@ -132,10 +132,11 @@ def _surface(geom: Geom, at: PlacedGeom, point: Vec) -> tuple[Vec, Vec]:
     return at.R @ Vec(*geom.surface[:3]) + turns.cross(point - at.p), turns
 
 
-def _place(tree: Tree, geom: Geom) -> _Held:
+def held_geom(tree: Tree, geom: Geom) -> HeldGeom:
+    """A geom in the body of the tree that carries it."""
     frame = tree.frames[geom.link]
     R, p = Mat.of(geom.rotation), Vec(*geom.origin)
-    return _Held(geom, frame.body, frame.R.mul(R), frame.p + frame.R @ p)
+    return HeldGeom(geom, frame.body, frame.R.mul(R), frame.p + frame.R @ p)
 
 
 def with_ground(model: Model, ground: Uneven | str | None) -> Model:

@@ -55,6 +55,11 @@ def weld_bodies(model: Model) -> dict[str, str]:
     return found
 
 
+def adjacent_links(model: Model) -> set[frozenset[str]]:
+    """Pairs of welded bodies of which one hangs on the other, by their first links."""
+    return {frozenset(pair) for pair in _carriers(model, weld_bodies(model)).items()}
+
+
 def _carriers(model: Model, welded: dict[str, str]) -> dict[str, str]:
     """By welded body, the one that it hangs on; what neither weighs nor touches is between joints of one body."""
     real = {geom.link for geom in model.geoms} | {model.root}

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ..constraint.kinds import Constraint
     from ..constraint.prepared import Contacts
     from ..constraint.results import ConstrainedEfforts, ConstrainedMotion, Impact
+    from ..contact.distances import Distances
     from ..control.linearise import Linearisation
     from ..model.dynamics import DifferenceDerivatives, IntegrateDerivatives
     from ..simulate.table import Table
@@ -143,6 +144,26 @@ class Robot(Methods, JointArrays, ByName):
     jacobian_bias = compiled(OfLink.jacobian_bias)
     manipulability = compiled(OfLink.manipulability)
     operational_space = compiled(OfLink.operational_space)
+
+    # -- distances --------------------------------------------------------------------------------------------
+
+    def distance(self, q: ArrayLike, pairs: Any = "auto") -> Distances:
+        """Signed distances of pairs of geoms, m: .pairs, .distance (..., n), .points (..., n, 2, 3), .normal.
+
+        pairs: pairs of names of geoms, or of links, which are all their geoms. "auto": those that may touch by the
+        file; where it has no bits for that, as URDF, those of links that are neither adjacent nor excluded; none
+        that touch in every posture. A distance is negative where two are in each other: how far one has to
+        be moved along the normal, which goes from the first to the second. All in world axes. Raises InputError.
+        """
+        from ..contact.distances import distances
+
+        return distances(self, q, pairs)
+
+    def distance_jacobian(self, q: ArrayLike, pairs: Any = "auto") -> Array:
+        """Derivatives of `distance` by the rates, (..., n, nv), where the geometry is smooth: m / rad or 1."""
+        from ..contact.distances import distance_jacobians
+
+        return distance_jacobians(self, q, pairs)
 
     # -- linear models, motions -------------------------------------------------------------------------------
 

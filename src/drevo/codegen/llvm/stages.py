@@ -8,13 +8,14 @@ lane needs.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
 from typing import NamedTuple
 
 from ..graph.program import Program
 from ..lower.lower import Lowered, lower
 from ..lower.split import SplitSteps, split_functions
 from ..lower.steps import operands, step_results
-from .ir import I8, I64, PTR, VOID, IRFunction, Module, Value
+from .ir import F64, I8, I64, PTR, VOID, IRFunction, Module, Value, literal
 from .kernel import Kernel
 from .math import Lanes
 from .ports import ALONE, Address, Ports, tile_ports
@@ -107,6 +108,13 @@ class StageCalls:
         """Stores one number in `count` values of a block, from its value `first` on."""
         for k in range(first, first + count):
             self.at(block, k).store(self.f.const(self.l.type, x), self.l.bytes)
+
+    def table(self, kind: str, values: Sequence[float]) -> Value:
+        """The address of a table of constants; equal ones are one."""
+        texts = [literal(x) if kind == F64 else str(x) for x in values]
+        name = f"table_{sha256(repr((kind, texts)).encode()).hexdigest()[:16]}"
+        self.f.module.constant(name, kind, texts)
+        return Value(self.f, PTR, f"@{name}")
 
     def row(self, result: str, sample: Value) -> Value:
         """The address of a sample's row of a result of `rows`; sample: its lane."""

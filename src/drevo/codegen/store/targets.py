@@ -117,7 +117,7 @@ def compiled_for(
 
 
 def _built(machine: Machine, text: str, effort: int) -> tuple[str, bytes]:
-    """Assembly and object code; all calls inlined, no other pass: the graph is folded and shared already."""
+    """Assembly and object code; calls inlined, variables in registers, nothing else: the graph is folded."""
     import llvmlite.binding as llvm
 
     try:
@@ -146,6 +146,7 @@ def _backend(triple: str, cpu: str, features: str, effort: int, options: Any) ->
     builder = llvm.create_pass_builder(made, llvm.create_pipeline_tuning_options(speed_level=0))
     passes = llvm.create_new_module_pass_manager()
     passes.add_always_inliner_pass()
+    passes.add_sroa_pass()  # the variables of `llvm.plain`, which are on the stack as they are written
     passes.add_global_dead_code_eliminate_pass()
     return made, lambda module: passes.run(module, builder)
 

@@ -1,0 +1,1 @@
+"""Distances and places of contact of convex solids without a rule of their own."""

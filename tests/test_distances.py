@@ -1,0 +1,132 @@
+"""Distances of geoms: against MuJoCo, against the supports of the solids, and Jacobians by differences."""
+
+from __future__ import annotations
+
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+
+import drevo
+from drevo.codegen.llvm.ir import Module
+from drevo.codegen.llvm.plain import add_plain
+from drevo.codegen.llvm.plain_values import Floats
+from drevo.errors import EmitError, InputError
+
+KINDS = {"sphere": 1, "capsule": 2, "cylinder": 2, "box": 3}
+ROUNDING = 1e-12  # m: of a distance between corners, edges and faces of bodies of half a metre
+CURVED = 1e-9  # m: of one at which a search ends
+STATES = 200
+
+
+def pair_of(a: str, b: str, seed: int) -> str:
+    rng = np.random.default_rng(seed)
+    first, second = (" ".join(f"{x:.3f}" for x in rng.uniform(0.05, 0.3, KINDS[kind])) for kind in (a, b))
+    return f"""<mujoco><option ccd_tolerance="1e-13" ccd_iterations="500"/><worldbody>
+      <geom name="floor" type="plane" size="5 5 1" contype="0" conaffinity="0"/>
+      <body name="a"><freejoint/><geom name="a" type="{a}" size="{first}"/></body>
+      <body name="b"><freejoint/><geom name="b" type="{b}" size="{second}"/></body></worldbody></mujoco>"""
+
+
+def scattered(robot: drevo.Robot, count: int, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    q = np.array([robot.random(rng) for _ in range(count)])
+    q[:, :3], q[:, 7:10] = 0.0, rng.normal(scale=0.35, size=(count, 3))
+    return q
+
+
+def half_width(kind: str, size: np.ndarray, R: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """How far a solid reaches along n from its centre, by its formula."""
+    d = np.einsum("bji,bj->bi", R, n)
+    if kind == "box":
+        return np.abs(d) @ size
+    if kind == "sphere":
+        return np.full(len(n), size[0])
+    flat = 1.0 if kind == "capsule" else np.hypot(d[:, 0], d[:, 1])
+    return size[0] * flat + size[1] * np.abs(d[:, 2])
+
+
+@pytest.mark.parametrize(("a", "b"), list(combinations_with_replacement(KINDS, 2)))
+def test_distances_are_those_of_the_supports(a: str, b: str) -> None:
+    """The nearest points are a distance apart along a normal which parts the solids, or holds their overlap."""
+    robot = drevo.load(pair_of(a, b, 3))
+    q = scattered(robot, STATES)
+    (pair,), distance, points, normal = robot.distance(q, pairs=[("a", "b")])
+    d, (first, second), n = distance[:, 0], points[:, 0].swapaxes(0, 1), normal[:, 0]
+    first_geom, second_geom = (next(x for x in robot.model.geoms if x.name == name) for name in pair)
+    poses = [robot.pose(q, x.link) for x in (first_geom, second_geom)]
+    tolerance = CURVED if "cylinder" in (a, b) else ROUNDING
+    assert np.abs(first + n * d[:, None] - second).max() < ROUNDING
+    assert np.abs((n**2).sum(1) - 1.0).max() < ROUNDING
+    ends = []
+    for geom, pose, way in zip((first_geom, second_geom), poses, (n, -n)):
+        centre = (pose[:, :3, 3] * way).sum(1)
+        ends.append(centre + half_width(geom.kind, np.array(geom.size), pose[:, :3, :3], way))
+    # the slab between both supports along n is as wide as the distance says
+    assert np.abs(-ends[1] - ends[0] - d).max() < tolerance
+    assert (d > 0.0).any() and (d < 0.0).any()
+
+
+@pytest.mark.parametrize(
+    ("a", "b"), [("box", "box"), ("cylinder", "box"), ("cylinder", "cylinder"), ("sphere", "box")]
+)
+def test_distances_are_mujocos(a: str, b: str) -> None:
+    mujoco = pytest.importorskip("mujoco")
+    text = pair_of(a, b, 5)
+    robot, m = drevo.load(text), mujoco.MjModel.from_xml_string(text)
+    data, q = mujoco.MjData(m), scattered(robot, STATES, 1)
+    (pair,), distance, *_ = robot.distance(q, pairs=[("a", "b")])
+    for row, d in zip(q, distance[:, 0]):
+        data.qpos[:] = row[[0, 1, 2, 6, 3, 4, 5, 7, 8, 9, 13, 10, 11, 12]]
+        mujoco.mj_kinematics(m, data)
+        theirs = mujoco.mj_geomDistance(m, data, *(m.geom(x).id for x in pair), 10.0, np.zeros(6))
+        assert d > theirs - CURVED  # any way out is one; the least is how deep
+        assert d < 0.0 or abs(d - theirs) < CURVED
+
+
+def test_planes_jacobians_and_names() -> None:
+    robot = drevo.load("""<mujoco><worldbody><geom name="floor" type="plane" size="5 5 1" euler="5 0 0"/>
+      <body name="trunk" pos="0 0 .5"><freejoint/><geom name="trunk" type="box" size=".1 .2 .15"/>
+       <body name="leg" pos="0 0 .3"><joint axis="0 1 0"/><geom name="leg" type="capsule" size=".05 .1"/>
+        <body name="foot" pos="0 0 .3"><joint axis="1 0 0"/><geom name="foot" type="cylinder" size=".05 .1"/>
+       </body></body></body></worldbody></mujoco>""")
+    rng = np.random.default_rng(2)
+    q = np.array([robot.random(rng) for _ in range(20)])
+    found = robot.distance(q)
+    assert set(found.pairs) == {("floor", "trunk"), ("floor", "leg"), ("floor", "foot"), ("foot", "trunk")}
+    J, h = robot.distance_jacobian(q), 1e-6
+    steps = [
+        [robot.distance(robot.integrate(q, sign * h * e)).distance for sign in (1, -1)] for e in np.eye(robot.nv)
+    ]
+    by_differences = np.stack([(x - y) / (2 * h) for x, y in steps], axis=-1)
+    assert J.shape == (20, 4, robot.nv) and np.median(np.abs(J - by_differences)) < 1e-9
+    assert np.abs(J - by_differences).max() < 1e-4  # a nearest point leaps where a face turns parallel
+    assert robot.distance(q[0]).distance.tobytes() == found.distance[0].tobytes()
+    assert robot.distance(q[0], pairs=[("world", "leg")]).pairs == (("floor", "leg"),)
+    with pytest.raises(InputError, match=r"'heel'.*foot"):
+        robot.distance(q[0], pairs=[("heel", "leg")])
+
+
+def test_links_of_urdf_that_are_not_adjacent() -> None:
+    parts = "".join(
+        f'<link name="l{k}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+        f'</inertial><collision><geometry><box size=".1 .1 .3"/></geometry></collision></link>'
+        for k in range(4)
+    )
+    joints = "".join(
+        f'<joint name="j{k}" type="continuous"><parent link="l{k}"/><child link="l{k + 1}"/><origin xyz="0 0 .4"/>'
+        f'<axis xyz="0 1 0"/></joint>'
+        for k in range(3)
+    )
+    robot = drevo.load(f'<robot name="chain">{parts}{joints}</robot>')
+    pairs = {tuple(sorted(x.split("_")[0] for x in pair)) for pair in robot.distance(robot.neutral()).pairs}
+    assert pairs == {("l0", "l2"), ("l0", "l3"), ("l1", "l3")}
+
+
+def never(x: Floats, n: int) -> float:
+    return sum(x[k] for k in range(n))
+
+
+def test_python_that_machine_code_does_not_have_is_refused() -> None:
+    with pytest.raises(EmitError, match="never, line 2: there is no GeneratorExp"):
+        add_plain(Module(), never)
