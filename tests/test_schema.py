@@ -121,7 +121,18 @@ def test_what_no_schema_has_is_refused(parts: dict[str, str], words: list[str]) 
     [
         ({"joint": 'springyield="1" stiffness="2"'}, "springyield of joint 'j'"),
         ({"head": '<default><joint springyield="1"/></default>'}, "springyield of joint 'j'"),
-        ({"joint": 'actuatorgravcomp="true"', "body": 'gravcomp="1"'}, "actuatorgravcomp of joint 'j'"),
+        (
+            {"joint": 'actuatorgravcomp="true"', "body": 'gravcomp="1"'},
+            "actuatorgravcomp without actuators of joint 'j'",
+        ),
+        (
+            {
+                "joint": 'actuatorgravcomp="true" actuatorfrcrange="-1 1"',
+                "body": 'gravcomp="1"',
+                "more": '<actuator><motor joint="j"/></actuator>',
+            },
+            "actuatorgravcomp within an actuatorfrcrange of joint 'j'",
+        ),
         ({"geom": 'adhesion="3"'}, "adhesion of geom 'g'"),
         ({"head": '<option><flag sleep="enable"/></option>'}, "sleep of flag on line 1"),
         ({"head": '<option actuatorgroupdisable="1 2"/>'}, "actuatorgroupdisable of option"),
@@ -148,12 +159,27 @@ def test_what_acts_and_is_not_read_is_named(parts: dict[str, str], words: str) -
         {"joint": 'springyield="0" actuatorgravcomp="false"', "geom": 'adhesion="0.0"'},
         {"head": '<default><joint springyield="1"/></default>', "joint": 'springyield="0"'},
         {"head": '<default><tendon springyield="1"/></default>'},  # of no tendon
+        {"joint": 'actuatorgravcomp="true"'},  # of weights that nothing compensates
         {"head": '<option iterations="3" solver="PGS"><flag warmstart="disable" override="disable"/></option>'},
         {"head": '<compiler fusestatic="true"/><size nkey="3"/><visual><map zfar="3"/></visual>'},
     ],
 )
 def test_what_changes_nothing_is_not_named(parts: dict[str, str]) -> None:
     drevo.load(arm(**parts), strict=True)
+
+
+@pytest.mark.needs("mujoco")
+@pytest.mark.parametrize("kind", ["hinge", "slide", "ball", "free"])
+def test_weights_that_actuators_compensate_move_as_in_mujoco(kind: str) -> None:
+    """Of the joints of two bodies, one compensated by half, one has its actuators do so."""
+    text = f"""<mujoco><worldbody><body name="a" pos="0 0 1" gravcomp=".5">
+     <joint name="j" type="{kind}" actuatorgravcomp="true"/><geom pos=".3 0 .1" size=".1"/><body name="b"
+     gravcomp=".3"><joint name="k" axis="0 1 0"/><geom pos=".2 .1 0" size=".1" contype="0"/></body></body>
+     </worldbody><actuator><motor joint="k"/></actuator></mujoco>"""
+    there = schema_files.motion(text)
+    assert there is not None
+    q, v = schema_files.steps(drevo.load(text, strict=True), there)
+    assert np.abs(q - there.q).max() < 1e-12 and np.abs(v - there.v).max() < 1e-12 * max(1.0, np.abs(v).max())
 
 
 @pytest.mark.parametrize("name", ["solreflimit", "solreffriction"])

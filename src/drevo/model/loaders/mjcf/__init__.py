@@ -13,7 +13,7 @@ from ....io.files import Files
 from ....io.xml import Element
 from ...description import ContactPoint, Link
 from ...draft import Draft
-from .bodies import read_bodies, tune_springs
+from .bodies import check_compensation, read_bodies, tune_springs
 from .inertials import scale_to_total
 from .posture import Posture
 from .sections import read_keyframes, read_sections
@@ -38,6 +38,7 @@ def draft_of(root: Element, source: str = "", files: Files | None = None) -> Dra
     stands = Posture(draft, layout.at, layout.bodies)
     read_sections(file, layout, stands)
     tune_springs(file, stands)
+    check_compensation(file)
     read_initial(file, layout)
     draft.contacts += [
         ContactPoint(body, at) for name, (body, (at, _)) in layout.sites.items() if name.startswith(CONTACT)

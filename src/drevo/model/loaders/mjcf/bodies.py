@@ -10,6 +10,7 @@ from ....io.xml import Element, Reader
 from ... import values
 from ...description import IDENTITY, ORIGIN, Joint, JointDynamics, Limit, Link, Mat3, Vec3
 from ...rotations import add_vectors, apply, from_axis_angle, matmul, quaternion_of, unit
+from ..schema import true
 from .equality import Layout
 from .file import (
     HERE,
@@ -184,6 +185,7 @@ def _joint(file: File, element: Element, body: str, frame: FramePose) -> tuple[J
     angle = _ball_limit(file, reader, element) if kind == "ball" else None
     if angle is not None and reader.scalar(element, "margin", 0.0) > angle:
         file.draft.ignore("a margin wider than the range", reader.owner)
+    file.lifting += [name] if true(element.get("actuatorgravcomp", "false")) else []
     file.draft.softness += filter(None, [read_softness(reader, element, name, angle)])
     return Joint(
         name, KINDS.get(kind, kind), "", "", axis=axis, limit=limit, line=element.line, dynamics=dynamics
@@ -220,6 +222,24 @@ def tune_springs(file: File, stands: Posture) -> None:
         damper = 0.0 if "damper" in file.flags.off else 2.0 * inertia / time
         dynamics = replace(joint.dynamics or JointDynamics(), stiffness=spring, damping=damper)
         file.draft.joints[k] = replace(joint, dynamics=dynamics)
+
+
+def check_compensation(file: File) -> None:
+    """actuatorgravcomp: weights compensated by actuators are compensated alike if any acts and nothing cuts it."""
+    draft, carrying = file.draft, set[str]()
+    above = {joint.child: joint for joint in draft.joints}
+    for link in draft.links:
+        name = link.name if link.gravcomp else ""
+        while name in above:
+            carrying.add(above[name].name)
+            name = above[name].parent
+    driven = "actuation" not in file.flags.off and any(x.children for x in file.root.all("actuator"))
+    for joint in draft.joints:
+        if joint.name in carrying.intersection(file.lifting):
+            if not driven:
+                draft.ignore("actuatorgravcomp without actuators", f"joint {joint.name!r}")
+            elif joint.limit and joint.limit.effort:
+                draft.ignore("actuatorgravcomp within an actuatorfrcrange", f"joint {joint.name!r}")
 
 
 def _from_reference(file: File, element: Element, joint: Joint, origin: Vec3, turn: Mat3) -> tuple[Vec3, Mat3]:

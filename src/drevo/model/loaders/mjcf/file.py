@@ -65,6 +65,7 @@ class File:
     budget: Budget = field(default_factory=Budget)
     depth: int = 0  # of attaching
     springdampers: dict[str, tuple[float, float]] = field(default_factory=dict)  # time constant, ratio by joint
+    lifting: list[str] = field(default_factory=list)  # joints whose actuators compensate weights
 
     @property
     def radian(self) -> bool:

@@ -41,7 +41,7 @@ def read_file(draft: Draft, root: Element, files: Files, source: str, outer: Fil
     if outer:
         file.names, file.taken, file.medium = outer.names, outer.taken, outer.medium
         file.geom_names = outer.geom_names
-        file.springdampers = outer.springdampers
+        file.springdampers, file.lifting = outer.springdampers, outer.lifting
     else:
         _read_options(file)
     _check_settings(file)
