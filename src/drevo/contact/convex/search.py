@@ -7,7 +7,6 @@ Python, and as machine code by `codegen.llvm.plain`.
 
   Gilbert, Johnson, Keerthi 1988, A fast procedure for computing the distance between complex objects.
   van den Bergen 2001, Proximity queries and penetration depth computation on 3D game objects.
-  Ericson 2004, Real-Time Collision Detection, ch. 5 and 9.
 """
 
 from __future__ import annotations
@@ -16,10 +15,19 @@ from math import sqrt
 
 from ...codegen.llvm.plain_values import Floats, Integers, Part, floats, integers
 from ...mechanics.spatial import Mat, Vec
-
-POINT, SEGMENT, BOX, CYLINDER, ELLIPSOID, HULL, PLANE = range(
-    7
-)  # what a solid is without the ball about its points
+from .simplex import (
+    NO_DISTANCE,
+    PLANE,
+    add_corner,
+    corner_of,
+    has_corner,
+    kept_corners,
+    mixed,
+    nearest_on_simplex,
+    nearest_on_triangle,
+    put_corner,
+    support_point,
+)
 
 MAX_SIMPLEX_STEPS = 120
 MAX_CORNERS = 120  # of the polytope
@@ -29,173 +37,8 @@ NEAREST_SHARE = 1e-14  # of the square distance: what a further step could gain 
 TOUCHING_SHARE = 1e-26  # of the square size of D: below it the origin is on the simplex
 GAIN_SHARE = 1e-10  # of the size of D: what a face gains at most where the polytope ends
 FLAT_SHARE = 1e-9  # of the size of D: below it corners are one point, in line, or in a plane
-NO_DISTANCE = 1e300
-
-
-def corner_of(points: Floats, k: int) -> Vec:
-    """Point k of an array."""
-    return Vec(points[3 * k], points[3 * k + 1], points[3 * k + 2])
-
-
-def put_corner(points: Floats, k: int, x: Vec) -> None:
-    points[3 * k] = x.x
-    points[3 * k + 1] = x.y
-    points[3 * k + 2] = x.z
-
-
-def support_point(kind: int, size: Floats, points: Floats, count: int, d: Vec) -> Vec:
-    """The point of a solid that is farthest along d, in the solid's axes."""
-    if kind == BOX:
-        return Vec(
-            size[0] if d.x >= 0.0 else -size[0], size[1] if d.y >= 0.0 else -size[1],
-            size[2] if d.z >= 0.0 else -size[2],
-        )  # fmt: skip
-    if kind == CYLINDER:
-        flat = sqrt(d.x * d.x + d.y * d.y)
-        scale = size[0] / flat if flat > 1e-15 else 0.0
-        return Vec(d.x * scale, d.y * scale, size[1] if d.z >= 0.0 else -size[1])
-    if kind == SEGMENT:
-        return Vec(0.0, 0.0, size[1] if d.z >= 0.0 else -size[1])
-    if kind == ELLIPSOID:
-        x, y, z = d.x * size[0], d.y * size[1], d.z * size[2]
-        length = sqrt(x * x + y * y + z * z)
-        over = 1.0 / length if length > 1e-300 else 0.0
-        return Vec(x * over * size[0], y * over * size[1], z * over * size[2])
-    if kind == HULL:
-        best, farthest = 0, -NO_DISTANCE
-        for k in range(count):
-            along = d.x * points[3 * k] + d.y * points[3 * k + 1] + d.z * points[3 * k + 2]
-            if along > farthest:
-                farthest, best = along, k
-        return corner_of(points, best)
-    return Vec(0.0, 0.0, 0.0)
-
-
-def add_corner(
-    which: Integers, sizes: Floats, points_a: Floats, points_b: Floats, R: Mat, p: Vec, d: Vec, W: Floats,
-    A: Floats, k: int,
-) -> Vec:  # fmt: skip
-    """The corner of D that is farthest along d, as corner k of W; A has its point of the first solid."""
-    a = support_point(which[0], sizes, points_a, which[1], d)
-    b = p + R @ support_point(which[2], Part(sizes, 4), points_b, which[3], -(R.T @ d))
-    w = a - b
-    put_corner(W, k, w)
-    put_corner(A, k, a)
-    return w
-
-
-def nearest_on_segment(a: Vec, b: Vec, share: Floats) -> float:
-    """The square distance of the origin from a segment, and the shares of its ends in the nearest point."""
-    way = b - a
-    square = way.dot(way)
-    t = -a.dot(way) / square if square > 0.0 else 0.0
-    t = min(max(t, 0.0), 1.0)
-    share[0] = 1.0 - t
-    share[1] = t
-    at = a + way * t
-    return float(at.dot(at))
-
-
-def nearest_on_edges(a: Vec, b: Vec, c: Vec, share: Floats) -> float:
-    """The square distance of the origin from the border of a triangle, and the shares of its corners."""
-    trial = floats(2)
-    least = nearest_on_segment(a, b, share)
-    share[2] = 0.0
-    square = nearest_on_segment(b, c, trial)
-    if square < least:
-        least = square
-        share[0] = 0.0
-        share[1] = trial[0]
-        share[2] = trial[1]
-    square = nearest_on_segment(a, c, trial)
-    if square < least:
-        least = square
-        share[0] = trial[0]
-        share[1] = 0.0
-        share[2] = trial[1]
-    return least
-
-
-def nearest_on_triangle(a: Vec, b: Vec, c: Vec, share: Floats) -> float:
-    """The square distance from a triangle, within it by that of its plane, and the shares of its corners."""
-    n = (b - a).cross(c - a)
-    square = n.dot(n)
-    if square <= 0.0:
-        return nearest_on_edges(a, b, c, share)
-    x, y, z = b.cross(c).dot(n), c.cross(a).dot(n), a.cross(b).dot(n)
-    if x > 0.0 and y > 0.0 and z > 0.0:
-        over = 1.0 / (x + y + z)
-        share[0] = x * over
-        share[1] = y * over
-        share[2] = z * over
-        along = n.dot(a)
-        return float(along * along / square)
-    return nearest_on_edges(a, b, c, share)
-
-
-def nearest_on_simplex(W: Floats, count: int, share: Floats) -> float:
-    """The square distance from a simplex of up to four corners, 0 inside of four, and their shares."""
-    a = corner_of(W, 0)
-    if count == 1:
-        share[0] = 1.0
-        return float(a.dot(a))
-    b = corner_of(W, 1)
-    if count == 2:
-        return nearest_on_segment(a, b, share)
-    c = corner_of(W, 2)
-    if count == 3:
-        return nearest_on_triangle(a, b, c, share)
-    trial, faces = floats(3), integers(12)
-    least, inside = NO_DISTANCE, True
-    for k in range(4):  # the face without corner k
-        for m in range(3):
-            faces[3 * k + m] = (k + 1 + m) % 4
-        i, j, l = faces[3 * k], faces[3 * k + 1], faces[3 * k + 2]
-        x, y, z = corner_of(W, i), corner_of(W, j), corner_of(W, l)
-        n = (y - x).cross(z - x)
-        opposite, origin = n.dot(corner_of(W, k) - x), -n.dot(x)
-        if opposite * origin > 0.0 and abs(opposite) > 0.0:
-            continue
-        inside = False
-        square = nearest_on_triangle(x, y, z, trial)
-        if square < least:
-            least = square
-            share[k] = 0.0
-            share[i] = trial[0]
-            share[j] = trial[1]
-            share[l] = trial[2]
-    if inside:
-        return 0.0
-    return least
-
-
-def kept_corners(W: Floats, A: Floats, share: Floats, count: int) -> int:
-    """Leaves only the corners that have a share; gives how many."""
-    kept = 0
-    for k in range(count):
-        if share[k] > 0.0:
-            put_corner(W, kept, corner_of(W, k))
-            put_corner(A, kept, corner_of(A, k))
-            share[kept] = share[k]
-            kept = kept + 1
-    return kept
-
-
-def mixed(points: Floats, share: Floats, count: int) -> Vec:
-    """The point that has these shares of corners."""
-    x: Vec = corner_of(points, 0) * share[0]
-    for k in range(1, count):
-        x = x + corner_of(points, k) * share[k]
-    return x
-
-
-def has_corner(W: Floats, count: int, w: Vec) -> bool:
-    """True if a corner is among those before it."""
-    for k in range(count):
-        x = corner_of(W, k) - w
-        if x.dot(x) == 0.0:
-            return True
-    return False
+CORNER_SHARE = 1e-8  # of the size of D: corners that are nearer to each other are one
+PARALLEL_COSINE = 1.0 - 1e-12  # of the normals of faces in one plane
 
 
 def approach(
@@ -213,7 +56,7 @@ def approach(
             return count
         w = add_corner(which, sizes, points_a, points_b, R, p, -v, W, A, count)
         size = max(size, w.dot(w))
-        if square - v.dot(w) <= NEAREST_SHARE * square or has_corner(W, count, w):
+        if square - v.dot(w) <= NEAREST_SHARE * square or has_corner(W, count, w, 0.0):
             break
         least = nearest_on_simplex(W, count + 1, share)
         if least == 0.0 and count == 3:
@@ -284,8 +127,8 @@ def with_four_corners(
     return count
 
 
-def put_face(W: Floats, faces: Integers, planes: Floats, at: int, i: int, j: int, k: int) -> None:
-    """The face of three corners, and its plane: normal and distance from the origin."""
+def put_face(W: Floats, faces: Integers, planes: Floats, at: int, i: int, j: int, k: int, slack: float) -> None:
+    """Enters a face by its corners, and its plane: normal and distance from the origin; a turned one has none."""
     faces[3 * at] = i
     faces[3 * at + 1] = j
     faces[3 * at + 2] = k
@@ -296,7 +139,8 @@ def put_face(W: Floats, faces: Integers, planes: Floats, at: int, i: int, j: int
     planes[4 * at] = n.x
     planes[4 * at + 1] = n.y
     planes[4 * at + 2] = n.z
-    planes[4 * at + 3] = n.dot(a) if length > 0.0 else NO_DISTANCE
+    along = n.dot(a)
+    planes[4 * at + 3] = along if length > 0.0 and along > -slack else NO_DISTANCE
 
 
 def put_edge(edges: Integers, count: int, i: int, j: int) -> int:
@@ -355,8 +199,21 @@ def grown(W: Floats, faces: Integers, planes: Floats, count: int, corner: int, b
             at = free[gone]
         else:
             count = count + 1
-        put_face(W, faces, planes, at, edges[2 * k], edges[2 * k + 1], corner)
+        put_face(W, faces, planes, at, edges[2 * k], edges[2 * k + 1], corner, slack)
     return count
+
+
+def first_faces(W: Floats, faces: Integers, planes: Floats, slack: float) -> None:
+    """Enters the four faces of a simplex, their corners counterclockwise as seen from outside."""
+    first = corner_of(W, 0)
+    turn = (corner_of(W, 1) - first).cross(corner_of(W, 2) - first).dot(corner_of(W, 3) - first)
+    i, j = 2, 1
+    if turn < 0.0:
+        i, j = 1, 2
+    put_face(W, faces, planes, 0, 0, i, j, slack)
+    put_face(W, faces, planes, 1, 0, 3, i, slack)
+    put_face(W, faces, planes, 2, 0, j, 3, slack)
+    put_face(W, faces, planes, 3, i, 3, j, slack)
 
 
 def search_inside(
@@ -373,32 +230,32 @@ def search_inside(
         put_corner(Part(out, 4), 0, corner_of(flat, 0))
         return
     faces, planes = integers(3 * MAX_FACES), floats(4 * MAX_FACES)
-    first = corner_of(W, 0)
-    turn = (corner_of(W, 1) - first).cross(corner_of(W, 2) - first).dot(corner_of(W, 3) - first)
-    i, j = 2, 1
-    if turn < 0.0:
-        i, j = 1, 2
-    put_face(W, faces, planes, 0, 0, i, j)
-    put_face(W, faces, planes, 1, 0, 3, i)
-    put_face(W, faces, planes, 2, 0, j, 3)
-    put_face(W, faces, planes, 3, i, 3, j)
-    corners, count, slack = 4, 4, GAIN_SHARE * sizes[8]
+    slack = GAIN_SHARE * sizes[8]
+    first_faces(W, faces, planes, slack)
+    corners, count, deep = 4, 4, NO_DISTANCE
     best = nearest_face(faces, planes, count)
+    i, j, k = faces[3 * best], faces[3 * best + 1], faces[3 * best + 2]
+    normal = corner_of(flat, 0)
     while corners < MAX_CORNERS and count < MAX_FACES - 8:
         n = corner_of(Part(planes, 4 * best), 0)
         w = add_corner(which, sizes, points_a, points_b, R, p, n, W, A, corners)
-        if w.dot(n) - planes[4 * best + 3] <= slack or has_corner(W, corners, w):
+        along = w.dot(n)
+        if along < deep:  # along any direction D ends somewhere; the nearest end is how deep
+            deep, normal = along, n
+            i, j, k = faces[3 * best], faces[3 * best + 1], faces[3 * best + 2]
+        if along - planes[4 * best + 3] <= slack or has_corner(W, corners, w, CORNER_SHARE * sizes[8]):
             break
         count = grown(W, faces, planes, count, corners, best, slack)
         corners = corners + 1
         best = nearest_face(faces, planes, count)
-    best = facing(W, faces, planes, count, planes[4 * best + 3] + slack)
-    i, j, k = faces[3 * best], faces[3 * best + 1], faces[3 * best + 2]
+    best = facing(W, faces, planes, count, deep + slack)
+    if normal.dot(corner_of(Part(planes, 4 * best), 0)) > PARALLEL_COSINE:
+        i, j, k = faces[3 * best], faces[3 * best + 1], faces[3 * best + 2]
     nearest_on_triangle(corner_of(W, i), corner_of(W, j), corner_of(W, k), share)
-    out[0] = -planes[4 * best + 3]
+    out[0] = -deep
     a = corner_of(A, i) * share[0] + corner_of(A, j) * share[1] + corner_of(A, k) * share[2]
     put_corner(Part(out, 1), 0, a)
-    put_corner(Part(out, 4), 0, corner_of(Part(planes, 4 * best), 0))
+    put_corner(Part(out, 4), 0, normal)
 
 
 def separation(

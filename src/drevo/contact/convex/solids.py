@@ -11,7 +11,8 @@ from ...codegen.llvm.stages import StageCalls
 from ...mechanics.algorithms.proximity import PlacedGeom
 from ...mechanics.scalar import Scalar
 from ...model.contact import Geom
-from .search import BOX, CYLINDER, HULL, PLANE, POINT, SEGMENT, between_solids
+from .search import between_solids
+from .simplex import BOX, CYLINDER, HULL, PLANE, POINT, SEGMENT
 
 CORES = {"plane": PLANE, "sphere": POINT, "capsule": SEGMENT, "cylinder": CYLINDER, "box": BOX, "hull": HULL}
 ROUND = ("sphere", "capsule")  # a ball about each of their points
