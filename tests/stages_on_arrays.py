@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from drevo.codegen.graph.evaluate import evaluate_edges
-from drevo.codegen.llvm.stages import HERE, part_of_block
+from drevo.codegen.lower.loops import CHOSEN_BLOCK, port_place
 from drevo.contact.laws.soft.newton import MAX_NEWTON_STEPS, MAX_SEARCH_STEPS
 from drevo.contact.laws.soft.stages import Evaluation
 
@@ -121,5 +121,5 @@ class Reference:
 
 
 def _place(port: str, here: str) -> tuple[str, int]:
-    block, first = part_of_block(port)
-    return here if block == HERE else block, first
+    place = port_place(port)
+    return here if place.block == CHOSEN_BLOCK else place.block, place.first

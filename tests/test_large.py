@@ -17,9 +17,9 @@ from tolerances import DYNAMICS
 
 import drevo
 import drevo.compiler.ways.rolled as module
-from drevo.codegen.llvm.bodies.rolled import BLOCK, LONG
 from drevo.codegen.llvm.kernel import TURNS, Kernel
 from drevo.codegen.llvm.target import BEYOND
+from drevo.codegen.lower.loops import BLOCK_BODIES, MIN_LONG_BODIES
 from drevo.codegen.store import native
 from drevo.codegen.store.build import Spec
 from drevo.compiler.compile_cost import AFFORDABLE, operations
@@ -348,13 +348,13 @@ def test_armature_of_a_free_base_coasts_on_in_large_trees() -> None:
 @pytest.mark.parametrize("bushy", [False, True])
 def test_tiles_of_long_trees_go_block_by_block(bushy: bool) -> None:
     """The same bits as sample by sample, however many bodies have children in later blocks."""
-    robot, rng = chain(LONG + 30), np.random.default_rng(0)
+    robot, rng = chain(MIN_LONG_BODIES + 30), np.random.default_rng(0)
     if bushy:
         up = [int(rng.integers(max(0, i - 2), i + 1)) if i % 9 else i // 2 for i in range(robot.nv)]
         joints = tuple(replace(j, parent=robot.model.links[k].name) for j, k in zip(robot.model.joints, up))
         robot = Robot(replace(robot.model, joints=joints))
     kept = Tables.of(robot.model).kept().max() + 1
-    assert kept > 200 if bushy else kept == (LONG + 30) // BLOCK
+    assert kept > 200 if bushy else kept == (MIN_LONG_BODIES + 30) // BLOCK_BODIES
     for quantity in BLOCKED:
         args = states(robot.model, 9, quantity)
         f = rolled_function(robot.model, quantity, Spec())

@@ -15,7 +15,7 @@ from tolerances import DYNAMICS
 from drevo.codegen.call import rolled as rolled_code
 from drevo.codegen.call.function import Function
 from drevo.codegen.call.rolled import _LOCKED
-from drevo.codegen.llvm.bodies.steps import MODEL
+from drevo.codegen.lower.loops import MODEL_WORDS
 from drevo.codegen.store import cache
 from drevo.codegen.store.build import Spec
 from drevo.compiler.formalisms import common_algorithm
@@ -102,7 +102,7 @@ def test_same_bits_in_every_lane_and_thread(quantity: str) -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
 def test_a_fork_while_another_thread_computes_one_sample() -> None:
     """The state of one sample is locked while it is used; in a child nobody would open it."""
-    assert MODEL.index("lock") == _LOCKED
+    assert MODEL_WORDS.index("lock") == _LOCKED
     f = rolled(tree_of(0), "gravity")
     (q,) = states(tree_of(0), 1, "gravity")
     f.code.data[-1][_LOCKED] = 1  # type: ignore[union-attr]  # as that thread would

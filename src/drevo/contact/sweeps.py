@@ -16,7 +16,7 @@ from ..codegen.graph.node import Expr, Graph
 from ..codegen.graph.ops import CONST
 from ..codegen.graph.program import Input, Parameter, Program
 from ..codegen.graph.rebuild import part_of_graph
-from ..codegen.llvm.stages import BlockPart
+from ..codegen.lower.loops import Place
 from ..compiler.products import number_rates, tangent_size
 from ..compiler.tracer import nodes_of, unknowns
 from ..mechanics.scalar import Scalar, Vector, is_zero
@@ -164,7 +164,7 @@ class ProductStages:
                     self.cleared.append(port.name)
                 inputs.append(port)
                 more = {k: old[k] + y for k, y in values.items() if not is_zero(y)}
-                outputs |= {BlockPart(port.name, k): [x.graph.edge(y)] for k, y in more.items()}
+                outputs |= {Place(port.name, k): [x.graph.edge(y)] for k, y in more.items()}
             self.written.add(port.name)
         name = f"{x.name}_{self.mark}{self.only and '_'}{self.only}"
         self.parts[name] = part_of_graph(name, x.graph, tuple(inputs), outputs, x.symbols)

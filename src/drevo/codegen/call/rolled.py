@@ -15,6 +15,7 @@ from weakref import WeakSet, WeakValueDictionary
 import numpy as np
 
 from ..entry.layout import ObjectLayout
+from ..lower.loops import MAX_TILED_RESULTS, MIN_LONG_BODIES, MODEL_WORDS, Rolled
 from ..store import native
 from ..store.build import DTYPES, UNMADE, Built, Manifest, Spec, parse_manifest, require_unmade, target_of
 from ..store.key import key
@@ -22,7 +23,6 @@ from ..store.memo import persisted
 from .function import Extra, Function
 
 if TYPE_CHECKING:
-    from ..llvm.bodies.steps import Rolled
     from .diagnose import Weakest
 
 Array = np.ndarray[Any, Any]
@@ -30,7 +30,7 @@ _STEPS = {  # of one body, by its time, where it is not _USUAL: for estimates
     "inverse_dynamics": 105, "bias": 100, "inertia_product": 80, "forward_dynamics": 400, "pivots": 400,
 }  # fmt: skip
 _USUAL = 60
-_LOCKED = 8  # the word of MODEL that who is in `single` sets
+_LOCKED = MODEL_WORDS.index("lock")  # the word that who is in `single` sets
 _LOOPS: WeakValueDictionary[str, native.Code] = WeakValueDictionary()  # one in memory for all links of a robot
 
 
@@ -86,10 +86,8 @@ class Sizes(NamedTuple):
     @property
     def alone(self) -> bool:
         """True if a batch runs sample by sample: a tile would leave the cache."""
-        from ..llvm.bodies.rolled import BROAD, LONG
-
-        long = self.bodies >= LONG and not self.blocked
-        return not self.tiled or long or sum(self.lengths) > BROAD
+        long = self.bodies >= MIN_LONG_BODIES and not self.blocked
+        return not self.tiled or long or sum(self.lengths) > MAX_TILED_RESULTS
 
     def arena(self, lanes: int, item: int) -> int:
         """Bytes of the batch kernel's working memory."""

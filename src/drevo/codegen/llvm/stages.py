@@ -1,8 +1,7 @@
-"""A tile computed in stages: straight-line functions over one working memory, and what calls them.
+"""Stages, straight-line code over blocks of memory, and a tile that is computed by them.
 
-A stage is a Program whose inputs and outputs are blocks of that memory, or arguments and results of the whole, by
-name. What calls them is written with the builder: loops until every lane has what it wants, branches round what no
-lane needs.
+What calls stages is written with the builder: loops until every lane has what it wants, branches round what no
+lane needs, sweeps over the bodies of a tree. A stage stands in line in a loop, or is a function of the module.
 """
 
 from __future__ import annotations
@@ -12,40 +11,22 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from ..graph.program import Program
+from ..lower.loops import CHOSEN_BLOCK, BlockLayout, port_place
 from ..lower.lower import Lowered, lower
 from ..lower.split import SplitSteps, split_functions
 from ..lower.steps import operands, step_results
 from .ir import F64, I8, I64, PTR, VOID, IRFunction, Module, Value, literal
-from .kernel import Kernel
+from .kernel import FunctionBody, Kernel
 from .math import Lanes
 from .ports import ALONE, Address, Ports, tile_ports
 from .target import Arena, Target, arena_of
-
-HERE = "here"  # the block that each call chooses
-
-
-class BlockPart(str):
-    """The name of a port that is a part of a block, from its value `first` on."""
-
-    block: str
-    first: int
-
-    def __new__(cls, block: str, first: int) -> BlockPart:
-        made = super().__new__(cls, f"{block}[{first}]")
-        made.block, made.first = block, first
-        return made
-
-
-def part_of_block(port: str) -> tuple[str, int]:
-    """The block of a port, and the value in it at which the port begins."""
-    return (port.block, port.first) if isinstance(port, BlockPart) else (port, 0)
 
 
 class Stages(NamedTuple):
     """blocks: sizes of the working memory's parts, in values. parts: the stages by name. drive: writes the calls.
     tested: stages whose results are tested though they are none of the whole.
 
-    Ports of a stage are named by blocks, or are a BlockPart; HERE is a block that each call chooses. rows: results
+    Ports of a stage are named by blocks, or are a Place; CHOSEN_BLOCK is what each call chooses. rows: results
     that the calls write themselves into the caller's rows, at `row`; no stage does.
     """
 
@@ -143,11 +124,9 @@ def emit_stages(
     m, l = Module(), target.of(target.lanes)
     symbols = any(p.name == "parameters" for p in low.inputs)
     made = {name: _lowered(part, target, symbols) for name, part in stages.parts.items()}
-    room, at = max(split.slots for _, split in made.values()), {HERE: (HERE, 0)}
-    for name, size in stages.blocks.items():
-        at[name] = ("work", room * l.bytes)
-        room += size
-    arena = arena_of(low, target, room, layout)
+    blocks = BlockLayout(stages.blocks, max(split.slots for _, split in made.values()))
+    at = {CHOSEN_BLOCK: (CHOSEN_BLOCK, 0)} | {x: ("work", k * l.bytes) for x, k in blocks.starts.items()}
+    arena = arena_of(low, target, blocks.end, layout)
     whole = tile_ports(low, l, arena)
     for ports, found in ((low.inputs, whole.inputs), (low.outputs, whole.outputs)):
         at |= {p.name: (x.base[1:], x.offset) for p, x in zip(ports, found)}
@@ -174,8 +153,8 @@ def _lowered(part: Program, target: Target, symbols: bool) -> tuple[Lowered, Spl
 
 def _place(port: str, k: int) -> tuple[str, int]:
     """The block and the value in it that entry k of a port is."""
-    block, first = part_of_block(port)
-    return block, first + k
+    place = port_place(port)
+    return place.block, place.first + k
 
 
 def _in_place(low: Lowered) -> dict[int, int]:
@@ -204,7 +183,7 @@ def _early(low: Lowered) -> list[int]:
 
 def _makes(low: Lowered, at: Mapping[str, tuple[str, int]]) -> bool:
     """True if a stage writes results, or tests quaternions."""
-    return bool(low.units) or any(at[_place(p.name, 0)[0]][0] == "out" for p in low.outputs)
+    return bool(low.units) or any(at[port_place(p.name).block][0] == "out" for p in low.outputs)
 
 
 def _add_stage(
@@ -216,15 +195,66 @@ def _add_stage(
     l: Lanes,
     at: Mapping[str, tuple[str, int]],
 ) -> None:
-    def address(port: str) -> Address:
+    def address(port: str, _: bool) -> Address:
         block, k = _place(port, 0)
         base, offset = at[block]
         return Address(f"%{base}", offset + k * l.bytes)
 
-    arguments = dict.fromkeys(("in", "out", "work", HERE), "ptr")
-    ports = Ports(
-        l, [address(p.name) for p in low.inputs], [address(p.name) for p in low.outputs], arguments, l.bytes, True
-    )
-    kernel = Kernel(low, target, split, ports)
+    arguments = dict.fromkeys(("in", "out", "work", CHOSEN_BLOCK), "ptr")
+    kernel = Kernel(low, target, split, _ports(low, l, address)._replace(arguments=arguments))
     kernel.early = _early(low)
     kernel.add(m, f"stage_{name}")
+
+
+def _ports(low: Lowered, l: Lanes, address: Callable[[str, bool], Address]) -> Ports:
+    """The ports of a stage by the addresses of their names, where they are read or (True) written."""
+    inputs = [address(p.name, False) for p in low.inputs]
+    return Ports(l, inputs, [address(p.name, True) for p in low.outputs], {}, l.bytes, True)
+
+
+# -- in line --------------------------------------------------------------------------------------------------
+
+
+class MemoryBlock(NamedTuple):
+    """A block under a stage. base: the address of its first entry; stride: bytes from entry to entry, 0 where they
+    are side by side; shared: one number each for all lanes; result: what is stored there is tested."""
+
+    base: Value
+    stride: int = 0
+    shared: bool = False
+    result: bool = False
+
+    def address(self, first: int, l: Lanes) -> Address:
+        """The address of the entries from `first` on."""
+        each = self.stride or (l.size if self.shared else l.bytes)
+        shared = self.shared and l.lanes > 1
+        return Address(self.base.at(first * each, I8).text, shared=shared, pitch=self.stride)
+
+
+def write_stage(
+    f: IRFunction,
+    low: Lowered,
+    target: Target,
+    l: Lanes,
+    blocks: Mapping[tuple[str, int], MemoryBlock],
+    align: int = 0,
+    registers: tuple[str, dict[int, str]] | None = None,
+) -> None:
+    """A stage in line, over blocks by name and number.
+
+    registers: a block that is not in memory, and the names of its values by place, before it and then after.
+    """
+    before = dict(registers[1]) if registers else {}
+
+    def address(port: str, written: bool) -> Address:
+        place = port_place(port)
+        if registers and place.block == registers[0]:
+            return Address("", place.first, registers=registers[1] if written else before)
+        return blocks[place.home].address(place.first, l)
+
+    ports = _ports(low, l, address)
+    kernel = Kernel(low, target, split_functions(low, len(low.steps)), ports._replace(align=align or l.bytes))
+    kept = registers[0] if registers else None
+    tested = [x.block != kept and blocks[x.home].result for x in map(port_place, (p.name for p in low.outputs))]
+    kernel.ends = {v for v, sinks in kernel.sinks.items() if any(tested[i] for i, _, _ in sinks)}
+    FunctionBody(kernel, f, stem=f.fresh("step") + "_").write(low.steps)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...codegen.llvm.bodies.across import Across, RowPairs, RowSweep
-from ...codegen.llvm.bodies.steps import BodyStep
+from ...codegen.lower.loops import Across, RowPairs, RowSweep
+from ...codegen.lower.lower import Lowered
 from ...mechanics.algorithms.derivatives import InertiaRates, inertia_rates
 from ...mechanics.algorithms.inertia_matrix import apply_inertia
 from ...mechanics.algorithms.kinematics import Pose
@@ -127,7 +127,7 @@ def _sum(motions: Sequence[Motion], rates: Sequence[object]) -> Motion:
     return total
 
 
-def _out(kind: Kind, moving: bool) -> BodyStep:
+def _out(kind: Kind, moving: bool) -> Lowered:
     """The place, the columns, the speed and the acceleration of a body."""
     t = StepTracer(kind)
     here = pose_of(t.parent(12, _POSE)).then(t.at())
@@ -137,25 +137,25 @@ def _out(kind: Kind, moving: bool) -> BodyStep:
     own = _sum(S, t.argument(1))
     a = ap + vp.cross(own) + (_sum(S, t.argument(2)) if moving else NO_MOTION)
     for k, s in enumerate(S):
-        t.write(f"row{k}", [*numbers_of_pose(here), *flat_of(vp + own), *flat_of(a), *flat_of(vp), *flat_of(ap)])
-        t.write(f"row{k}", flat_of(s), _S)
+        t.write("row", [*numbers_of_pose(here), *(x for m in (vp + own, a, vp, ap) for x in flat_of(m))], 0, k)
+        t.write("row", flat_of(s), _S, k)
     return t.step(t.quaternions())
 
 
-def _again(kind: Kind) -> BodyStep:
+def _again(kind: Kind) -> Lowered:
     """The acceleration, now that those of the joints are known."""
     t = StepTracer(kind)
     n = t.body.nv
-    S = [motion_of(t.read(f"row{k}", 6, _S)) for k in range(n)]
+    S = [motion_of(t.read("row", 6, _S, k)) for k in range(n)]
     vp, ap = motion_of(t.parent(6, _V)), motion_of(t.parent(6, _A))
     a = ap + vp.cross(_sum(S, t.argument(1))) + _sum(S, t.read("more", n))
     for k in range(n):
-        t.write(f"row{k}", flat_of(a), _A)
-        t.write(f"row{k}", flat_of(ap), _UP_A)
+        t.write("row", flat_of(a), _A, k)
+        t.write("row", flat_of(ap), _UP_A, k)
     return t.step()
 
 
-def _bodies(whole: bool) -> BodyStep:
+def _bodies(whole: bool) -> Lowered:
     """A body in world axes, the wrench for its acceleration; whole: 2 B, and the rates of the column."""
     t = StepTracer(LOAD)
     at, v, a = pose_of(t.read("row", 12, _POSE)), *(motion_of(t.read("row", 6, k)) for k in (_V, _A))
@@ -173,18 +173,18 @@ def _bodies(whole: bool) -> BodyStep:
     return t.step()
 
 
-def _gather(kind: Kind, whole: bool) -> BodyStep:
+def _gather(kind: Kind, whole: bool) -> Lowered:
     """The composite body on to the parent, and to the other rows of its own."""
     t = StepTracer(kind)
     for at, count in ((_BODY, 22 if whole else 10), (_FORCE, 6)):
         own = t.own(count, at)
         t.write("parent", [x + y for x, y in zip(t.parent(count, at), own)], at)
         for k in range(t.body.nv - 1):
-            t.write(f"row{k}", own, at)
+            t.write("row", own, at, k)
     return t.step()
 
 
-def _efforts() -> BodyStep:
+def _efforts() -> Lowered:
     """u2 = I S and the bias S . f."""
     t = StepTracer(LOAD)
     S, f, body = motion_of(t.read("row", 6, _S)), force_of(t.read("row", 6, _FORCE)), t.read("row", 10, _BODY)
@@ -193,7 +193,7 @@ def _efforts() -> BodyStep:
     return t.step()
 
 
-def _columns() -> BodyStep:
+def _columns() -> Lowered:
     """u1 = (2 B)^T S, u2 = I S; by q 2 B psi1 + I psi2 + S x* f, by v 2 B S + I (psi1 + dS/dt)."""
     t, p = StepTracer(LOAD), _PAIRS
     S, psi2, both = (motion_of(t.read("row", 6, k)) for k in (p.S, p.psi2, p.both))

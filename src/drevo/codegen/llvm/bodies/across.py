@@ -12,84 +12,22 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import NamedTuple
 
+from ...lower.loops import ROW_INTEGERS, Across, RowSweep, homes
 from ...lower.lower import Lowered
-from ...lower.split import split_functions
-from ..ir import I8, I32, I64, PTR, VOID, Module, Value, literal
-from ..kernel import FunctionBody, Kernel
-from ..math import Lanes, add_sincos
-from ..ports import ALONE, Address, Ports
+from ..ir import I32, I64, PTR, VOID, Module, Value, literal
+from ..math import add_sincos
+from ..ports import ALONE
+from ..stages import MemoryBlock, write_stage
 from ..target import LINE, Target
-from .steps import BodyStep
 
 UNROLLED = 4  # vectors that are cleared or tested at a time
-INTEGERS = ("kind", "parent", "last", "q", "v")  # of a body: rows of the parent and of itself, first coordinates
-
-
-class RowSweep(NamedTuple):
-    """One step for every body, by its kind, inwards or outwards; or, wide, one step for all rows."""
-
-    steps: tuple[BodyStep, ...]
-    backward: bool = False
-    wide: bool = False
-
-
-class RowPairs(NamedTuple):
-    """Positions of the numbers that entries are made of, 6 each but for u1 and psi1: see `Across`."""
-
-    S: int
-    psi1: int
-    psi2: int
-    both: int
-    u1: int
-    u2: int
-    up_q: int
-    up_v: int
-    h: int
-
-
-class Across(NamedTuple):
-    """dtau/dq, dtau/dv, M of one sample: for j at or above i, in the rows of both,
-
-        dq_ij = u1_i . psi1_j + psi2_j . u2_i,   dv_ij = u1_i . S_j + both_j . u2_i,   M_ij = S_j . u2_i
-
-    and for i below j, in another body, dq_ji = S_j . up_q_i, dv_ji = S_j . up_v_i. first: sweeps before these, for
-    M and the bias h; then come accelerations, and the results are those of forward dynamics.
-
-    numbers: a table, `width` for each body, and after them by rows what wide steps read. bodies: by INTEGERS.
-    ancestors: of every row, the nearest first. own: the first row of its body. ground: its row's.
-    """
-
-    first: tuple[RowSweep, ...]
-    sweeps: tuple[RowSweep, ...]
-    places: RowPairs
-    arguments: tuple[str, ...]
-    depth: int  # numbers of a row
-    width: int
-    numbers: tuple[float, ...]
-    solids: tuple[tuple[float, ...], ...]
-    bodies: tuple[tuple[int, ...], ...]
-    ancestors: tuple[tuple[int, ...], ...]
-    own: tuple[int, ...]
-    ground: dict[int, float]
-    rotors: tuple[float, ...]
-
-    @property
-    def rows(self) -> int:
-        return len(self.ancestors)
-
-    def padded(self, l: Lanes) -> int:
-        """Rows with that of the ground, in whole vectors."""
-        return -(-(self.rows + 1) // l.lanes) * l.lanes
 
 
 def scratch_of(plan: Across, low: Lowered, target: Target) -> int:
     """Bytes of working memory."""
     l = target.of(target.lanes)
-    n = plan.padded(l)
-    angles = -(-low.inputs[0].size // l.lanes) * l.lanes
-    return LINE + l.size * (plan.depth * n + 2 * angles + 2 * n + (2 * n * n if plan.first else 0))
+    return LINE + l.size * plan.layout(l.lanes, low.inputs[0].size).end
 
 
 class RowKernel:
@@ -97,18 +35,18 @@ class RowKernel:
 
     def __init__(self, m: Module, plan: Across, low: Lowered, target: Target) -> None:
         self.plan, self.target, self.one, self.l = plan, target, target.of(1), target.of(target.lanes)
-        self.n, self.size, self.blocks = plan.padded(self.l), plan.rows, -(-plan.rows // self.l.lanes)
+        self.n, self.size, self.blocks = plan.padded(self.l.lanes), plan.rows, -(-plan.rows // self.l.lanes)
         names = [f"in{i}" for i in range(len(low.inputs))] + [f"out{i}" for i in range(len(low.outputs))]
         given = {**dict.fromkeys(names, ALONE), "scratch": ALONE, "status": ALONE}
         self.f = f = m.function("one", VOID, given, attributes=' "stackrealign"')
         self._constants(m)
         start = ((f.scratch.cast("ptrtoint", I64) + (LINE - 1)) & -LINE).cast("inttoptr", PTR)
-        room = self._rooms(start, low.inputs[0].size)
-        self.rowed, self.sines, self.cosines, self.more, self.gain = (next(room) for _ in range(5))
+        starts = plan.layout(self.l.lanes, low.inputs[0].size).starts
+        self.at = {name: start.at(k, self.l.scalar) if k else start for name, k in starts.items()}
+        self.rowed, self.more, self.gain = (self.at[name] for name in ("rowed", "more", "gain"))
         self.angles(m, low.inputs[0].size)
         for k, x in plan.ground.items():
             self.number(k, self.size).store(f.const(self.l.scalar, x), self.one.size)
-        self.matrices = list(room)
         self.phases()
         self.test([x for x in f.arguments if x.startswith("out")])
         f.ret()
@@ -119,14 +57,6 @@ class RowKernel:
         self.entries([self.f.out0, self.f.out1, self.f.out2], self.size)
 
     # -- memory ---------------------------------------------------------------------------------------------
-
-    def _rooms(self, at: Value, nq: int) -> Iterator[Value]:
-        """Numbers by rows, sines, cosines, two vectors, matrices."""
-        angles = -(-nq // self.l.lanes) * self.l.lanes
-        sizes = [self.plan.depth * self.n, angles, angles, self.n, self.n, *[self.n * self.n] * 2]
-        for size in sizes:
-            yield at
-            at = at.at(size, self.l.scalar)
 
     def _constants(self, m: Module) -> None:
         p, l = self.plan, self.l
@@ -215,8 +145,8 @@ class RowKernel:
             mask = self._first(min(l.lanes, nq - at))
             x = self.loaded(f.in0.at(at, l.scalar), mask)
             both = f.call(pair, name, x)
-            for k, to in enumerate((self.sines, self.cosines)):
-                to.at(at, l.scalar).store(both.part(k), l.bytes)
+            for k, to in enumerate(("sines", "cosines")):
+                self.at[to].at(at, l.scalar).store(both.part(k), l.bytes)
 
     def run(self, sweeps: Sequence[RowSweep]) -> None:
         f, lanes = self.f, self.l.lanes
@@ -224,51 +154,44 @@ class RowKernel:
         for sweep in sweeps:
             if sweep.wide:
                 with f.loop(self.blocks * lanes, step=lanes, some=True) as s:
-                    bases = {"row": self.rowed.at(s.i, self.l.scalar), "more": self.more.at(s.i, self.l.scalar)}
-                    bases |= {"solid": f.const(PTR, "@solids").at(s.i, self.l.scalar), "table": self.rowed}
-                    self.write(sweep.steps[0], self.l, bases)
+                    row, more = (self.at[name].at(s.i, self.l.scalar) for name in ("rowed", "more"))
+                    solid, pitch = f.const(PTR, "@solids").at(s.i, self.l.scalar), self.n * self.l.size
+                    blocks = {
+                        "row": MemoryBlock(row, pitch),
+                        "more": MemoryBlock(more),
+                        "solid": MemoryBlock(solid, pitch),
+                    }
+                    wide = {(name, 0): x for name, x in (*blocks.items(), ("table", MemoryBlock(self.rowed)))}
+                    write_stage(f, sweep.steps[0], self.target, self.l, wide, self.l.size)
                 continue
             ends = {"stop": -1, "start": count - 1, "step": -1} if sweep.backward else {"stop": count}
             with f.loop(some=True, **ends) as s:  # type: ignore[arg-type]
-                at = {x: self.word("bodies", s.i * len(INTEGERS) + k) for k, x in enumerate(INTEGERS)}
-                branches = [partial(self.write, x, self.one, self._bases(x, s.i, at)) for x in sweep.steps]
+                at = {x: self.word("bodies", s.i * len(ROW_INTEGERS) + k) for k, x in enumerate(ROW_INTEGERS)}
+                branches = [
+                    partial(write_stage, f, x, self.target, self.one, self._blocks_of(x, s.i, at))
+                    for x in sweep.steps
+                ]
                 if len(branches) > 1:
                     f.switch(at["kind"], branches)
                 else:
                     branches[0]()
 
-    def _bases(self, step: BodyStep, body: Value, at: dict[str, Value]) -> dict[str, Value]:
-        f, scalar, found = self.f, self.l.scalar, dict[str, Value]()
-        for name in dict.fromkeys(p.base for p in (*step.inputs, *step.outputs)):
-            kind = name.rstrip("0123456789")
-            number = int(name[len(kind) :] or 0)
-            if kind == "table":
-                found[name] = f.const(PTR, "@numbers").at(body * self.plan.width, scalar)
-            elif kind == "arg":
+    def _blocks_of(self, step: Lowered, body: Value, at: dict[str, Value]) -> dict[tuple[str, int], MemoryBlock]:
+        """The blocks of a step of one body."""
+        f, scalar, blocks = self.f, self.l.scalar, dict[tuple[str, int], MemoryBlock]()
+        for name, number in homes([step]):
+            if name == "table":
+                block = MemoryBlock(f.const(PTR, "@numbers").at(body * self.plan.width, scalar))
+            elif name == "arg":
                 first = at["q"] if self.plan.arguments[number] == "q" else at["v"]
-                found[name] = f.arguments[f"in{number}"].at(first, scalar)
-            elif kind in ("sines", "cosines"):
-                found[name] = getattr(self, kind).at(at["q"], scalar)
-            elif kind == "more":
-                found[name] = self.more.at(at["v"], scalar)
+                block = MemoryBlock(f.arguments[f"in{number}"].at(first, scalar))
+            elif name in ("sines", "cosines", "more"):
+                block = MemoryBlock(self.at[name].at(at["v" if name == "more" else "q"], scalar))
             else:
-                row = at["v"] + number if kind == "row" else at[{"own": "last"}.get(kind, kind)]
-                found[name] = self.rowed.at(row, scalar)
-        return found
-
-    def write(self, step: BodyStep, l: Lanes, bases: dict[str, Value]) -> None:
-        """A step of one body or of many rows."""
-        pitch = self.n * l.size
-
-        def address(base: str, offset: int) -> Address:
-            apart = base.rstrip("0123456789") in ("row", "own", "parent", "solid")
-            return Address(bases[base].at(offset * (pitch if apart else l.size), I8).text, pitch=pitch * apart)
-
-        inputs, outputs = ([address(*p) for p in x] for x in (step.inputs, step.outputs))
-        ports = Ports(l, inputs, outputs, {}, l.size, True)
-        kernel = Kernel(step.low, self.target, split_functions(step.low, len(step.low.steps)), ports)
-        kernel.ends = set()  # results are tested
-        FunctionBody(kernel, self.f, stem=self.f.fresh("step") + "_").write(step.low.steps)
+                row = at["v"] + number if name == "row" else at[{"own": "last"}.get(name, name)]
+                block = MemoryBlock(self.rowed.at(row, scalar), self.n * self.one.size)
+            blocks[name, number] = block
+        return blocks
 
     # -- masks ----------------------------------------------------------------------------------------------
 

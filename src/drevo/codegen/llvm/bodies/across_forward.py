@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from ...graph.program import FLOOR
+from ...lower.loops import Across
 from ...lower.lower import Lowered
 from ..dense.inverse import solve_columns, times_inverse
 from ..dense.tile import DenseCode
 from ..ir import I64, Module, Value
 from ..ir_scalar import IRScalar, StoredScalar
 from ..target import Target
-from .across import Across, RowKernel
+from .across import RowKernel
 
 
 def add_across(m: Module, plan: Across, low: Lowered, target: Target) -> None:
@@ -24,7 +25,7 @@ class ForwardKernel(RowKernel):
     """-M^-1 dtau/dq, -M^-1 dtau/dv and M^-1, with dtau at the accelerations a = M^-1 (tau - h)."""
 
     def phases(self) -> None:
-        self.H, self.L = self.matrices
+        self.H, self.L = self.at["H"], self.at["L"]
         self.run(self.plan.first)
         self.factorise()
         self.accelerations()

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from ..dense.solve import add_solve, call_solve
+from ...lower.loops import BLOCK_BODIES, BodyLoop, Rolled, TreeSolve, homes, port_place
+from ...lower.lower import Lowered
 from ..ir import I1, I8, I64, PTR, VOID, Module, Value
 from ..math import Lanes, add_sincos
+from ..stages import MemoryBlock, write_stage
 from ..target import Target
-from .steps import BodyLoop, BodyStep, Rolled, Solve, argument_names, row_of, word, write_step
+from .solve import add_solve, call_solve
+from .words import row_of, word
 
-BLOCK = 256  # bodies: a power of two; their slots in as many lanes stay in the second cache
-LONG = 2048  # bodies from which a batch runs sample by sample: the state of a tile would leave the cache
-BROAD = 2**16  # scalars of the results from which it does: matrices of 256 freedoms
+_STATE = ("own", "parent", "ground")  # blocks whose values reach results, which are tested
 
 
 # -- the kernel of one width ----------------------------------------------------------------------------------
@@ -24,8 +25,8 @@ class _Bodies:
 
     def __init__(self, m: Module, rolled: Rolled, target: Target, l: Lanes) -> None:
         self.rolled, self.target, self.l = rolled, target, l
-        names = ("model", "state", *argument_names(rolled), *rolled.outs, "status")
-        wide = l.lanes > 1 or any(isinstance(x, Solve) and x.matrix for x in rolled.loops)
+        names = ("model", "state", *rolled.given, *rolled.outs, "status")
+        wide = l.lanes > 1 or any(isinstance(x, TreeSolve) and x.matrix for x in rolled.loops)
         align = ' "stackrealign"' if wide else ""
         self.f = f = m.function(f"bodies_{l.lanes}", VOID, dict.fromkeys(names, PTR), attributes=align)
         self.ground, self.table, self.integers = (word(f, x, PTR) for x in ("ground", "table", "integers"))
@@ -34,18 +35,18 @@ class _Bodies:
         self.rows = self.bodies + rows
         nq, slots = word(f, "nq"), word(f, "slots")
         if rolled.slot:
-            slots = (word(f, "kept") + (BLOCK + 1)) * rolled.slot
-        self.sines = f.state.at(slots, l.type)
-        self.cosines = self.sines.at(nq, l.type)
-        self.more = self.cosines.at(nq, l.type)
+            slots = (word(f, "kept") + (BLOCK_BODIES + 1)) * rolled.slot
+        sines = f.state.at(slots, l.type)
+        cosines = sines.at(nq, l.type)
+        self.at = {"sines": sines, "cosines": cosines, "more": cosines.at(nq, l.type)}
         if rolled.turning:
             q = f.arguments[f"arg{rolled.arguments.index('q')}"]
-            f.call(VOID, f"angles_{l.lanes}", q, self.sines, self.cosines, nq)
+            f.call(VOID, f"angles_{l.lanes}", q, sines, cosines, nq)
         for i, name in enumerate(rolled.outs if rolled.zeroed and l.lanes == 1 else ()):
             size = word(f, f"size{i}") * l.bytes
             f.call(VOID, "llvm.memset.p0.i64", f.arguments[name], f.zero(I8), size, f.const(I1, "false"))
         for k, loop in enumerate(rolled.loops):
-            if isinstance(loop, Solve):
+            if isinstance(loop, TreeSolve):
                 call_solve(f, loop, target, k, self.integers)
                 continue
             if loop.fresh:
@@ -56,14 +57,14 @@ class _Bodies:
                 self.sweep(loop)
         f.ret()
 
-    def by_blocks(self, first: BodyLoop | Solve, loop: BodyLoop) -> None:
+    def by_blocks(self, first: BodyLoop | TreeSolve, loop: BodyLoop) -> None:
         """A sweep block by block, each after the first sweep once more: the slots of a block stay in the cache and
         serve the next block as well. Bodies with a child in a later block keep theirs."""
         assert isinstance(first, BodyLoop)
-        f, last = self.f, (self.bodies - 1) & -BLOCK
-        ends = (-1, last, -BLOCK) if loop.backward else (self.bodies, 0, BLOCK)
+        f, last = self.f, (self.bodies - 1) & -BLOCK_BODIES
+        ends = (-1, last, -BLOCK_BODIES) if loop.backward else (self.bodies, 0, BLOCK_BODIES)
         with f.loop(ends[0], start=ends[1], step=ends[2], some=True) as block:
-            start, stop = block.i, f.smaller(block.i + BLOCK, self.bodies)
+            start, stop = block.i, f.smaller(block.i + BLOCK_BODIES, self.bodies)
             with f.loop(stop, start=start, some=True) as s, f.when(self.row(s.i)["kept"] < 0):
                 self.visit(first, s.i)
             inner = (start - 1, stop - 1, -1) if loop.backward else (stop, start, 1)
@@ -72,7 +73,7 @@ class _Bodies:
 
     def slot(self, i: Value, kept: Value) -> Value:
         """Offset at which the slot of body i begins, after the ground's: one of its own, or one of the block's."""
-        number = self.f.select(kept < 0, (i & (BLOCK - 1)) + word(self.f, "kept"), kept)
+        number = self.f.select(kept < 0, (i & (BLOCK_BODIES - 1)) + word(self.f, "kept"), kept)
         return (number + 1) * self.rolled.slot
 
     def sweep(self, loop: BodyLoop) -> None:
@@ -98,8 +99,8 @@ class _Bodies:
     def visit(self, loop: BodyLoop, i: Value) -> dict[str, Value]:
         """The step of row i by its kind, then the inner one with every row from it up; gives its integers."""
         f, row = self.f, self.row(i)
-        bases = self.bases(loop.steps, i, row, row)
-        branches = [partial(self.step, step, bases) for step in loop.steps]
+        blocks = self.blocks(loop.steps, i, row, row)
+        branches = [partial(write_stage, f, step, self.target, self.l, blocks) for step in loop.steps]
         if len(branches) > 1:
             f.switch(row["kind"], branches)
         else:
@@ -108,17 +109,17 @@ class _Bodies:
             self.walk(loop.inner, i, row)
         return row
 
-    def walk(self, step: BodyStep, i: Value, row: dict[str, Value]) -> None:
+    def walk(self, step: Lowered, i: Value, row: dict[str, Value]) -> None:
         """The step of a pair, from row i up; what moves with it, in the ground's slot, stays in registers."""
         f, t = self.f, self.l.type
-        ports = zip(step.low.inputs, step.inputs)
-        places = [p.offset + k for port, p in ports if p.base == "ground" for k in range(port.size)]
+        moved = ((port_place(port.name), port.size) for port in step.inputs)
+        places = [x.first + k for x, size in moved if x.block == "ground" for k in range(size)]
         moving = {f"g{k}": f.state.at(k, t).load(t, self.l.bytes) for k in places}
         with f.loop(at=i, carry=moving) as s:
             upper = self.row(s.at)
             now = {k: getattr(s, f"g{k}").text for k in places}
-            bases = self.bases([step], s.at, upper, row)
-            write_step(f, step, self.target, self.l, bases, now)
+            blocks = self.blocks([step], s.at, upper, row)
+            write_stage(f, step, self.target, self.l, blocks, registers=("ground", now))
             for k in places:
                 setattr(s, f"g{k}", Value(f, t, now[k]))
             s.at = upper["up"]
@@ -133,37 +134,38 @@ class _Bodies:
             row |= {"own": self.slot(i, row["kept"]), "parent": parent}
         return row
 
-    def step(self, step: BodyStep, bases: dict[str, Value]) -> None:
-        write_step(self.f, step, self.target, self.l, bases)
+    def blocks(
+        self, steps: Sequence[Lowered], i: Value, row: dict[str, Value], lower: dict[str, Value]
+    ) -> dict[tuple[str, int], MemoryBlock]:
+        """The blocks of some steps for row i; for a pair, i is the upper row."""
+        return {
+            (name, k): MemoryBlock(
+                self.base(name, k, i, row, lower), shared=name == "table", result=name not in _STATE
+            )
+            for name, k in homes(steps)
+        }
 
-    def bases(
-        self, steps: Sequence[BodyStep], i: Value, row: dict[str, Value], lower: dict[str, Value]
-    ) -> dict[str, Value]:
-        """The addresses that the places of some steps count from."""
-        names = dict.fromkeys(place.base for s in steps for place in (*s.inputs, *s.outputs))
-        return {name: self.base(name, i, row, lower) for name in names}
-
-    def base(self, name: str, i: Value, row: dict[str, Value], lower: dict[str, Value]) -> Value:
-        """The address that places named `name` count from, for row i; for a pair, i is the upper row."""
+    def base(self, name: str, number: int, i: Value, row: dict[str, Value], lower: dict[str, Value]) -> Value:
+        """The address at which a block begins."""
         f, t, v = self.f, self.l.type, row["v"]
-        kind = name.rstrip("0123456789")
-        number = int(name[len(kind) :] or 0)
-        if kind == "table":
+        if name == "table":
             return self.table.at(i, f"[{self.rolled.table} x {self.l.scalar}]")
-        if kind == "arg":
-            return f.arguments[name].at(row["q"] if [*self.rolled.arguments, ""][number] == "q" else v, t)
-        if kind == "row":  # of a matrix with nv columns
+        if name == "arg":
+            first = row["q"] if [*self.rolled.arguments, ""][number] == "q" else v
+            return f.arguments[f"arg{number}"].at(first, t)
+        if name == "row":  # of a matrix with nv columns
             return f.out0.at(self.nv * number + v, t)
-        if kind in ("pair", "mirror"):
-            below, right = (lower["v"], v) if kind == "pair" else (v, lower["v"])
+        if name in ("pair", "mirror"):
+            below, right = (lower["v"], v) if name == "pair" else (v, lower["v"])
             return f.arguments[f"out{number}"].at(below * self.nv + right, t)
         places: dict[str, tuple[Value, Value | int]] = {
             "own": (f.state, row["own"]), "upper": (f.state, row["own"]), "parent": (f.state, row["parent"]),
-            "ground": (f.state, 0), "sines": (self.sines, row["q"]), "cosines": (self.cosines, row["q"]),
-            "more": (self.more, v), "gains": (self.more, v * 7),
-            "result": (f.arguments[self.rolled.outs[-1]], v), "rates": (f.out0, row["q"]),
+            "ground": (f.state, 0), "sines": (self.at["sines"], row["q"]),
+            "cosines": (self.at["cosines"], row["q"]), "more": (self.at["more"], v),
+            "gains": (self.at["more"], v * 7), "result": (f.arguments[self.rolled.outs[-1]], v),
+            "rates": (f.out0, row["q"]), "out": (f.arguments[f"out{number}"], 0),
         }  # fmt: skip
-        base, index = places.get(name) or (f.arguments[name], 0)
+        base, index = places[name]
         return base.at(index, t)
 
 
@@ -173,7 +175,7 @@ def add_bodies(m: Module, rolled: Rolled, target: Target, l: Lanes) -> None:
         _add_angles(m, l, target)
     _add_ground(m, l, rolled.ground)
     for k, x in enumerate(rolled.loops):
-        if isinstance(x, Solve):
+        if isinstance(x, TreeSolve):
             add_solve(m, x, target, k)
     _Bodies(m, rolled, target, l)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...lower.loops import MODEL_WORDS, Rolled
 from ..driver import add_end
 from ..ir import I1, I8, I32, I64, PTR, VOID, IRFunction, Module, Value
 from ..math import Lanes
 from ..rows import add_flush, add_moves, width_of
 from ..target import BEYOND, Target, flush_subnormals
 from .rolled import add_bodies
-from .steps import MODEL, Rolled, argument_names, word
+from .words import word
 
 WRENCH = 6  # numbers
 
@@ -74,13 +75,13 @@ def _add_single(m: Module, rolled: Rolled, l: Lanes) -> None:
 
     Wrenches come as one argument, an array of pointers to them.
     """
-    names = ("model", *argument_names(rolled), *rolled.outs, "status")
+    names = ("model", *rolled.given, *rolled.outs, "status")
     f = m.function("single", VOID, dict.fromkeys(names, PTR), public=True)
-    lock, state, given = f.model.at(MODEL.index("lock"), I64), word(f, "state", PTR), dict(f.arguments)
+    lock, state, given = f.model.at(MODEL_WORDS.index("lock"), I64), word(f, "state", PTR), dict(f.arguments)
     with f.loop() as wait:
         wait.leave(f.let(I64, f"atomicrmw xchg ptr {lock.text}, i64 1 acquire").equals(0))
     if rolled.loaded:
-        name = argument_names(rolled)[-1]
+        name = rolled.given[-1]
         pointers, given[name] = given[name], _wrenches(f, l, state)
         # of sample 0 the strides do not matter
         f.call(VOID, "gather", pointers, pointers, 0, word(f, "loads"), given[name])

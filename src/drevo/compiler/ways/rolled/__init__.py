@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....codegen.call.rolled import Sizes, function_of
-from ....codegen.llvm.bodies.rolled import BLOCK, LONG
-from ....codegen.llvm.bodies.steps import Rolled
-from ....codegen.llvm.dense.solve import solve_scratch
+from ....codegen.lower.loops import BLOCK_BODIES, MIN_LONG_BODIES, Rolled, solve_scratch
 from ....codegen.store.build import Spec
 from ....errors import TraceError
 from ....io.memory import lent
@@ -248,8 +246,8 @@ def prepare(
         quantity, _state(quantity), results, columns.nq, columns.nv, len(columns), data.slots, tuple(loads),
         shape.tiled, solve_scratch(columns.nv) if shape.solves else 0,
     )  # fmt: skip
-    room = shape.slot * (data.kept + 1 + BLOCK) + 2 * columns.nq + shape.per_rate * columns.nv
-    long = LONG <= len(columns) <= MAX_BLOCKED_BODIES and data.kept * shape.slot <= MAX_BLOCKED_SCALARS
+    room = shape.slot * (data.kept + 1 + BLOCK_BODIES) + 2 * columns.nq + shape.per_rate * columns.nv
+    long = MIN_LONG_BODIES <= len(columns) <= MAX_BLOCKED_BODIES and data.kept * shape.slot <= MAX_BLOCKED_SCALARS
     if quantity in BLOCKED and long and not loads and columns.loose is None:
         sizes = sizes._replace(blocked=room)
     code = {k: v for k, v in options.items() if k != "link"}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ....codegen.llvm.bodies.steps import BodyLoop, BodyStep, Place
+from ....codegen.lower.loops import BodyLoop
+from ....codegen.lower.lower import Lowered
 from ....mechanics.algorithms.articulated_body import Articulated, articulated_of_body, bias_to_parent, joint_of
 from ....mechanics.algorithms.inertia_matrix import apply_inertia, inertia_to_parent
 from ....mechanics.algorithms.inverse_dynamics import body_force, rate_matrix
@@ -48,7 +49,7 @@ _MOVED, _PIVOT_SLOT = 21, 31  # articulated inertia, and the body that is moved
 # -- inverse dynamics ---------------------------------------------------------------------------------------
 
 
-def _inverse_out(kind: Kind, quantity: str, loaded: bool) -> BodyStep:
+def _inverse_out(kind: Kind, quantity: str, loaded: bool) -> Lowered:
     """Motion of the body from its parent's, and the wrench that this takes; for joint wrenches also its pose."""
     t = StepTracer(kind, loaded)
     X = t.at()
@@ -70,7 +71,7 @@ def _inverse_out(kind: Kind, quantity: str, loaded: bool) -> BodyStep:
     return t.step(t.quaternions())
 
 
-def _inverse_back(kind: Kind, quantity: str, loaded: bool) -> BodyStep:
+def _inverse_back(kind: Kind, quantity: str, loaded: bool) -> Lowered:
     """The joint's share of the wrench, and the wrench on to the parent."""
     t = StepTracer(kind, loaded)
     X, f = t.at(), force_of(t.own(6, _INVERSE_FORCE))
@@ -112,7 +113,7 @@ def _loads(at: int, argument: int, linked: bool = False) -> BodyLoop:
     linked: links follow them among the rows, at which nothing is done.
     """
     t = StepTracer(LOAD, True)
-    world, wrench = mat_of(t.own(9, -WORLD)), t.read(f"arg{argument}", 6)
+    world, wrench = mat_of(t.own(9, -WORLD)), t.read("arg", 6, number=argument)
     force, moment = world.T @ Vec(*wrench[:3]), world.T @ Vec(*wrench[3:])
     left = force_of(t.own(6, at)) - Force(moment + t.body.p.cross(force), force)
     t.write("own", flat_of(left), at)
@@ -126,7 +127,7 @@ def articulated_from(x: Vector) -> Articulated:
     return Articulated(Sym(*x[:6]), Mat.of((x[6:9], x[9:12], x[12:15])), Sym(*x[15:21]))
 
 
-def _forward_out(kind: Kind, loaded: bool, moving_on: bool) -> BodyStep:
+def _forward_out(kind: Kind, loaded: bool, moving_on: bool) -> Lowered:
     """Velocities, rigid inertia and bias force; of a motion also the rates of the coordinates."""
     t = StepTracer(kind, loaded, moving_on)
     X = t.at()
@@ -143,7 +144,7 @@ def _forward_out(kind: Kind, loaded: bool, moving_on: bool) -> BodyStep:
     return t.step([] if moving_on else t.quaternions())
 
 
-def _forward_back(kind: Kind, loaded: bool, moving_on: bool, gains: Place) -> BodyStep:
+def _forward_back(kind: Kind, loaded: bool, moving_on: bool, gains: tuple[str, int]) -> Lowered:
     """Articulated inertia and bias force on to the parent; the joint keeps W = U D^-1 and x = D^-1 u."""
     t = StepTracer(kind, loaded, moving_on)
     X, rate, tau = t.at(), t.tree.rates(t.argument(1))[0], t.argument(2)
@@ -154,7 +155,7 @@ def _forward_back(kind: Kind, loaded: bool, moving_on: bool, gains: Place) -> Bo
     n = t.body.nv
     rows = [joint.D.solve([1.0 if l == k else 0.0 for l in range(n)]) for k in range(n)]
     columns = [_sum([U * x for U, x in zip(joint.U, row)]) for row in rows]
-    t.write(gains.base, [*(x for W in columns for x in flat_of(W)), *joint.D.solve(joint.u)], gains.offset)
+    t.write(gains[0], [*(x for W in columns for x in flat_of(W)), *joint.D.solve(joint.u)], gains[1])
     passed, force = bias_to_parent(inertia, p, joint, kind[3])
     total = articulated_from(t.parent(21, _INERTIA)) + passed.lifted(X)
     t.write("parent", numbers_of(total), _INERTIA)
@@ -174,12 +175,12 @@ def _sum(forces: Sequence[Force]) -> Force:
     return total
 
 
-def _forward_accelerate(kind: Kind, loaded: bool, moving_on: bool, gains: Place) -> BodyStep:
+def _forward_accelerate(kind: Kind, loaded: bool, moving_on: bool, gains: tuple[str, int]) -> Lowered:
     """a' = X a_p + c; q'' = x - W^T a'; a = a' + S q''. Accelerations take the place of the inertia."""
     t = StepTracer(kind, loaded, moving_on)
     X, rate, n = t.at(), t.tree.rates(t.argument(1))[0], t.body.nv
     here = X.motion_to_child(motion_of(t.parent(6, _INERTIA))) + motion_of(t.own(6, _MOTION)).cross(rate)
-    gain = t.read(gains.base, 7 * n, gains.offset)
+    gain = t.read(gains[0], 7 * n, gains[1])
     a = [gain[6 * n + k] - here.dot(force_of(gain[6 * k : 6 * k + 6])) for k in range(n)]
     for column, x in zip(t.tree.motion_subspace(t.body), a):
         here = here + column * (t.body.factor * x)
@@ -193,7 +194,7 @@ def forward(
 ) -> tuple[BodyLoop, ...]:
     """moving_on: the right-hand side of a motion, whose quaternions need not be unit. blocked: slots do not last
     from sweep to sweep, so the gains stand beside."""
-    gains = Place("gains") if blocked else Place("own", _GAIN)
+    gains = ("gains", 0) if blocked else ("own", _GAIN)
     out = BodyLoop(False, tuple(_forward_out(k, loaded, moving_on) for k in kinds))
     back, accelerate = (
         BodyLoop(step is _forward_back, tuple(step(k, loaded, moving_on, gains) for k in kinds))
@@ -210,7 +211,7 @@ def joint_forces(kinds: Sequence[Kind]) -> tuple[BodyLoop, ...]:
     return (BodyLoop(False, tuple(map(_joint_forces, kinds))),)
 
 
-def _joint_forces(kind: Kind) -> BodyStep:
+def _joint_forces(kind: Kind) -> Lowered:
     t = StepTracer(kind)
     t.write("result", t.passive() if kind[5] else [0.0] * t.body.nv)
     return t.step(t.quaternions())
@@ -219,7 +220,7 @@ def _joint_forces(kind: Kind) -> BodyStep:
 # -- whether M is regular -----------------------------------------------------------------------------------
 
 
-def _pivots_out(kind: Kind) -> BodyStep:
+def _pivots_out(kind: Kind) -> Lowered:
     """The rigid inertia, to be articulated, and the body, to be moved."""
     t = StepTracer(kind)
     body = t.body.inertia
@@ -228,7 +229,7 @@ def _pivots_out(kind: Kind) -> BodyStep:
     return t.step()
 
 
-def _pivots_back(kind: Kind) -> BodyStep:
+def _pivots_back(kind: Kind) -> Lowered:
     """Pivots of D = S^T I S, relative to what the joint moves: the body and half of what each child moves.
 
     Halves, since the whole of a long chain would hide a pivot that is sound.

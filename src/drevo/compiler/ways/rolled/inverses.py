@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ....codegen.llvm.bodies.steps import BodyLoop, BodyStep, Solve
+from ....codegen.lower.loops import BodyLoop, TreeSolve
+from ....codegen.lower.lower import Lowered
 from ....mechanics.algorithms.articulated_body import articulated_of_body
 from ....mechanics.algorithms.operational import inverted
 from ....mechanics.joints import NO_FORCE, Force, Motion
@@ -49,7 +50,7 @@ SHAPES = {
 # -- articulated bodies, freedom by freedom -------------------------------------------------------------------
 
 
-def _out(kind: Kind) -> BodyStep:
+def _out(kind: Kind) -> Lowered:
     """The world's rotation and the rigid inertia."""
     t = StepTracer(kind)
     t.write("own", numbers_of_mat(mat_of(t.parent(9, 0)).mul(t.at().rotation)))
@@ -58,7 +59,7 @@ def _out(kind: Kind) -> BodyStep:
     return t.step(t.quaternions())
 
 
-def _back(kind: Kind) -> BodyStep:
+def _back(kind: Kind) -> Lowered:
     """The articulated inertia on to the parent; the numbers of every freedom in world axes."""
     t = StepTracer(kind)
     _eliminate(t, _INERTIA, _FREEDOMS, 16, _PLAIN)
@@ -101,7 +102,7 @@ def _shared(t: StepTracer, place: Freedom) -> tuple[Motion, Vec, Force, Scalar]:
     return motion_of(S), Vec(*lever), force_of(gain), gain[6]
 
 
-def _inwards(place: Freedom) -> BodyStep:
+def _inwards(place: Freedom) -> Lowered:
     """e = b - S.p, y = D^-1/2 e; p + W e goes on to the pole above."""
     t = StepTracer(LOAD)
     S, r, W, root = _shared(t, place)
@@ -114,7 +115,7 @@ def _inwards(place: Freedom) -> BodyStep:
     return t.step()
 
 
-def _outwards(place: Freedom) -> BodyStep:
+def _outwards(place: Freedom) -> Lowered:
     """x = D^-1/2 y - W.a, a of the pole above moved to this one; then a + S x is this one's."""
     t = StepTracer(LOAD)
     S, r, W, root = _shared(t, place)
@@ -126,29 +127,29 @@ def _outwards(place: Freedom) -> BodyStep:
     return t.step()
 
 
-def inverse_mass_matrix(kinds: Sequence[Kind]) -> tuple[BodyLoop | Solve, ...]:
-    return *_factored(kinds), *_unit("pair0", "out0", _PLAIN)
+def inverse_mass_matrix(kinds: Sequence[Kind]) -> tuple[BodyLoop | TreeSolve, ...]:
+    return *_factored(kinds), *_unit(0, _PLAIN)
 
 
-def _unit(entry: str, array: str, place: Freedom) -> tuple[BodyLoop | Solve, ...]:
+def _unit(number: int, place: Freedom) -> tuple[BodyLoop | TreeSolve, ...]:
     t = StepTracer(LOAD)
-    t.write(entry, [1.0])
-    solve = Solve(array, _inwards(place), _outwards(place), matrix=True, unit=True)
+    t.write("pair", [1.0], number=number)
+    solve = TreeSolve(f"out{number}", _inwards(place), _outwards(place), matrix=True, unit=True)
     return BodyLoop(False, (t.step(),), "rows"), solve
 
 
-def factor(kinds: Sequence[Kind], quantity: str) -> tuple[BodyLoop | Solve, ...]:
+def factor(kinds: Sequence[Kind], quantity: str) -> tuple[BodyLoop | TreeSolve, ...]:
     """One of two factors of M^-1 = F^T F: F x inwards, F^T x outwards."""
     t = StepTracer(LOAD)
-    t.write("result", t.read("arg1", 1))
+    t.write("result", t.read("arg", 1, number=1))
     sweep = {"inwards": (_inwards(_PLAIN), None), "outwards": (None, _outwards(_PLAIN))}[quantity]
-    return *_factored(kinds), BodyLoop(False, (t.step(),), "rows"), Solve("out0", *sweep)
+    return *_factored(kinds), BodyLoop(False, (t.step(),), "rows"), TreeSolve("out0", *sweep)
 
 
 # -- derivatives of forward dynamics ------------------------------------------------------------------------
 
 
-def forward_derivatives(kinds: Sequence[Kind]) -> tuple[BodyLoop | Solve, ...]:
+def forward_derivatives(kinds: Sequence[Kind]) -> tuple[BodyLoop | TreeSolve, ...]:
     """-M^-1 dtau/dq, -M^-1 dtau/dv and M^-1, of inverse dynamics at a = M^-1 (tau - h)."""
     still, efforts, moving, back = (
         tuple(step(k) for k in kinds) for step in (_still_out, _effort_back, _moving_out, _moving_back)
@@ -158,13 +159,13 @@ def forward_derivatives(kinds: Sequence[Kind]) -> tuple[BodyLoop | Solve, ...]:
     begin.write("ground", begin.own(27, matrices.CARRIED))
     pairs = BodyLoop(False, (begin.step(),), "rows", inner=matrices.moving_pair(forward=True))
     return (
-        BodyLoop(False, still), BodyLoop(True, efforts), Solve("more", *ends),
+        BodyLoop(False, still), BodyLoop(True, efforts), TreeSolve("more", *ends),
         BodyLoop(False, moving), BodyLoop(True, back), pairs,
-        Solve("out0", *ends, matrix=True), Solve("out1", *ends, matrix=True), *_unit("pair2", "out2", _BESIDE),
+        TreeSolve("out0", *ends, matrix=True), TreeSolve("out1", *ends, matrix=True), *_unit(2, _BESIDE),
     )  # fmt: skip
 
 
-def _still_out(kind: Kind) -> BodyStep:
+def _still_out(kind: Kind) -> Lowered:
     """As of inverse dynamics at a = 0, with the rigid inertia that is to be articulated."""
     t = matrices.out(kind, 2, still=True)
     t.write("own", numbers_of(articulated_of_body(t.body.inertia)), _MOVING)
@@ -172,7 +173,7 @@ def _still_out(kind: Kind) -> BodyStep:
     return t.step(t.quaternions())
 
 
-def _effort_back(kind: Kind) -> BodyStep:
+def _effort_back(kind: Kind) -> Lowered:
     """tau - h, and the articulated inertia."""
     t = StepTracer(kind)
     f, tau = force_of(t.own(6, CARRIED_WRENCH)), t.argument(2)
@@ -183,7 +184,7 @@ def _effort_back(kind: Kind) -> BodyStep:
     return t.step()
 
 
-def _moving_out(kind: Kind) -> BodyStep:
+def _moving_out(kind: Kind) -> Lowered:
     """The acceleration of the body and the wrench for it, at the a that was found."""
     t = StepTracer(kind)
     rates = t.tree.rates(t.argument(1))[0], t.tree.rates(t.read("more", t.body.nv))[0]
@@ -191,7 +192,7 @@ def _moving_out(kind: Kind) -> BodyStep:
     return t.step()
 
 
-def _moving_back(kind: Kind) -> BodyStep:
+def _moving_back(kind: Kind) -> Lowered:
     return matrices.moving_back(kind, _MOVING + 21, 62)
 
 
@@ -205,12 +206,12 @@ def operational(kinds: Sequence[Kind], quantity: str, frame: str) -> tuple[BodyL
     if frame == "world":
         A = _about_origin(A, Vec(*end.read("ground", 3, _PLACE)))
     found = inverted(A, "") if quantity == "operational_inertia" else A
-    end.write("out0", [x for row in found for x in row])
+    end.write("out", [x for row in found for x in row])
     begin, way = BodyLoop(False, (_begin(frame),), "first"), BodyLoop(False, (_way(),), "way", fresh=False)
     return *_factored(kinds), begin, way, final_step(end)
 
 
-def _begin(frame: str) -> BodyStep:
+def _begin(frame: str) -> Lowered:
     """Unit wrenches at the link's origin, forces first, about the pole of its body."""
     t = StepTracer(LOAD)
     R, link = mat_of(t.own(9, 0)), t.read("ground", 12, _LINK)
@@ -224,7 +225,7 @@ def _begin(frame: str) -> BodyStep:
     return t.step()
 
 
-def _way() -> BodyStep:
+def _way() -> Lowered:
     t = StepTracer(LOAD)
     S, r, gain = motion_of(t.own(6, 0)), Vec(*t.own(3, _PLAIN.lever)), t.own(7, _PLAIN.gain)
     place, added = Vec(*t.read("ground", 3, _PLACE)), t.read("ground", 21, _ADDED)

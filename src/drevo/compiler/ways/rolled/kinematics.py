@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ....codegen.llvm.bodies.steps import BodyLoop, BodyStep
+from ....codegen.lower.loops import BodyLoop
+from ....codegen.lower.lower import Lowered
 from ....mechanics.algorithms.energy import about_center
 from ....mechanics.algorithms.inertia_matrix import apply_inertia
 from ....mechanics.algorithms.kinematics import Pose, express, express_acceleration, step_velocity
@@ -55,11 +56,11 @@ def _placed(kind: Kind) -> StepTracer:
 
 def kinetic_energy(kinds: Sequence[Kind]) -> tuple[BodyLoop, ...]:
     end = StepTracer(LOAD)
-    end.write("out0", [0.5 * end.read("ground", 1, _ENERGY)[0]])
+    end.write("out", [0.5 * end.read("ground", 1, _ENERGY)[0]])
     return BodyLoop(False, tuple(_energy(k) for k in kinds)), final_step(end)
 
 
-def _energy(kind: Kind) -> BodyStep:
+def _energy(kind: Kind) -> Lowered:
     t = StepTracer(kind)
     m = step_velocity(t.at(), motion_of(t.parent(6, 0)), t.tree.rates(t.argument(1))[0])
     t.write("own", flat_of(m))
@@ -80,11 +81,11 @@ def sums(kinds: Sequence[Kind], quantity: str) -> tuple[BodyLoop, ...]:
     else:
         n, f = Vec(*t.read("ground", 3, at + 4)), Vec(*t.read("ground", 3, at + 7))
         found = [*f, *about_center(Force(n, f), Vec(*moment) * (1.0 / m))]
-    t.write("out0", found)
+    t.write("out", found)
     return BodyLoop(False, tuple(_summed(k, quantity) for k in kinds)), final_step(t)
 
 
-def _summed(kind: Kind, quantity: str) -> BodyStep:
+def _summed(kind: Kind, quantity: str) -> Lowered:
     t, at = StepTracer(kind), _SUMS[quantity]
     X, body = t.at(), t.body.inertia
     here = pose_of(t.parent(12, 0)).then(X)
@@ -112,17 +113,17 @@ def link_kinematics(kinds: Sequence[Kind], quantity: str, options: Mapping[str, 
     g = t.read("ground", 12 + 6 * ORDERS[quantity])
     at = pose_of(g)
     if quantity == "pose":
-        t.write("out0", [*(x for row, p in zip(*at) for x in (*row, p)), 0.0, 0.0, 0.0, 1.0])
+        t.write("out", [*(x for row, p in zip(*at) for x in (*row, p)), 0.0, 0.0, 0.0, 1.0])
     elif quantity == "velocity":
         linear, angular = express(motion_of(g[_SPEED:]), at, options["frame"])
-        t.write("out0", [*linear, *angular])
+        t.write("out", [*linear, *angular])
     else:
         moving, more = motion_of(g[_SPEED:]), motion_of(g[_SPEED + 6 :])
-        t.write("out0", express_acceleration(at, moving, more, options["frame"], options["kind"]))
+        t.write("out", express_acceleration(at, moving, more, options["frame"], options["kind"]))
     return up, final_step(t)
 
 
-def _up(kind: Kind, quantity: str) -> BodyStep:
+def _up(kind: Kind, quantity: str) -> Lowered:
     """From the body's frame to its parent's."""
     t, order = StepTracer(kind), ORDERS[quantity]
     X, g = t.at(), t.read("ground", 12 + 6 * order)
@@ -151,7 +152,7 @@ def _carried(t: StepTracer, X: Placement, p: Vec, g: Sequence[object], order: in
     return out
 
 
-def _columns(kind: Kind, frame: str) -> BodyStep:
+def _columns(kind: Kind, frame: str) -> Lowered:
     """The columns of a body's joint; `own`: the link in the body, the ground's slot: in the world."""
     t = StepTracer(kind)
     at, world = pose_of(t.own(12, 0)), pose_of(t.read("ground", 12))
@@ -165,5 +166,5 @@ def _columns(kind: Kind, frame: str) -> BodyStep:
         for row, x in zip(rows, (*v, *w)):
             row.append(t.body.factor * x)
     for k, row in enumerate(rows):
-        t.write(f"row{k}", row)
+        t.write("row", row, number=k)
     return t.step()

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....codegen.llvm.bodies.steps import BodyLoop, BodyStep
+from ....codegen.lower.loops import BodyLoop
+from ....codegen.lower.lower import Lowered
 from ....mechanics.algorithms.derivatives import InertiaRates, inertia_rates
 from ....mechanics.algorithms.inertia_matrix import apply_inertia, inertia_to_parent
 from ....mechanics.algorithms.kinematics import step_velocity
@@ -51,7 +52,7 @@ def mass_matrix(kinds: Sequence[Kind]) -> tuple[BodyLoop, ...]:
     return BodyLoop(False, out), BodyLoop(True, back), pairs
 
 
-def _out(kind: Kind, order: int = 0) -> BodyStep:
+def _out(kind: Kind, order: int = 0) -> Lowered:
     t = out(kind, order)
     return t.step(t.quaternions())
 
@@ -82,7 +83,7 @@ def push(t: StepTracer, X: Placement, m: Motion, rate: Motion, rate2: Motion) ->
     t.write("own", [*flat_of(a), *flat_of(f)], _PUSH)
 
 
-def _back(kind: Kind) -> BodyStep:
+def _back(kind: Kind) -> Lowered:
     """The composite body on to the parent; S, I S and the lever of every freedom in world axes."""
     t = StepTracer(kind)
     X, R, total = t.at(), mat_of(t.own(9, 0)), body_from(t.own(10, _INERTIA))
@@ -103,7 +104,7 @@ def _pass_on(t: StepTracer, X: Placement, total: RigidInertia) -> None:
     t.write("parent", [joined.m, *joined.h, *joined.S], _INERTIA)
 
 
-def _begin(geared: bool) -> BodyStep:
+def _begin(geared: bool) -> Lowered:
     """The wrench of a freedom into the ground's slot, and its rotor."""
     t = StepTracer(LOAD)
     t.write("ground", t.own(6, 6))
@@ -119,13 +120,13 @@ def _rotor(t: StepTracer, at: int) -> Scalar:
     return found
 
 
-def _pair(geared: bool) -> BodyStep:
+def _pair(geared: bool) -> Lowered:
     """An entry and its mirror; the wrench goes on to the pole above."""
     t = StepTracer(LOAD)
     f, S = force_of(t.read("ground", 6)), motion_of(t.read("upper", 6))
     x = S.dot(f) + (_rotor(t, 6) if geared else 0.0)
-    t.write("pair0", [x])
-    t.write("mirror0", [x])
+    t.write("pair", [x])
+    t.write("mirror", [x])
     r = Vec(*t.read("upper", 3, _LEVER))
     t.write("ground", [*(f.n + r.cross(f.f))])
     return t.step()
@@ -150,7 +151,7 @@ def _rates(x: Vector) -> InertiaRates:
     return InertiaRates(mat_of(x), Vec(*x[9:12]))
 
 
-def _turning_back(kind: Kind) -> BodyStep:
+def _turning_back(kind: Kind) -> Lowered:
     """The composite body and its B on to the parent; the numbers of every freedom in world axes."""
     t = StepTracer(kind)
     X, R, total = t.at(), mat_of(t.own(9, 0)), body_from(t.own(10, _INERTIA))
@@ -182,14 +183,14 @@ def _lifted(X: Placement, B: InertiaRates) -> InertiaRates:
     return InertiaRates(T + moved, P)
 
 
-def _turning_pair() -> BodyStep:
+def _turning_pair() -> Lowered:
     """The entries (row, other) and (other, row); both wrenches go on to the pole above, a pure moment stays."""
     t = StepTracer(LOAD)
     g, r = t.read("ground", 15), Vec(*t.read("upper", 3, _ARM))
     u1, u2, up = Vec(*g[:3]), force_of(g[3:]), force_of(g[9:])
     S, S1 = motion_of(t.read("upper", 6)), motion_of(t.read("upper", 6, 6))
-    t.write("pair0", [u1.dot(S.w) + S1.dot(u2)])
-    t.write("mirror0", [S.dot(up)])
+    t.write("pair", [u1.dot(S.w) + S1.dot(u2)])
+    t.write("mirror", [S.dot(up)])
     for at, f in ((3, u2), (9, up)):
         t.write("ground", [*(f.n + r.cross(f.f))], at)
     return t.step()
@@ -213,7 +214,7 @@ def derivatives(kinds: Sequence[Kind]) -> tuple[BodyLoop, ...]:
     )
 
 
-def moving_back(kind: Kind, first: int = _MOVING, width: int = 55) -> BodyStep:
+def moving_back(kind: Kind, first: int = _MOVING, width: int = 55) -> Lowered:
     """Composite body, B and wrench on to the parent; the numbers of every freedom in world axes.
 
     first, width: where the freedoms begin, and how much each has.
@@ -241,7 +242,7 @@ def moving_back(kind: Kind, first: int = _MOVING, width: int = 55) -> BodyStep:
     return t.step()
 
 
-def moving_pair(forward: bool = False, geared: bool = False) -> BodyStep:
+def moving_pair(forward: bool = False, geared: bool = False) -> Lowered:
     """Six entries; forward: the negative of four, without M.
 
     g = S x* f is of the bodies further in only: it joins up_q where the walk leaves the body.
@@ -257,8 +258,8 @@ def moving_pair(forward: bool = False, geared: bool = False) -> BodyStep:
         2 * (S.dot(u2) + (_rotor(t, 27) if geared else 0.0),),
     )
     for k, (x, mirrored) in enumerate(entries[:2] if forward else entries):
-        t.write(f"pair{k}", [-x if forward else x])
-        t.write(f"mirror{k}", [-mirrored if forward else mirrored])
+        t.write("pair", [-x if forward else x], number=k)
+        t.write("mirror", [-mirrored if forward else mirrored], number=k)
     full = up_q + g * leaves
     for at, f in ((3, u2), (9, full), (15, up_v)):
         t.write("ground", [*(f.n + Vec(*way).cross(f.f))], at)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ....codegen.graph.node import Expr
-from ....codegen.llvm.bodies.steps import BodyStep, Place
-from ....codegen.lower.lower import lower
+from ....codegen.lower.loops import Place
+from ....codegen.lower.lower import Lowered, lower
 from ....mechanics.acting import ACTING_FIELDS, Acting, force_in
 from ....mechanics.algorithms.kinematics import Pose
 from ....mechanics.body_table import ALL_BODY_NUMBERS, BODY_NUMBERS
@@ -34,8 +34,6 @@ class StepTracer(Tracer):
         """loaded: with external wrenches; united: quaternions are made unit here, not expected to be."""
         super().__init__("step")
         self.kind, self.loaded, self.united = kind, loaded, united
-        self.given: list[tuple[Place, list[Expr]]] = []
-        self.written: list[Place] = []
         name, axis, parallel, geared, run, acts = kind
         x = self.read("table", table_width(kind))
         self.forces = dict(zip((*ACTING_FIELDS, *range(RESTS)), x[ALL_BODY_NUMBERS:])) if acts else {}
@@ -52,23 +50,23 @@ class StepTracer(Tracer):
             loose={k: Loose(0, x[BODY_NUMBERS + 1 + k]) for k in range(self.body.nv)} if run else {},
         )  # fmt: skip
 
-    def read(self, base: str, count: int, offset: int = 0) -> list[Expr]:
-        found = self.input(f"{base}{len(self.given)}", count)
-        self.given.append((Place(base, offset + self.shift(base)), found))
-        return found
+    def read(self, block: str, count: int, first: int = 0, number: int = 0) -> list[Expr]:
+        """Entries of a block, or of that number among blocks of a name."""
+        name = f"{block}{len(self.inputs)}"
+        return self.input(Place(block, first + self.shift(block), number, name), count)
 
-    def write(self, base: str, values: Vector, offset: int = 0) -> None:
-        self.output(f"{base}{len(self.written)}", values)
-        self.written.append(Place(base, offset + self.shift(base)))
+    def write(self, block: str, values: Vector, first: int = 0, number: int = 0) -> None:
+        """Stores entries of a block."""
+        self.output(Place(block, first + self.shift(block), number, f"{block}{len(self.outputs)}"), values)
 
-    def shift(self, base: str) -> int:
-        return WORLD if self.loaded and base in ("own", "parent") else 0
+    def shift(self, block: str) -> int:
+        return WORLD if self.loaded and block in ("own", "parent") else 0
 
-    def step(self, units: Sequence[Sequence[Expr]] = ()) -> BodyStep:
+    def step(self, units: Sequence[Sequence[Expr]] = ()) -> Lowered:
         """The traced work, lowered."""
         for quaternion in units:
             self.require_unit(quaternion)
-        return BodyStep(lower(self.program()), tuple(place for place, _ in self.given), tuple(self.written))
+        return lower(self.program())
 
     # -- what several steps need ------------------------------------------------------------------------
 
@@ -91,7 +89,7 @@ class StepTracer(Tracer):
         return self.read("parent", count, offset)
 
     def argument(self, i: int) -> list[Expr]:
-        return self.read(f"arg{i}", self.body.nv if i else self.body.nq)
+        return self.read("arg", self.body.nv if i else self.body.nq, number=i)
 
     def at(self) -> Placement:
         """The body in its parent; the sweep over all angles came before every loop."""
@@ -132,7 +130,8 @@ class StepTracer(Tracer):
 
     def quaternions(self) -> list[list[Expr]]:
         """The quaternions in q of the body, which the first step checks."""
-        return [x[-4:] for (base, _), x in self.given if base == "arg0" and self.body.nq >= 4]
+        of_q = [x for x in self.inputs if x.name.home == ("arg", 0)] if self.body.nq >= 4 else []  # type: ignore[attr-defined]
+        return [[Expr(self.graph, 2 * n) for n in x.nodes[-4:]] for x in of_q]
 
 
 def table_width(kind: Kind) -> int:

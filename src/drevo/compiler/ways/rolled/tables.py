@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from ....codegen.call.rolled import Data
-from ....codegen.llvm.bodies.rolled import BLOCK
-from ....codegen.llvm.bodies.steps import INTEGERS
+from ....codegen.lower.loops import BLOCK_BODIES, BODY_INTEGERS
 from ....mechanics.acting import ACTING_FIELDS, Acting, acting
 from ....mechanics.body_table import ALL_BODY_NUMBERS, BODY_KINDS, BODY_NUMBERS, BodyTable, along_z, body_table
 from ....mechanics.loose import loose_rates
@@ -125,13 +124,13 @@ class Tables:
             for i, b in enumerate(c.frame(link).body for link in rows)
         ]
         more = self._freedoms(slots + first, shape.per_rate) if shape.pairs else links
-        found = np.concatenate([bodies, np.array(more, np.int64).reshape(-1, len(INTEGERS))])
+        found = np.concatenate([bodies, np.array(more, np.int64).reshape(-1, len(BODY_INTEGERS))])
         return np.ascontiguousarray(found.astype(np.int32)), int(ends[-1])
 
     def kept(self) -> Array:
         """The numbers of the bodies with a child in a later block among them; -1 of others."""
         c, found = self.columns, np.zeros(len(self.columns), bool)
-        far = (c.parent >= 0) & (c.parent // BLOCK != np.arange(len(c)) // BLOCK)
+        far = (c.parent >= 0) & (c.parent // BLOCK_BODIES != np.arange(len(c)) // BLOCK_BODIES)
         found[c.parent[far]] = True
         return np.where(found, np.cumsum(found) - 1, -1)
 

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from ....codegen.graph.node import Expr, Graph
 from ....codegen.graph.program import Input
 from ....codegen.llvm.ir import Value
-from ....codegen.llvm.stages import HERE, BlockPart, StageCalls
+from ....codegen.llvm.stages import StageCalls
+from ....codegen.lower.loops import CHOSEN_BLOCK, Place
 from ....compiler.differentiate import put
 from ....compiler.tracer import nodes_of, unknowns
 from ....mechanics.scalar import Scalar, Vector, dot
@@ -127,7 +128,7 @@ class SoftDerivative(Loops):
         found = put(g, dict(enumerate(g.expr(n) for n in pack)), cut)
         values = [found.get(i, 0.0) for i in range(len(pack))]
         y0, packed = unknowns(g, "y", m), unknowns(g, "S", m * (m + 1) // 2)
-        slot = [Input(BlockPart(HERE, i), (len(z),), nodes_of(z)) for i, z in ((at.y, y0), (at.S, packed))]
+        slot = [Input(Place(CHOSEN_BLOCK, i), (len(z),), nodes_of(z)) for i, z in ((at.y, y0), (at.S, packed))]
         left = self._left(x, values, ports["a"][1], y0, symmetric_of(x, iter(packed)))
         leaves = {name: y for name, y in self._leaves().items() if name != "tau"} | {"handed": ports["handed"][1]}
         reads = [*(p for p in part.inputs if p.name in ("Q", "V", "tau")), *(p for p, _ in ports.values()), *slot]

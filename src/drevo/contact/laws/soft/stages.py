@@ -10,7 +10,7 @@ from ....codegen.graph.node import Expr, Graph
 from ....codegen.graph.ops import INPUT
 from ....codegen.graph.program import Input, Parameter, Program
 from ....codegen.graph.rebuild import part_of_graph
-from ....codegen.llvm.stages import HERE, BlockPart
+from ....codegen.lower.loops import CHOSEN_BLOCK, Place
 from ....compiler.tracer import Tracer
 from ....ground import LEVEL, Deciding, Frictions, Uneven, numbers_of_model
 from ....mechanics.acting import resistance
@@ -220,7 +220,7 @@ class StageTracer:
 
     def here(self, first: int, count: int) -> list[Expr]:
         """Some values of the slot's block."""
-        name = BlockPart(HERE, first)
+        name = Place(CHOSEN_BLOCK, first)
         if name not in self.blocks:
             self.blocks[name] = self.t.input(name, count)
         return self.blocks[name]
@@ -238,12 +238,12 @@ class StageTracer:
     def write_here(self, values: Mapping[int, Any]) -> None:
         """Parts of the slot's block, by where they begin."""
         for first, x in values.items():
-            self.t.output(BlockPart(HERE, first), x if isinstance(x, (list, tuple)) else [x])
+            self.t.output(Place(CHOSEN_BLOCK, first), x if isinstance(x, (list, tuple)) else [x])
 
     def write_some(self, block: str, values: Mapping[int, Scalar]) -> None:
         """Some values of a block, by their places."""
         for k, x in values.items():
-            self.t.output(BlockPart(block, k), [x])
+            self.t.output(Place(block, k), [x])
 
 
 class Evaluation:
@@ -394,8 +394,8 @@ class Evaluation:
         self.parts["dynamics"] = part_of_graph("dynamics", graph, inputs, first, self.symbols)
         given = (*inputs, Input("handed", (len(handed),), tuple(handed.places)))
         for k, (pack, at, gap) in enumerate(zip(packs, self.records, gaps)):
-            results: dict[str, tuple[int, ...]] = {BlockPart(HERE, 0): pack.edges()}
-            results[BlockPart(HERE, at.gap)] = (graph.edge(gap),)
+            results: dict[str, tuple[int, ...]] = {Place(CHOSEN_BLOCK, 0): pack.edges()}
+            results[Place(CHOSEN_BLOCK, at.gap)] = (graph.edge(gap),)
             self.parts[f"slot_{k}"] = part_of_graph(f"slot_{k}", graph, given, results, self.symbols)
             self.sizes[f"slot_{k}"] = at.size + 3  # with the force along the world
 

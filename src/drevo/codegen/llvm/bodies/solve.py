@@ -6,18 +6,15 @@ own, six numbers of every freedom and of the ground for each column.
 
 from __future__ import annotations
 
-from ..bodies.steps import BodyStep, Solve, row_of, word, write_step
+from ...lower.loops import TreeSolve
+from ...lower.lower import Lowered
 from ..ir import I8, I64, PTR, VOID, IRFunction, Module, Value
 from ..math import Lanes
+from ..stages import MemoryBlock, write_stage
 from ..target import Target
+from .words import row_of, word
 
-WIDEST = 16  # lanes, for which there is room
-_AHEAD = {"array": PTR, "across": I64, "rows": I64, "status": PTR}
-
-
-def solve_scratch(nv: int) -> int:
-    """Scalars of the state behind all else: a vector of the freedoms, then the area."""
-    return nv + 6 * WIDEST * (nv + 1)
+_COLUMNS = {"array": PTR, "across": I64, "rows": I64, "status": PTR}
 
 
 def solve_vector(f: IRFunction, l: Lanes) -> Value:
@@ -25,7 +22,7 @@ def solve_vector(f: IRFunction, l: Lanes) -> Value:
     return f.state.at(word(f, "slots") + word(f, "nq") * 2, l.scalar)
 
 
-def add_solve(m: Module, solve: Solve, target: Target, k: int) -> None:
+def add_solve(m: Module, solve: TreeSolve, target: Target, k: int) -> None:
     """@solve_<k>_<lanes> for one column, and for as many as a vector has lanes."""
     for l in [target.of(1), target.of(target.lanes)] if solve.matrix else [target.of(1)]:
         _Sweeps(m, solve, target, l, k)
@@ -39,9 +36,9 @@ class _Sweeps:
     array: the first of the columns; across: from row to row.
     """
 
-    def __init__(self, m: Module, solve: Solve, target: Target, l: Lanes, k: int) -> None:
+    def __init__(self, m: Module, solve: TreeSolve, target: Target, l: Lanes, k: int) -> None:
         align = "" if l.lanes == 1 else ' "stackrealign"'
-        names = {"model": PTR, "state": PTR} | _AHEAD
+        names = {"model": PTR, "state": PTR} | _COLUMNS
         self.f = f = m.function(f"solve_{k}_{l.lanes}", VOID, names, attributes=align)
         self.target, self.l = target, l
         self.integers, self.bodies = word(f, "integers", PTR), word(f, "bodies")
@@ -60,16 +57,19 @@ class _Sweeps:
         f = self.f
         f.call(VOID, "llvm.memset.p0.i64", self.area, f.zero(I8), size, f.const("i1", "false"))
 
-    def step(self, step: BodyStep, i: Value) -> None:
+    def step(self, step: Lowered, i: Value) -> None:
         f, l = self.f, self.l
         row = row_of(f, self.integers, i + self.bodies)
         above = f.call(I64, "llvm.smax.i64", row["up"] - self.bodies + 1, f.zero(I64))
-        bases = {
-            "shared": f.state.at(row["own"], l.scalar), "here": self.area.at((i + 1) * 6, l.type),
-            "above": self.area.at(above * 6, l.type), "entry": f.array.at(row["v"] * f.across, l.scalar),
-            "table": f.model,  # every step may read it, these do not
+        blocks = {
+            "shared": MemoryBlock(f.state.at(row["own"], l.scalar), shared=True),
+            "here": MemoryBlock(self.area.at((i + 1) * 6, l.type)),
+            "above": MemoryBlock(self.area.at(above * 6, l.type)),
+            "entry": MemoryBlock(f.array.at(row["v"] * f.across, l.scalar), result=True),
+            "table": MemoryBlock(f.model),  # every step may read it, these do not
         }  # fmt: skip
-        write_step(f, step, self.target, l, bases)
+        # a row of any length begins at any number
+        write_stage(f, step, self.target, l, {(name, 0): x for name, x in blocks.items()}, l.size)
 
 
 def _add_mirror(m: Module, l: Lanes, k: int) -> None:
@@ -83,7 +83,7 @@ def _add_mirror(m: Module, l: Lanes, k: int) -> None:
     f.ret()
 
 
-def call_solve(f: IRFunction, solve: Solve, target: Target, k: int, integers: Value) -> None:
+def call_solve(f: IRFunction, solve: TreeSolve, target: Target, k: int, integers: Value) -> None:
     """From the function of all sweeps, of one sample."""
     one, n = target.of(1), word(f, "nv")
     array = solve_vector(f, one) if solve.array == "more" else f.arguments[solve.array]
