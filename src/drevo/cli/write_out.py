@@ -31,7 +31,7 @@ def write_out(
     frame: Annotated[
         str, option("The frame of velocity, jacobian, ...: local_world_aligned, local or world.")
     ] = "",
-    sequence: Annotated[str, option("Order of work in Telegin's mass matrix: paper, reuse or merged.")] = "",
+    sequence: Annotated[str, option("paper: its own path; Telegin's mass matrix: reuse, merged.")] = "",
     mode: Annotated[str, option("Approximation in Alyushin's kinetic energy: A, B or C (not exact).")] = "",
     wrt: Annotated[str, option("A derivative by q, v, a, tau or t, such as q or q,v.")] = "",
     columns: Annotated[int, option("Of LaTeX: lines for a page of one column, or of two.", min=1, max=2)] = 1,

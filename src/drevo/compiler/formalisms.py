@@ -132,6 +132,13 @@ _ROWS = (
     ("alyushin", "kinetic_energy", Row("formalisms.alyushin", _small)),
 )  # fmt: skip
 TABLE: dict[tuple[str, str], Row] = {(f, name): row for f, names, row in _ROWS for name in names.split()}
+PAPERS = ("telegin", "vereshchagin", "kovalchuk", "zaremba", "alyushin")
+PAGES = {  # by vectors and matrices, as the papers write them
+    "vereshchagin": "forward_dynamics",
+    "kovalchuk": "inverse_dynamics bias mass_matrix",
+    "zaremba": "inverse_dynamics bias gravity mass_matrix coriolis_matrix",
+    "alyushin": "kinetic_energy",
+}
 FORMALISMS = tuple(dict.fromkeys(f for f, _ in TABLE))
 
 
@@ -141,6 +148,19 @@ class Candidate(NamedTuple):
     formalism: str
     compute: Mapping[str, Compute]
     prepare: Callable[[Tree], Tree] | None = None
+
+
+def page_of_paper(formalism: str, name: str) -> tuple[str, Compute]:
+    """The paper that a quantity is written by, "auto" is the first that gives it, and its path line by line."""
+    one_of("formalism", formalism, ("auto", *PAPERS))
+    giving = [f for f in PAPERS if (f, name) in TABLE]
+    chosen = giving[0] if formalism == "auto" and giving else formalism
+    if chosen not in giving:
+        raise TraceError(f"sequence 'paper': {name} is given by {', '.join(giving) or 'none of the five papers'}")
+    if name in PAGES.get(chosen, "").split():
+        found: Compute = getattr(import_module(f"..mechanics.formalisms.{chosen}_page", __package__), name)
+        return chosen, found
+    return chosen, TABLE[chosen, name].compute(name)
 
 
 def formalisms_giving(name: str) -> list[str]:

@@ -88,6 +88,8 @@ def _about(t: Tracer, title: str) -> dict[str, object]:
         t.context.assume(STEPS)
     if t.context.notes:
         about["notes"] = dict(t.context.notes)
+    if t.context.lines:
+        about["lines"] = tuple(t.context.lines)
     return about
 
 

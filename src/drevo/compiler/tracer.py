@@ -13,9 +13,10 @@ from ..errors import InputError, TraceError, shown
 from ..mechanics.acting import number_itself
 from ..mechanics.algorithms.tendons import with_tendons
 from ..mechanics.body_table import table_of
+from ..mechanics.context import Context
 from ..mechanics.loose import carried_inertia, loose_rates
 from ..mechanics.rotation import ZERO_DIFFERENCE
-from ..mechanics.tree import Context, Tree, build_tree
+from ..mechanics.tree import Tree, build_tree
 from ..mechanics.wheels import equal_moments
 from ..model.description import Model
 from ..model.messages import did_you_mean
@@ -31,6 +32,8 @@ class GraphContext(Context):
         self.sections: list[tuple[int, str]] = []
         self.guards: list[Guard] = []
         self.notes: dict[str, str] = {}  # what an algorithm says beside a name: "H_33": "statement 3, (8)"
+        self.lines: list[tuple[Sequence[str], Sequence[str], str, str]] = []  # of a paper, by vectors and matrices
+        self.parameters: Mapping[str, Parameter] = {}
 
     def name(self, label: str, x: Any) -> None:
         if isinstance(x, Expr):
@@ -42,6 +45,14 @@ class GraphContext(Context):
 
     def assume(self, sentence: str) -> None:
         self.assumed[sentence] = None
+
+    def line(self, left: Sequence[str], right: Sequence[str], equation: str, meaning: str) -> None:
+        self.lines.append((left, right, equation, meaning))
+
+    def mark(self, x: Any) -> str:
+        at = x.edge if isinstance(x, Expr) else -1
+        known = (p.name for p in self.parameters.values() if p.node == at >> 1)
+        return next((f"{'-' * (at & 1)}@{name}" for name in known), "")
 
     def section(self, title: str) -> None:
         self.sections.append((len(self.graph), title))
@@ -182,6 +193,7 @@ class Tracer:
         self.units: list[tuple[int, ...]] = []
         self.about: dict[str, object] = {}
         self.symbols = ParameterSymbols(self.graph, tuple(parameters), merge_equal)
+        self.context.parameters = self.symbols.made
         if model is not None:
             if parameters and merge_equal:
                 self.symbols.twins = equal_moments(build_tree(model, snap=snap), model)

@@ -14,6 +14,7 @@ from .pictures.drawing import Drawing
 from .sequence.names import plain
 from .sequence.sequence import Section, Sequence
 from .sources import SOURCES, of_formalism
+from .vectors import VectorSection, sections_of
 
 Check = tuple[str, float, int]  # what, worst difference, states
 
@@ -124,6 +125,7 @@ class About:
     inputs: Inputs | None = None
     drawing: Drawing | None = None
     coordinates: Mapping[str, tuple[Coordinate, ...]] = field(default_factory=dict)
+    vectors: tuple[VectorSection, ...] = ()  # the paper's lines by vectors and matrices
     less_in_all: str = ""  # the formalism that does less where sines and sums of angles count
 
     @property
@@ -166,6 +168,7 @@ def about_program(program: Program, checks: tuple[Check, ...], digits: int) -> A
         notes={str(k): plain(str(v)) for k, v in notes.items()} if isinstance(notes, Mapping) else {},
         inputs=inputs if isinstance(inputs, Inputs) else None,
         drawing=drawing if isinstance(drawing, Drawing) else None,
+        vectors=sections_of(meta.get("lines")),
         less_in_all=plain(str(meta.get("less_in_all", ""))),
         coordinates={str(k): tuple(Coordinate(*map(plain, x)) for x in rows) for k, rows in given.items()},
     )

@@ -13,6 +13,7 @@ from .sequence.expression import Name, Number, Term
 from .sequence.inline import names_in_terms
 from .sequence.layout import entry_name
 from .sequence.sequence import Result, Section, Sequence, Statement
+from .vectors import legend_of
 
 CITE = "Written out by Drevo, a compiler of closed-form equations of motion for tree-structured robots."
 COUNTED = f"Counting: {CONVENTION}"
@@ -40,6 +41,10 @@ def legend(sequence: Sequence, facts: About, name: Callable[[str], str], dots: s
     """Every argument, such as q_1, ..., q_7, and every result, with what it is."""
     listed = [(list(map(name, p.scalars)), p.source) for p in sequence.inputs if p.scalars]
     listed += [([name(r.name)], r.source) for r in sequence.results]
+    if facts.vectors:
+        return [(_shortened(x, dots), meaning(facts, source)) for x, source in listed] + [
+            (_shortened(list(map(name, x)), dots), said) for x, said in legend_of(facts.vectors)
+        ]
     names = [n for s in sequence.statements() for n in (s.name, *names_in_terms(s.terms))]
     for section in facts.inputs.sections if facts.inputs else ():
         names += [n for s in section.statements for n in (s.name, *names_in_terms(s.terms))]
@@ -47,9 +52,17 @@ def legend(sequence: Sequence, facts: About, name: Callable[[str], str], dots: s
     found = [
         (list(map(name, x)), said) for x, said in meanings(facts.formalism, (n for n in names if n not in plain))
     ]
-    short = ((x if len(x) <= 3 else [x[0], dots, x[-1]], source) for x, source in listed)
-    rows = [(", ".join(shown), meaning(facts, source)) for shown, source in short]
-    return rows + [(", ".join(x if len(x) <= 3 else [x[0], dots, x[-1]]), said) for x, said in found]
+    rows = [(_shortened(x, dots), meaning(facts, source)) for x, source in listed]
+    return rows + [(_shortened(x, dots), said) for x, said in found]
+
+
+def _shortened(names: list[str], dots: str) -> str:
+    return ", ".join(names if len(names) <= 3 else [names[0], dots, names[-1]])
+
+
+def symbols_of(sequence: Sequence) -> dict[str, str]:
+    """The letters of parameters by their names in the robot."""
+    return {s.parameter.name: s.name for s in sequence.symbols}
 
 
 def input_rows(sequence: Sequence, facts: About) -> list[tuple[str, Coordinate]]:

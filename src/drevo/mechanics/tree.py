@@ -16,6 +16,7 @@ from ..errors import TraceError
 from ..model.description import Inertial, Model, Tendon
 from ..model.description import Joint as JointData
 from .acting import Acting, ParameterValue, acting, armature, number_itself, offsets_of, weightless
+from .context import Context
 from .joints import NQ_NV, Elementary, Motion, Placement, elementary_chain, gamma, motion_subspace, place
 from .rotation import ZERO_DIFFERENCE, axis_rotation, carrying, snap_rotation
 from .scalar import Scalar, Vector, cos, dot, sin
@@ -94,20 +95,6 @@ class Loose(NamedTuple):
     weight: Scalar
 
 
-class Context:
-    """The hooks of tracing in an algorithm: names, sections, guards, assumptions. On numbers they do nothing."""
-
-    in_metres = False  # lengths keep their unit, for people read their symbols
-
-    def name(self, label: str, x: Scalar) -> None: ...
-
-    def section(self, title: str) -> None: ...
-
-    def guard(self, pivot: Scalar, scale: Scalar, joint: str) -> None: ...
-
-    def assume(self, sentence: str) -> None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Tree:
     """Bodies depth first, link frames by name, gravity in world axes, sizes of q and v."""
@@ -127,6 +114,9 @@ class Tree:
     lift: Tree | None = None  # with what is compensated of the bodies' masses
     unit: Scalar = 1.0  # metres in the lengths of the bodies; coordinates and forces stay in metres and newtons
     formulas: tuple[FormulaJoint, ...] = ()  # their bodies have the coordinates of `expanded`
+    central: Mapping[str, tuple[Vec, Sym]] = field(
+        default_factory=dict
+    )  # of links: centre of mass, inertia about it
     locked: bool = False  # bodies have the inertia of their wheels about the axis too, see `wheels.locked`
 
     def __len__(self) -> int:
@@ -256,6 +246,7 @@ class _Builder:
     frames: dict[str, LinkFrame] = field(default_factory=dict)
     inertias: list[RigidInertia] = field(default_factory=list)
     shares: Mapping[str, float] | None = None
+    central: dict[str, tuple[Vec, Sym]] = field(default_factory=dict)
     formulas: list[FormulaJoint] = field(default_factory=list)
     steps: int = 0  # of the joints by formula so far
 
@@ -300,7 +291,7 @@ def build_tree(
     names = tuple(j.name for j in model.moving_joints for _ in range(j.nv))
     made = Tree(
         bodies, state.frames, g, model.nq, model.nv, names, context or Context(),
-        armature={} if shares else armature(model, value), formulas=tuple(state.formulas),
+        armature={} if shares else armature(model, value), formulas=tuple(state.formulas), central=state.central,
     )  # fmt: skip
     if not forces:
         return made
@@ -438,6 +429,7 @@ def _inertia(state: _Builder, link: str, inertial: Inertial) -> RigidInertia:
     t = Sym.of(Mat.of(inertial.tensor))
     names = ("xx", "xy", "xz", "yy", "yz", "zz")
     tensor = Sym(*(get(f"inertia.{n}", x) for n, x in zip(names, t)))
+    state.central[link] = com, tensor
     return inertia_of(get("mass", inertial.mass), com, tensor)
 
 

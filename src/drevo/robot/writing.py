@@ -55,8 +55,8 @@ def write_out(
     merge_equal: equal lengths, and equal moments of symmetric links, are one symbol; the document says which.
     formalism: "auto" takes the one with the fewest operations under `objective`
     ("mul" | "add+mul" | "fma" | "add+mul+trig").
-    sequence: the order of work in Telegin's mass matrix: "paper" (as his examples count), "reuse" or "merged"
-    (amplitude and phase).
+    sequence: "paper" is the path of the paper itself, by vectors and matrices first; of Telegin's mass matrix
+    there are "reuse" and "merged" (amplitude and phase) too.
     mode: the approximation of the kinetic energy by formalism="alyushin": "A", "B" or "C" take polar moments as
     constant, which is not exact; the document says so, with the error at sample states. None is exact.
     passive: with the damping, dry friction and springs of the joints in.

@@ -21,7 +21,7 @@ from ...model.dynamics import Described
 from ...model.quantities import options_of, quantity, takes_forces
 from ..compete import compete
 from ..compile_cost import require_readable
-from ..formalisms import common_algorithm
+from ..formalisms import common_algorithm, page_of_paper
 from ..trace import trace
 from .derivation import Derivation, write_out_program
 from .inexact import inexact_energy
@@ -142,8 +142,15 @@ def _stacked(value: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
 def sequence_program(
     model: Model, name: str, formalism: str, sequence: str, parameters: Sequence[str], merge_equal: bool = False
 ) -> Program:
-    """Telegin's elements of the mass matrix in one of his orders of work."""
+    """A paper's own path, or Telegin's elements of the mass matrix in one of his orders of work."""
     one_of("sequence", sequence, telegin.SEQUENCES)
+    if sequence == "paper" and (name != "mass_matrix" or formalism not in ("auto", "telegin")):
+        paper, compute = page_of_paper(formalism, name)
+        plain_tree(model, f"sequence {sequence!r}")
+        return trace(
+            model, name, parameters=parameters, compute=compute, snap=SNAP, meta={"formalism": paper},
+            merge_equal=merge_equal,
+        )  # fmt: skip
     if name != "mass_matrix" or formalism not in ("auto", "telegin"):
         raise TraceError(f"sequence {sequence!r} belongs to mass_matrix by telegin, not to {name} by {formalism}")
     plain_tree(model, f"sequence {sequence!r}")

@@ -20,8 +20,9 @@ from ...constraint.functions import call_traced, short
 from ...errors import InputError, UnknownNameError
 from ...mechanics.algorithms.displacements import displaced, variables
 from ...mechanics.algorithms.kinematics import pose
+from ...mechanics.context import Context
 from ...mechanics.scalar import Scalar, Vector, is_zero
-from ...mechanics.tree import Context, Tree
+from ...mechanics.tree import Tree
 from ...model.description import Model
 from ...model.messages import did_you_mean
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterable, Mapping
 from html import escape
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from ..pictures.drawing import svg
 from ..sequence.expression import Style, write_terms
 from ..sequence.names import mathml_name, plain
 from ..sequence.sequence import Result, Section, Sequence, Statement
+from ..vectors import mathml_line
 from .c import c
 from .html_style import CSS, SCRIPT
 from .python import python
@@ -136,9 +138,19 @@ def page_parts(sequence: Sequence, facts: About, live: Live = STILL, robot: bool
     if any(sequence.used):
         given.append(("parameters", "Parameters", _parameters(sequence, live)))
     parts += [] if facts.inputs else given
+    parts += _vectors(sequence, facts)
     for k, s in enumerate(sequence.prologue):
         parts.append((f"p{k}", f"{_title(s)} <i>parameters only</i>", _equations(s, style, facts, live)))
     parts += [(f"s{k}", _title(s), _equations(s, style, facts, live)) for k, s in enumerate(sequence.main)]
+    if facts.vectors:  # components are folded
+        parts = [
+            (
+                a,
+                t,
+                f"<details><summary>components</summary>{body}</details>" if re.fullmatch(r"[ps]\d+", a) else body,
+            )
+            for a, t, body in parts
+        ]
     for k, r in enumerate(sequence.results):
         body = _result(r, style, facts, live)
         parts += [(f"r{k}", f"Result {_math(mathml_name(r.name))}", body)] if body else []
@@ -209,6 +221,21 @@ def _given(facts: About, style: Style) -> list[PagePart]:
             rows = ((n, *(_math(write_terms(x, style)) if x else "" for x in row)) for n, row in table.rows)
             body += f'<div class="wide">{_legend(rows, head, numbers=range(1, len(head)))}</div>'
         parts.append((f"i{k}", _title(section), body))
+    return parts
+
+
+def _vectors(sequence: Sequence, facts: About) -> list[PagePart]:
+    """The paper's lines by vectors and matrices."""
+    symbols, parts = document.symbols_of(sequence), list[PagePart]()
+    for k, section in enumerate(facts.vectors):
+        rows = (
+            f"<tr><td>{_math(mathml_line(x.left, symbols))}</td>"
+            f"<td>{_math('<mo>=</mo><mrow>' + mathml_line(x.right, symbols) + '</mrow>')}</td>"
+            f"<td>{x.equation}</td></tr>"
+            for x in section.lines
+        )
+        title = escape(section.title[:1].upper() + plain(section.title[1:]))
+        parts.append((f"v{k}", title, f'<div class="wide"><table class="vec">{"".join(rows)}</table></div>'))
     return parts
 
 

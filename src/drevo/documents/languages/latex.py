@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from ...errors import EmitError
@@ -12,6 +12,7 @@ from ..paper import as_printed
 from ..sequence.expression import Style, write_terms
 from ..sequence.names import latex_name, latex_text
 from ..sequence.sequence import Result, Section, Sequence, Statement
+from ..vectors import VectorSection, tex_rows
 from .tex_lines import COLUMN, GAP, PAGE, broken_sum, width
 
 Cells = tuple[str, ...]
@@ -155,7 +156,8 @@ def _aligned(lines: list[str]) -> list[str]:
 class Marks(NamedTuple):
     """The markup of a document, by kind of part. text: escapes; heading: of level 0 or 1; table: titles and rows.
 
-    room: the width of equations, points; beside: what is said beside one, if anything.
+    room: the width of equations, points; beside: what is said beside one, if anything. vectors: aligned lines with
+    a column of numbers.
     """
 
     text: Callable[[str], str]
@@ -166,6 +168,11 @@ class Marks(NamedTuple):
     sentence: Callable[[str], list[str]]
     room: float
     beside: Callable[[str], str]
+    vectors: Callable[[list[str]], list[str]] = lambda lines: [
+        r"\begin{alignat*}{2}",
+        " \\\\\n".join(lines),
+        r"\end{alignat*}",
+    ]
 
 
 def tex_body(sequence: Sequence, facts: About, m: Marks) -> list[str]:
@@ -185,9 +192,15 @@ def tex_body(sequence: Sequence, facts: About, m: Marks) -> list[str]:
         parts += [*m.heading(0, "Inputs"), *m.table(("symbol", "joint", "number", "kind", "unit"), rows)]
     given = [*_inputs(facts, style, m), *_parameters(sequence, m)]
     parts += [] if facts.inputs else given
+    if facts.vectors:
+        parts += m.heading(0, "Vectors and matrices")
+        symbols_by_name = document.symbols_of(sequence)
+        for written in facts.vectors:
+            parts += m.heading(1, text(written.title[:1].upper() + written.title[1:]))
+            parts += m.vectors(_vector_lines(written, symbols_by_name, m.room))
     if sequence.prologue:
         parts += [*m.heading(0, "Work on parameters alone"), *equations(sequence.prologue)]
-    parts += [*m.heading(0, "Equations"), *equations(sequence.main)]
+    parts += [*m.heading(0, "Components" if facts.vectors else "Equations"), *equations(sequence.main)]
     for r in sequence.results:
         parts += _result(r, style, facts, m)
     parts += given if facts.inputs else []
@@ -195,6 +208,19 @@ def tex_body(sequence: Sequence, facts: About, m: Marks) -> list[str]:
         compared = [(text(what), f"{worst:.1e}", str(n)) for what, worst, n in facts.checks]
         parts += [*m.heading(0, "Checks"), *m.table(("compared with", "worst difference", "states"), compared)]
     return parts
+
+
+def _vector_lines(section: VectorSection, symbols: Mapping[str, str], room: float) -> list[str]:
+    """name &= right side && (number), broken where it would leave the page."""
+    rows = [*tex_rows(section, symbols)]
+    ahead = max(width(left) for left, *_ in rows) + width("=")
+    beside = max(width(rf"\text{{{equation}}}") for *_, equation in rows) + GAP
+    out = []
+    for left, right, equation in rows:
+        first, *more = broken_sum(right, room - ahead - beside - width(r"\quad"))
+        tag = rf" && \quad\text{{{equation}}}" if equation else ""
+        out += [f"{left} &= {first}{tag}", *(rf"&\quad{x}" for x in more)]
+    return out
 
 
 def _parameters(sequence: Sequence, m: Marks) -> list[str]:

@@ -19,7 +19,15 @@ def markdown(sequence: Sequence, facts: About) -> str:
     head = [f"# {escaped(facts.title)}", "", f"{by}Operations: **{facts.totals}**.", "", escaped(COUNTED), ""]
     head += [escaped(facts.less_in_all) + ".", ""] if facts.less_in_all else []
     marks = Marks(
-        escaped, "{:.10g}".format, _heading, _table, _aligned, lambda text: [text, ""], PAGE, beside_in_column
+        escaped,
+        "{:.10g}".format,
+        _heading,
+        _table,
+        _aligned,
+        lambda text: [text, ""],
+        PAGE,
+        beside_in_column,
+        _vectors,
     )
     lines = [*head, *tex_body(sequence, facts, marks)]
     lines += [*_heading(0, "Assumptions"), *(f"* {escaped(a)}" for a in facts.assumptions), ""]
@@ -39,6 +47,10 @@ def _table(head: Cells, rows: Iterable[Cells]) -> list[str]:
 
 def _heading(level: int, title: str) -> list[str]:
     return [f"##{'#' * level} {title}", ""]
+
+
+def _vectors(lines: list[str]) -> list[str]:
+    return ["$$", r"\begin{alignedat}{2}", " \\\\\n".join(lines), r"\end{alignedat}", "$$", ""]
 
 
 def _aligned(lines: list[str]) -> list[str]:

@@ -13,6 +13,7 @@ _WIDTHS = {" ": 0.0, "+": 12.3, "-": 12.3, "=": 13.4, "(": 4.0, ")": 4.0, ",": 4
            r"\mathrm": 0.0, r"\operatorname": 3.6, r"\omega": 6.5, r"\Lambda": 7.0}  # fmt: skip
 _FUNCTION = re.compile(r"(?:\\sin|\\cos|\\operatorname\{\w+\})$")
 _ROOT = r"\sqrt{"
+_FRACTION = r"\frac{"
 SCRIPT = 0.74  # size of subscripts
 PAGE, COLUMN = 470.0, 240.0  # of a page with margins of 22 mm, of a column of two with 18 mm
 GAP = 22.0  # between an equation and what is said beside it
@@ -81,10 +82,22 @@ def _fitting(piece: str, room: float) -> list[str]:
         inside = next(_apart(piece[at + len(_ROOT) - 1 :], ("",)))[1:]
         whole = piece[:at] + f"({inside})^{{1/2}}" + piece[at + len(_ROOT) + len(inside) + 1 :]
         return [p for part in _apart(whole, (" + ", " - ")) for p in _fitting(part, room)]
+    if (at := piece.find(_FRACTION)) >= 0:  # nor in a fraction
+        top, under = _braced(piece, at + len(_FRACTION) - 1)
+        if top != "{1}":
+            after = at + len(_FRACTION) - 1 + len(top) + len(under)
+            whole = piece[:at] + rf"\frac{{1}}{under}\,({top[1:-1]})" + piece[after:]
+            return [p for part in _apart(whole, (" + ", " - ")) for p in _fitting(part, room)]
     first, *rest = _apart(piece, (r"\,",))
     if not rest:  # an argument longer than a line
         return [*_apart(piece, (" + ", " - "), arguments=True)]
     return [first, *(rf" \cdot {x[2:]}" for x in rest)]
+
+
+def _braced(text: str, at: int) -> tuple[str, str]:
+    """Two groups of braces that follow each other."""
+    first = next(_apart(text[at:], ("",))) + "}"  # which cuts before the brace that closes
+    return first, next(_apart(text[at + len(first) :], ("",))) + "}"
 
 
 def _apart(text: str, marks: tuple[str, ...], arguments: bool = False) -> Iterator[str]:

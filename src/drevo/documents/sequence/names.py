@@ -17,7 +17,7 @@ GREEK = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "zeta": "ζ", "eta": "η", "theta": "θ",
     "kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν", "xi": "ξ", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ",
     "phi": "φ", "chi": "χ", "psi": "ψ", "omega": "ω", "Gamma": "Γ", "Delta": "Δ", "Theta": "Θ", "Lambda": "Λ",
-    "Xi": "Ξ", "Sigma": "Σ", "Phi": "Φ", "Psi": "Ψ", "Omega": "Ω",
+    "Xi": "Ξ", "Sigma": "Σ", "Phi": "Φ", "Psi": "Ψ", "Omega": "Ω", "star": "∗", "prime": "′",
 }  # fmt: skip
 _BASES = {"Minv": ("M", "-1"), "Lambdainv": ("Lambda", "-1"), "ell": ("ell", "")}
 _GRAMMAR = re.compile(r"([^_^]*)(?:_([^^]*))?(?:\^(.*))?", re.DOTALL)

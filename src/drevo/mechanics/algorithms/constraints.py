@@ -10,11 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ...model.rotations import plane_axes
+from ..context import Context
 from ..jet import Jet, jet, jet_along
 from ..joints import NO_MOTION, Motion, Placement
 from ..scalar import Matrix, Scalar, Vector, sqrt
 from ..spatial import EYE, ZERO, Mat, Vec
-from ..tree import Context, Tree
+from ..tree import Tree
 from ..tree_indices import ancestors
 from .explicit import Explicit
 from .kinematics import WORLD_POSE, Pose, pose, step_acceleration, step_velocity

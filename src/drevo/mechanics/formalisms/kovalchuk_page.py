@@ -1,0 +1,239 @@
+"""Kovalchuk, Kulakov, Semenov: the recursion in link axes as the paper writes it, line by line, errata applied.
+
+Link i hangs on frame (f(i), ns(i)) of its parent; f_i and M_i are what it exerts there on the parent.
+"""
+
+from __future__ import annotations
+
+from ..scalar import Matrix, Scalar, Vector
+from ..tree import Tree
+from .written import JointLines, Page, Worded, of_all, refuse_many, unit_column, zeros_of
+
+
+class LinkLines:
+    """Constants and functions of q alone of a link: the table of Denavit and Hartenberg and the arms."""
+
+    def __init__(self, page: Page, j: JointLines, joints: list[JointLines]) -> None:
+        self.j, self.n = j, j.n
+        b, kids = j.body, [c for c in joints if c.up == j.i]
+        siblings = [c for c in joints if c.up == j.up]
+        self.ns = siblings.index(j) + 1
+        page.link(b)
+        page.says(f"f ( {j.n} )", j.p, "", "parent of a link")
+        page.says(f"ns ( {j.n} )", str(self.ns), "", "place of a link among the children of its parent")
+        self.q, self.kind, self.e = j.q, b.kind, unit_column(b.axis)
+        self.M = page.given(
+            f"R_{j.p}_{self.ns}^M", b.R, "turn of an auxiliary frame of a link against its main frame"
+        )
+        self.turn = page.define(
+            f"R_{j.n}^A", j.turn(), "(2)", "turn of a main frame in the frame that it hangs on"
+        )
+        self.R = page.define(
+            f"R_{j.p}_{j.n}", self.M @ self.turn, "(3)", "turn of a link's main frame against that of its parent"
+        )
+        self.z = page.define(f"z_{j.n}", self.M @ self.e, "", "joint axis in the main axes of the parent")
+        back = self.turn.T if len(self.turn.words) == 1 else self.turn
+        self.l = page.define(
+            f"l_{j.n}",
+            back @ j.shift(),
+            "",
+            "from the frame that a link hangs on to its main origin, link axes, m",
+        )
+        self.c, self.J = j.centre()
+        self.m = j.mass()
+        self.chi = {"revolute": zeros_of(1), "prismatic": Worded([[1.0]], ("1",))}.get(b.kind) or j.lead()
+        self.sigma = 0.0 if b.kind == "prismatic" else 1.0
+        said = "origin of an auxiliary frame of a link, in its main axes, m"
+        self.r = {c.i: page.given(f"r_{j.n}_{k + 1}", c.body.p, said) for k, c in enumerate(kids)}
+        self.arm = {
+            c.i: page.define(
+                f"l_{j.n}_{k + 1}",
+                self.l + self.r[c.i],
+                "",
+                "from the frame that a link hangs on to one of its own, m",
+            )
+            for k, c in enumerate(kids)
+        }
+        self.kids = kids
+
+
+class Motions:
+    """omega, epsilon and accelerations of a link's main origin, in its axes."""
+
+    def __init__(self, omega: Worded, eps: Worded, a: Worded) -> None:
+        self.omega, self.eps, self.a = omega, eps, a
+
+
+def inverse_dynamics(tree: Tree, q: Vector, v: Vector, a: Vector) -> list[Scalar]:
+    """Efforts of the drives, (nv,)."""
+    page = Page(tree, "Kovalchuk")
+    refuse_many(page, "the paper of Kovalchuk")
+    joints = of_all(page, q)
+    page.section("given")
+    g = [page.given("g", tree.gravity, "acceleration of gravity, base axes, m/s²")]
+    links = [LinkLines(page, j, joints) for j in joints]
+    moving: list[Motions] = []
+    centres: list[Worded] = []
+    down: list[Worded] = []
+    for x in links:
+        page.link(x.j.body, "outwards, link")
+        up = moving[x.j.up] if x.j.up >= 0 else Motions(zeros_of(3), zeros_of(3), zeros_of(3))
+        moving.append(_outwards(page, x, up, links, x.j.of("v", v), x.j.of("a", a)))
+        base = down[x.j.up] if x.j.up >= 0 else g[0]
+        down.append(page.define(f"g_{x.n}", x.R.T @ base, "", "acceleration of gravity in a link's axes, m/s²"))
+        centres.append(_centre(page, x, moving[-1], f"a_{x.n}^c"))
+    f, M = [zeros_of(3)] * len(links), [zeros_of(3)] * len(links)
+    out: list[Scalar] = [0.0] * tree.nv
+    for x in reversed(links):
+        page.link(x.j.body, "inwards, link")
+        i = x.j.i
+        phi = page.define(f"phi_{x.n}", x.m @ (down[i] - centres[i]), "", "gravity and inertia force of a link, N")
+        own = -(x.J @ moving[i].eps) - moving[i].omega.cross(x.J @ moving[i].omega)
+        f[i], M[i] = _inwards(page, x, phi, own, links, f, M, "")
+        _effort(page, x, f[i], M[i], f"tau_{x.n}", x.j.rotor() @ x.j.of("a", a), out)
+    return out
+
+
+def bias(tree: Tree, q: Vector, v: Vector) -> list[Scalar]:
+    """The H vector: efforts without accelerations of joints."""
+    return inverse_dynamics(tree, q, v, [0.0] * tree.nv)
+
+
+def mass_matrix(tree: Tree, q: Vector) -> Matrix:
+    """M column by column: a unit acceleration of a joint moves its subtree only."""
+    page = Page(tree, "Kovalchuk")
+    refuse_many(page, "the paper of Kovalchuk")
+    joints = of_all(page, q)
+    links = [LinkLines(page, j, joints) for j in joints]
+    matrix: Matrix = [[0.0] * tree.nv for _ in range(tree.nv)]
+    for column in links:
+        page.link(column.j.body, "unit acceleration of joint")
+        below = [column]
+        for x in links:
+            if x.j.up in {y.j.i for y in below}:
+                below.append(x)
+        _column(page, column, below, links, matrix)
+    return matrix
+
+
+def _column(page: Page, column: LinkLines, below: list[LinkLines], links: list[LinkLines], matrix: Matrix) -> None:
+    """i_ji of one column."""
+    mark = column.n
+    moving: dict[int, Motions] = {}
+    phi: dict[int, Worded] = {}
+    one = Worded([[1.0]], ("1",))
+    for x in below:
+        first = x is column
+        up = Motions(zeros_of(3), zeros_of(3), zeros_of(3)) if first else moving[x.j.up]
+        moving[x.j.i] = _outwards(
+            page, x, up, links, zeros_of(1), one if first else zeros_of(1), f"^{mark}", first
+        )
+        phi[x.j.i] = -(x.m @ _centre(page, x, moving[x.j.i], f"a_{x.n}^c{mark}"))
+    f, M = [zeros_of(3)] * len(links), [zeros_of(3)] * len(links)
+    for x in reversed(below):
+        i, row = x.j.i, [0.0] * len(matrix)
+        force = page.define(
+            f"phi_{x.n}^{mark}", phi[i], "", "inertia force of a link, N, unit acceleration of a joint"
+        )
+        f[i], M[i] = _inwards(page, x, force, -(x.J @ moving[i].eps), links, f, M, f"^{mark}")
+        rotor = x.j.rotor() if x is column else zeros_of(1)
+        _effort(page, x, f[i], M[i], f"I_{x.n}_{mark}", rotor, row, column.j.body.factor)
+        matrix[x.j.body.v][column.j.body.v] = matrix[column.j.body.v][x.j.body.v] = row[x.j.body.v]
+
+
+def _outwards(
+    page: Page,
+    x: LinkLines,
+    up: Motions,
+    links: list[LinkLines],
+    v: Worded,
+    a: Worded,
+    mark: str = "",
+    at_rest: bool = False,
+) -> Motions:
+    """(4), (5) and what follows them; at_rest: the parent does not move."""
+    spin, accelerated = x.z @ v, x.z @ a
+    omega, eps, slip = up.omega, up.eps, zeros_of(3)
+    if x.sigma:
+        omega, eps = omega + spin, eps + accelerated + up.omega.cross(spin)
+    if not x.chi.zero:
+        two = Worded([[2.0]], ("2",))
+        slip = x.chi @ (accelerated + two @ up.omega.cross(spin))
+    omega = page.define(
+        f"omega_{x.n}{mark}", x.R.T @ omega, "(4)", "angular velocity of a link, in its axes, rad/s"
+    )
+    eps = page.define(
+        f"epsilon_{x.n}{mark}", x.R.T @ eps, "", "angular acceleration of a link, in its axes, rad/s²"
+    )
+    at = zeros_of(3)
+    if x.j.up >= 0 and not at_rest:
+        parent = links[x.j.up]
+        arm = parent.r[x.j.i]
+        frame = up.a + up.eps.cross(arm) + up.omega.cross(up.omega.cross(arm))
+        at = page.define(
+            f"a_{x.j.p}_{x.ns}{mark}", frame, "(5)", "acceleration of the origin of an auxiliary frame, m/s²"
+        )
+    moved = x.R.T @ (at + slip) + eps.cross(x.l) + omega.cross(omega.cross(x.l))
+    above = f"^o{mark[1:]}"
+    return Motions(
+        omega,
+        eps,
+        page.define(f"a_{x.n}{above}", moved, "", "acceleration of a link's main origin, in its axes, m/s²"),
+    )
+
+
+def _centre(page: Page, x: LinkLines, m: Motions, name: str) -> Worded:
+    """The acceleration of the centre of mass."""
+    moved = m.a + m.eps.cross(x.c) + m.omega.cross(m.omega.cross(x.c))
+    return page.define(name, moved, "", "acceleration of a link's centre of mass, in its axes, m/s²")
+
+
+def _inwards(
+    page: Page,
+    x: LinkLines,
+    phi: Worded,
+    own: Worded,
+    links: list[LinkLines],
+    f: list[Worded],
+    M: list[Worded],
+    mark: str,
+) -> tuple[Worded, Worded]:
+    """f_i and M_i with the corrections of brackets and arms."""
+    force, moment = phi, own + (x.l + x.c).cross(phi)
+    for c in x.kids:
+        turn = links[c.i].M
+        force = force + turn @ f[c.i]
+        moment = moment + turn @ M[c.i] + x.arm[c.i].cross(turn @ f[c.i])
+    said = "of a link on its parent, in the axes of the frame that it hangs on"
+    return (
+        page.define(f"f_{x.n}{mark}", x.turn @ force, "", f"force {said}, N"),
+        page.define(f"M_{x.n}{mark}", x.turn @ moment, "", f"moment {said}, N m"),
+    )
+
+
+def _effort(
+    page: Page,
+    x: LinkLines,
+    f: Worded,
+    M: Worded,
+    name: str,
+    rotor: Worded,
+    out: list[Scalar],
+    factor: float = 1.0,
+) -> None:
+    """tau_i = -k (sigma M_i + chi f_i)."""
+    felt = zeros_of(1)
+    if x.sigma:
+        felt = felt + x.e.T @ M
+    if not x.chi.zero:
+        felt = felt + x.e.T @ (x.chi @ f if x.chi.words != ("1",) else f)
+    both = x.j.body.factor * factor
+    value = -felt if both == 1.0 else _times(both, -felt)
+    found = page.define(
+        name, value + rotor, "", "effort of a drive, N m or N; of a unit acceleration, an element of M"
+    )
+    out[x.j.body.v] = found.rows[0][0]
+
+
+def _times(x: float, value: Worded) -> Worded:
+    return -value if x == -1.0 else Worded([[x]], (f"{x:.6g}",)) @ value
