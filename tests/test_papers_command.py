@@ -1,0 +1,35 @@
+"""drevo papers: pages, figures and a table whose errors are computed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from drevo.cli.main import app
+from drevo.compiler.formalisms import PAPERS
+from drevo.errors import InputError
+from drevo.papers import make_paper
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_papers(tmp_path: Path, name: str) -> None:
+    rows = make_paper(name, tmp_path)
+    assert len(rows) >= 4 and {r.verdict for r in rows} <= {"agrees", "misprint"}
+    assert (tmp_path / "table.md").read_text().count("\n| ") >= len(rows)
+    assert list(tmp_path.glob("*.tex")) and list(tmp_path.glob("*.html"))
+    slips = [r for r in rows if r.verdict == "misprint"]
+    assert bool(slips) == (name in ("telegin", "alyushin")) and all(r.error > 0.01 for r in slips)
+
+
+def test_json(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["papers", "alyushin", "-o", str(tmp_path), "--json"])
+    rows = json.loads(result.stdout)
+    assert result.exit_code == 0 and rows[0].keys() == {"formula", "call", "against", "error", "verdict"}
+
+
+def test_a_paper_that_is_none(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="telegin"):
+        make_paper("newton", tmp_path)
