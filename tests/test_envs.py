@@ -155,7 +155,7 @@ def test_the_compiled_episode_is_that_on_arrays(same: bool) -> None:
     name = "InvertedDoublePendulum-v5"
     env = make(name, num_envs=40, autoreset="SameStep" if same else "NextStep")
     env.reset(seed=0)
-    stages = EpisodeStages(env.body, traced_task(env.task, env.body, env.numbers), same, None)
+    stages = EpisodeStages(env.body, traced_task(env.task, env.body, env.numbers), same)
     program = stages.program()
     rng, begun = np.random.default_rng(0), 0
     for k in range(9):
@@ -163,7 +163,7 @@ def test_the_compiled_episode_is_that_on_arrays(same: bool) -> None:
         if k < 6:  # until some end
             env.step(action)
             continue
-        given = [x.copy() for x in (*env.state[:5], action, *env.state[5:])]
+        given = [x.copy() for x in (*env._state[:5], action, *env._state[5:])]
         found = env.f(*given)
         again = on_arrays(stages, {x.name: y for x, y in zip(program.inputs, given)})
         for x, out in zip(found, program.outputs):

@@ -25,7 +25,6 @@ from ..model.messages import expect_robot
 from .law import Law, deviation
 
 Reference = ArrayLike | Callable[[Any], Any]
-State = tuple[Vector, Vector, Vector]
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class JointController(Law):
     kp: tuple[float, ...]
     kd: tuple[float, ...]
 
-    def wanted(self, t: Scalar) -> State:
+    def wanted(self, t: Scalar) -> tuple[Vector, Vector, Vector]:
         """q (nq,), v and a (nv,) of the reference at a time."""
         n = self.robot.nv
         if not callable(self.reference):

@@ -5,12 +5,15 @@
     observations, rewards, terminated, truncated, infos = envs.step(actions)
 
 With this module imported gymnasium has them too: gymnasium.make("drevo/HalfCheetah-v5"), and
-gymnasium.make_vec("drevo/HalfCheetah-v5", num_envs=64).
+gymnasium.make_vec("drevo/HalfCheetah-v5", num_envs=64). `Env` makes one of any robot and of functions for reward,
+observation, action and end; `register` gives it a name there, `stable_baselines` the interface of that library.
 They need the extra `rl`: gymnasium, whose MJCF files they load; the quadruped is that of example-robot-data.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -21,30 +24,63 @@ from ..io.packages import package
 from .ours import TASKS
 
 if TYPE_CHECKING:
+    from .own import Env, Servo, State
+    from .randomise import Scaled
+    from .stable import stable_baselines
     from .vector import StepEnv
 
-__all__ = ["TASKS", "make"]
+__all__ = ["TASKS", "Env", "Scaled", "Servo", "State", "make", "register", "stable_baselines"]
+_LATE = {"Env": "own", "Servo": "own", "State": "own", "Scaled": "randomise", "stable_baselines": "stable"}
 
 
-def make(name: str, num_envs: int = 1, threads: int = 1, autoreset: str = "NextStep", **options: Any) -> StepEnv:
+def make(
+    name: str, num_envs: int = 1, threads: int = 1, autoreset: str = "NextStep", *, dtype: str = "float64",
+    render_mode: str | None = None, **options: Any,
+) -> StepEnv:  # fmt: skip
     """A gymnasium.vector.VectorEnv of a task: one of `drevo.envs.TASKS`, such as "HalfCheetah-v5".
 
     num_envs: how many run side by side. threads: of the compiled step. autoreset: gymnasium's mode, "NextStep"
-    (the step after an episode's last one begins the next), "SameStep" or "Disabled". options: numbers of the task
-    that gymnasium takes too (such as ctrl_cost_weight). InputError for an unknown name, with those that are known.
+    (the step after an episode's last one begins the next), "SameStep" or "Disabled". dtype: of observations.
+    render_mode: "rgb_array" or "human", a window. options: numbers of the task that gymnasium takes too (such as
+    ctrl_cost_weight). InputError for an unknown name, with those that are near, or known.
     """
     if not isinstance(name, str) or name not in TASKS:
-        raise InputError(f"there is no environment {shown(name)}; known are {', '.join(TASKS)}")
+        near = [x for x in TASKS if isinstance(name, str) and name.split("-")[0].lower() in x.lower()]
+        hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(TASKS)}"
+        raise InputError(f"there is no environment {shown(name)}; {hint}")
     package("gymnasium", f"drevo.envs.make({name!r})", "gymnasium[mujoco]")
-    from .vector import StepEnv
+    from .registration import many_of
 
     with in_memory(f"drevo.envs.make({name!r})"):
-        return StepEnv(name, TASKS[name], num_envs, threads, autoreset, options)
+        return many_of(num_envs, name, threads, autoreset, dtype, render_mode, **options)
+
+
+def register(name: str, environment: Callable[..., Env]) -> None:
+    """Give environments of one's own a name of gymnasium, drevo/NAME, for its make and make_vec.
+
+    environment: a function of num_envs=, threads=, autoreset=, dtype= and render_mode= that makes an `Env`.
+    """
+    if not isinstance(name, str) or name in TASKS or not callable(environment):
+        raise InputError(f"register takes a new name and a function that makes an Env, not {shown(name)}")
+    package("gymnasium", "drevo.envs.register")
+    from .registration import ENVIRONMENTS_OF_USERS, add_to_gymnasium
+
+    ENVIRONMENTS_OF_USERS[name] = environment
+    add_to_gymnasium([name])
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    package("gymnasium", f"drevo.envs.{name}")
+    return getattr(import_module(f".{_LATE[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__]
 
 
 asked_all(__name__)
 
 if find_spec("gymnasium"):
-    from .registration import register
-
-    register()
+    import_module(".registration", __name__).add_to_gymnasium()

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.call.function import Function
+from ..codegen.call.function import Function, Spec
 from ..codegen.graph.program import Program
 from ..codegen.llvm.draws import draw
 from ..codegen.llvm.stages import StageCalls, Stages
@@ -21,19 +21,21 @@ from ..codegen.store.build import Ahead
 from ..compiler.request import requested
 from ..compiler.tracer import Tracer
 from ..contact.laws.soft.kernel import Loops, evaluation
-from ..contact.laws.soft.problem import soft_problem
-from ..contact.laws.soft.stages import SoftProblem, StageTracer
+from ..contact.laws.soft.stages import StageTracer
 from ..contact.step import soft_step_cost
-from ..ground import ground_of
+from ..mechanics.rotation import from_quaternion
 from ..mechanics.scalar import Scalar, Vector, maximum, where
+from ..mechanics.spatial import Vec
 from .features import Sight
-from .simulation import TaskRobot, actuator_efforts, drevo_state, mujoco_state
-from .tasks import Chance, Look, Moment, Task, TaskNumbers
-from .traced import TracedTask, traced_task
+from .randomise import delayed, pushed
+from .simulation import TaskRobot
+from .tasks import Chance, Look, Moment
+from .traced import TracedTask
 
 Array = np.ndarray[Any, Any]
-METHODS = {"Euler": "euler", "RK4": "rk4", "implicitfast": "implicitfast"}
 LEFT = {"efforts": "tau", "constraint": "r"}  # what is seen and stands in blocks of a step
+OF_STEP = {"forces": "forces", "earlier": "v"}  # what is seen of a step alone
+DRAWN = {"commands": "commands0", "numbers": "numbers0"}  # what is drawn where an episode begins
 STATE = ("q", "v", "elapsed", "over", "stream")
 AFTER = ("q1", "v1", "elapsed1", "over1", "stream1")  # the same after a step
 JUDGED = ("observation", "reward", "terminated", "truncated")
@@ -41,37 +43,33 @@ TRIES = 100  # of a beginning; of those that a task refuses, most often 4 in 10
 BEFORE, SEEN, FINAL, INFO = "before_", "seen_", "final_obs", "info_"
 
 
-def episode(body: TaskRobot, task: Task, numbers: TaskNumbers, same: bool) -> Function:
-    """f(q, v, elapsed, over, stream, action, before_..) -> (q1, v1, elapsed1, over1, stream1, observation, reward,
-    terminated, truncated, [final_obs], seen_.., info_..) of a task as it is now.
+def episode(body: TaskRobot, traced: TracedTask, same: bool) -> Function:
+    """f(q, v, elapsed, over, stream, action, before_.., [parameters]) -> (q1, v1, elapsed1, over1, stream1,
+    observation, reward, terminated, truncated, [final_obs], seen_.., info_..) of a task.
 
     Where `over` is 1 the next episode begins; same: where one ends, too, and final_obs is what was seen there.
     """
-    ground = ground_of(task.ground() if task.ground else None)
-    traced = traced_task(task, body, numbers)
-    asked = ("episode", traced, same, ground)
-    ahead = Ahead(f"step of {body.model.name!r}", lambda: soft_step_cost(_problem(body, ground, task.skip)))
-    return requested(body.robot, asked, lambda: EpisodeStages(body, traced, same, ground).program(), ahead=ahead)
+    asked = ("episode", traced, same, body.ground)
+    ahead = Ahead(f"step of {body.model.name!r}", lambda: soft_step_cost(body.problem))
+    spec = Spec(parameters=bool(traced.random.patterns))
+    return requested(
+        body.robot, asked, lambda: EpisodeStages(body, traced, same).program(), spec=spec, ahead=ahead
+    )
 
 
-def _problem(body: TaskRobot, ground: Any, skip: int) -> SoftProblem:
-    stepping = body.model.stepping
-    return soft_problem(body.model, ground, stepping.dt, METHODS[stepping.integrator], skip)
-
-
-def sight(body: TaskRobot, task: Task, parts: Sequence[str]) -> Function:
+def sight(body: TaskRobot, looks: tuple[str, ...], parts: Sequence[str]) -> Function:
     """f(q, v) -> parts of what is seen of a state where nothing drives and nothing is known to touch."""
     model = body.model
 
     def program() -> Program:
         t = Tracer("seen", model)
         state = dict(zip("QV", t.state("q", "v")))
-        seen = Sight(model, t.tree, task.looks, lambda block: state.get(block, _Zeros()))
+        seen = Sight(model, t.tree, looks, lambda block: state.get(block, _Zeros()))
         for part in parts:
             t.output(part, [0.0] * model.nv if part in LEFT else seen.part(part))
         return t.program()
 
-    return requested(body.robot, ("seen", task.looks, tuple(parts)), program)
+    return requested(body.robot, ("seen", looks, tuple(parts)), program)
 
 
 class _Zeros(list[float]):
@@ -84,17 +82,26 @@ class _Zeros(list[float]):
 class EpisodeStages:
     """The stages of a task beside those of the robot's steps."""
 
-    def __init__(self, body: TaskRobot, task: TracedTask, same: bool, ground: Any) -> None:
-        self.body, self.task, self.same = body, task, same
-        model = body.model
-        e = self.e = evaluation(_problem(body, ground, task.skip))
+    def __init__(self, body: TaskRobot, task: TracedTask, same: bool) -> None:
+        self.body, self.task, self.same, self.random = body, task, same, task.random
+        model, n_action = body.model, body.controls.shape[1]
+        e = self.e = evaluation(body.problem)
+        self.kept = self._kept(n_action)
         self.n_even, self.n_log = task.draws
+        self.n_even += sum(self.kept.get(x, 0) for x in DRAWN)
+        pairs = (len(self.random.noise and task.observation.program.outputs[0].edges) + 1) // 2
+        self.n_noise, self.n_luck = pairs, 2 * pairs + 3 * bool(self.random.push)
         sizes = Sight(model, e.tree, task.looks, lambda _: []).sizes if task.looks else {}
         e.sizes |= {f"look_{part}": n for part, n in sizes.items()}
         self.parts = {part: f"look_{part}" for part in sizes} | LEFT  # blocks of what is seen
         e.sizes |= {f"{mark}{part}": e.sizes[x] for part, x in self.parts.items() for mark in (BEFORE, SEEN)}
+        e.sizes |= {f"{mark}{part}": n for part, n in self.kept.items() for mark in (BEFORE, SEEN)}
+        e.sizes |= {block: self.kept[part] for part, block in DRAWN.items() if part in self.kept}
+        e.sizes |= {"tick": 1} if self.random.delay else {}
+        e.sizes |= {"luck": self.n_luck} if self.n_luck else {}
+        self.parts |= OF_STEP | {part: BEFORE + part for part in self.kept}
         e.sizes |= {x: n for k in ("", "1") for x, n in ((f"elapsed{k}", 1), (f"over{k}", 1), (f"stream{k}", 2))}
-        e.sizes |= {"action": len(model.actuators), "fresh": 1, "seeking": 1, "draws": self.n_log + self.n_even}
+        e.sizes |= {"action": n_action, "fresh": 1, "seeking": 1, "draws": self.n_log + self.n_even}
         e.sizes |= {"q0": model.nq, "v0": model.nv}
         self._add("drive", self._drive)
         self._add("judged", self._judge)
@@ -110,21 +117,64 @@ class EpisodeStages:
         write(s)
         self.e.parts[name] = s.t.program()
 
+    def _kept(self, n_action: int) -> dict[str, int]:
+        """Sizes of what a task of one's own keeps from step to step: past actions, and what is drawn."""
+        if self.task.drive is None:
+            return {}
+        sizes = {"past": n_action * self.random.past_actions(self.body.seconds)}
+        sizes["commands"] = len(self.random.commands) + bool(self.random.delay)
+        return {k: n for k, n in (sizes | {"numbers": len(self.e.symbols)}).items() if n}
+
     # -- stages ----------------------------------------------------------------------------------------------
 
     def _drive(self, s: StageTracer) -> None:
-        s.write(tau=actuator_efforts(self.body.model, s.read("action"), s.read("Q"), s.read("V")))
+        """Efforts of the action in force, and of a push."""
+        action, model = s.read("action"), self.body.model
+        if self.random.delay:
+            tick, seconds = s.number("tick"), self.body.seconds
+            delay = s.read(BEFORE + "commands")[-1]
+            since = tick * model.stepping.dt
+            action = delayed(action, s.read(BEFORE + "past"), delay, since, seconds)
+            s.write(tick=tick + 1.0)
+        q, v = s.read("Q"), s.read("V")
+        tau = list(self.task.efforts(model, action, q, v))
+        if self.random.push:
+            x, y = pushed(s.read("luck")[-3:], self.random.push, self.body.seconds)
+            base = model.slices()[0]
+            turned = from_quaternion(*q[base[1].start + 3 : base[1].stop]).T @ Vec(x, y, 0.0)
+            tau[:3] = [a + b for a, b in zip(tau[:3], turned)]
+        s.write(tau=tau)
+
+    def _noisy(self, s: StageTracer, observed: Sequence[Scalar]) -> list[Scalar]:
+        """Adds the noise of observations."""
+        if not self.n_noise:
+            return list(observed)
+        luck, widths = s.read("luck"), self.random.noise
+        widths = widths * len(observed) if len(widths) == 1 else widths
+        chance = Chance(lambda k: luck[self.n_noise + k], lambda k: luck[k])
+        errors = [x for _ in range(self.n_noise) for x in chance.normal()]
+        return [x + width * y for x, width, y in zip(observed, widths, errors)]
 
     def _judge(self, s: StageTracer) -> None:
         """Judges the state after the steps; the flags say nothing where the episode was over before."""
-        q, v = mujoco_state(self.body.model, s.read("q1"), s.read("v1"))
-        look = Look(lambda part: s.read(self.parts[part]))
+        q, v = self.body.outward(s.read("q1"), s.read("v1"))
+        action = s.read("action")
+        step: dict[str, Sequence[Scalar]] = {
+            "previous": s.read(BEFORE + "past")[: len(action)] if self.kept else []
+        }
+        step["elapsed"] = [s.number("elapsed") + 1.0]
+        if "commands" in self.kept:
+            step["commands"] = s.read(BEFORE + "commands")[: len(self.random.commands)]
+        look = Look(lambda part: step[part] if part in step else s.read(self.parts[part]))
         earlier = Look(lambda part: s.read(BEFORE + part))
-        m = Moment(q, v, s.read("q"), s.read("action"), self.body.seconds, look, earlier)
-        observed, outcome = self.task.observe(m), self.task.judge(m)
-        self.carried, self.told = tuple(earlier.asked), tuple(outcome.infos)
-        s.write(**{SEEN + part: s.read(self.parts[part]) for part in self.carried})
-        self.seen = tuple(x for x in dict.fromkeys((*look.asked, *self.carried)) if x not in LEFT)
+        m = Moment(q, v, s.read("q"), action, self.body.seconds, look, earlier)
+        observed, outcome = self._noisy(s, self.task.observe(m)), self.task.judge(m)
+        self.carried, self.told = (*earlier.asked, *self.kept), tuple(outcome.infos)
+        left = {part: s.read(self.parts[part]) for part in self.carried}
+        if self.kept:
+            left["past"] = [*action, *left["past"]][: self.kept["past"]]
+        s.write(**{SEEN + part: x for part, x in left.items()})
+        self.seen = tuple(x for x in dict.fromkeys((*look.asked, *self.carried)) if f"look_{x}" in self.e.sizes)
         over, count = s.number("over"), s.number("elapsed") + 1.0
         lasts = 1.0 - over
         terminated = lasts * outcome.terminated
@@ -135,22 +185,34 @@ class EpisodeStages:
         self.e.sizes |= {INFO + x: 1 for x in self.told}
         s.write(observation=observed, reward=lasts * outcome.reward, terminated=terminated, truncated=truncated)
         s.write(**{INFO + x: y for x, y in outcome.infos.items()}, **({FINAL: observed} if self.same else {}))
-        s.write(elapsed1=count, over1=ended, stream1=s.read("stream"), fresh=fresh, seeking=fresh)
+        seed, drawn = s.read("stream")
+        s.write(
+            elapsed1=count, over1=ended, stream1=[seed, drawn + float(self.n_luck)], fresh=fresh, seeking=fresh
+        )
 
     def _begin(self, s: StageTracer) -> None:
         """A beginning where one is sought, in MuJoCo's order."""
         draws, seeking = s.read("draws"), s.number("seeking")
         chance = Chance(lambda k: draws[self.n_log + k], lambda k: draws[k])
         (q, v), taken = self.task.begin(chance)
-        old = s.read("q0"), s.read("v0")
-        q, v = (_chosen(seeking, x, y) for x, y in zip((q, v), old))
+        new = {"q0": q, "v0": v} | {DRAWN[part]: x for part, x in self._drawn(chance).items() if x}
+        new = {block: _chosen(seeking, x, s.read(block)) for block, x in new.items()}
         seed, drawn = s.read("stream1")
         more = drawn + where(seeking > 0.5, float(len(draws)), 0.0)
-        s.write(q0=q, v0=v, stream1=[seed, more], seeking=seeking * (1.0 - taken))
+        s.write(**new, stream1=[seed, more], seeking=seeking * (1.0 - taken))
+
+    def _drawn(self, chance: Chance) -> dict[str, list[Scalar]]:
+        """Commands, with the delay of actions last, and numbers of the model."""
+        if not self.kept:
+            return {}
+        ranges = [bounds for _, bounds in self.random.commands]
+        ranges += [self.random.delay] if self.random.delay else []
+        numbers = [self.random.bounds(x) for x in self.e.symbols]
+        return {"commands": [chance.uniform(*x) for x in ranges], "numbers": [chance.uniform(*x) for x in numbers]}
 
     def _place(self, s: StageTracer) -> None:
         """Writes the state that a look at a beginning reads: no control yet, and no contact counted."""
-        q, v = drevo_state(self.body.model, s.read("q0"), s.read("v0"))
+        q, v = self.body.inward(s.read("q0"), s.read("v0"))
         none = {x: [0.0] * self.e.sizes[x] for x in ("forces", "tau", "r") if self.e.sizes[x]}
         fresh = s.number("fresh")
         s.write(Q=_chosen(fresh, q, s.read("Q")), V=_chosen(fresh, v, s.read("V")), **none)
@@ -161,14 +223,21 @@ class EpisodeStages:
 
     def _restart(self, s: StageTracer) -> None:
         """The state and the observation of a beginning in place of those of the step."""
-        fresh, model = s.number("fresh"), self.body.model
-        q0, v0 = s.read("q0"), s.read("v0")
-        look = Look(lambda part: s.read(self.parts[part]))
-        first = Moment(q0, v0, q0, [0.0] * len(model.actuators), self.body.seconds, look, look)
-        q, v = drevo_state(model, q0, v0)
-        found = {"q1": q, "v1": v, "observation": self.task.observe(first), "elapsed1": [0.0], "over1": [0.0]}
-        found |= {SEEN + part: s.read(self.parts[part]) for part in self.carried}
-        s.write(**{block: _chosen(fresh, x, s.read(block)) for block, x in found.items()})
+        fresh, still = s.number("fresh"), [0.0] * len(s.read("action"))
+        q, v = self.body.inward(s.read("q0"), s.read("v0"))
+        left: dict[str, Sequence[Scalar]] = {p: s.read(DRAWN[p]) for p in self.kept if p in DRAWN}
+        if self.kept:
+            left["past"] = [0.0] * self.kept["past"]
+        first = left | {"earlier": v, "elapsed": [0.0], "previous": still}
+        first["commands"] = first.get("commands", [])[: len(self.random.commands)]
+        first |= {"forces": [0.0] * self.e.sizes["forces"]} if self.kept else {}
+        look = Look(lambda part: first[part] if part in first else s.read(self.parts[part]))
+        seen_q, seen_v = (s.read("q0"), s.read("v0")) if self.body.mujoco else (q, v)
+        moment = Moment(seen_q, seen_v, q, still, self.body.seconds, look, look)
+        observed = self._noisy(s, self.task.observe(moment))
+        found = {"q1": q, "v1": v, "observation": observed, "elapsed1": [0.0], "over1": [0.0]}
+        found |= {SEEN + p: list(left[p] if p in left else s.read(self.parts[p])) for p in self.carried}
+        s.write(**{block: _chosen(fresh, list(x), s.read(block)) for block, x in found.items()})
 
     # -- the function ----------------------------------------------------------------------------------------
 
@@ -186,9 +255,14 @@ class EpisodeStages:
             alone = name in JUDGED[1:] or name.startswith(INFO)
             t.output(name, [0.0] * e.sizes[name], () if alone else None)
         blocks = {name: size for name, size in e.sizes.items() if name not in (*given, *results)}
-        return replace(t.program(), stages=Stages(blocks, e.parts, self._write))
+        symbols = tuple(x._replace(node=t.graph.parameter(x.name).edge >> 1) for x in e.symbols)
+        return replace(t.program(), parameters=symbols, stages=Stages(blocks, e.parts, self._write))
 
     def _write(self, c: StageCalls) -> None:
+        if self.n_luck:
+            draw(c, "luck", "stream", self.n_luck, self.n_noise)
+        if self.random.delay:
+            c.fill(0.0, "tick", 0, 1)
         Loops(self.e).write(c)
         if self.seen:
             c.call("look")

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
 from math import inf
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..contact.laws.soft.problem import soft_problem
+from ..contact.laws.soft.stages import SoftProblem
 from ..errors import InputError
+from ..ground import ground_of
 from ..io.packages import package
 from ..mechanics.rotation import from_quaternion
 from ..mechanics.scalar import Scalar, Vector, dot, maximum, minimum, sqrt
@@ -20,33 +26,66 @@ from ..robots.loading import load
 from .tasks import Task
 
 Array = np.ndarray[Any, Any]
+METHODS = {"Euler": "euler", "RK4": "rk4", "implicitfast": "implicitfast"}
 
 
 class TaskRobot:
-    """A robot, and where its episodes begin. q and v are Drevo's; `given` and `told` turn those of MuJoCo into
-    them and back."""
+    """A robot, and where its episodes begin. q and v are Drevo's; `given` and `told` turn those of the task, which
+    may be in MuJoCo's order, into them and back; `inward` and `outward` do so over scalars."""
 
     def __init__(self, task: Task) -> None:
+        self.skip, self.mujoco, self.random = task.skip, task.mujoco, task.random
+        self.ground: Any = ground_of(task.ground() if task.ground else None)  # as it is now
         self.robot = _loaded(task.source) if isinstance(task.source, str) else task.source()
         self.model: Model = self.robot.model
         self.seconds = self.model.stepping.dt * task.skip
         ranges = [x.control_range or (-inf, inf) for x in self.model.actuators]
-        self.controls: Array = np.array(ranges).reshape(-1, 2).T
+        self.controls: Array = np.array(task.controls or np.array(ranges).reshape(-1, 2).T)
         self.beginning = np.array([self.model.initial or tuple(self.robot.neutral().tolist())])
         self.initial: Array = self.told(self.beginning, np.zeros((1, self.model.nv)))[0][0]
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: x for k, x in vars(self).items() if k != "problem"}
+
+    @cached_property
+    def problem(self) -> SoftProblem:
+        """The problem of a step."""
+        stepping = self.model.stepping
+        method = METHODS[stepping.integrator]
+        problem = soft_problem(self.model, self.ground, stepping.dt, method, self.skip)
+        return replace(problem, parameters=self.random.patterns)
+
+    def inward(self, q: Vector, v: Vector) -> tuple[list[Scalar], list[Scalar]]:
+        """From a state of the task; quaternions come to length one."""
+        return drevo_state(self.model, q, v) if self.mujoco else (unit_state(self.model, q), list(v))
+
+    def outward(self, q: Vector, v: Vector) -> tuple[list[Scalar], list[Scalar]]:
+        """To a state of the task."""
+        return mujoco_state(self.model, q, v) if self.mujoco else (list(q), list(v))
+
     def given(self, q: Array, v: Array) -> tuple[Array, Array]:
-        """From MuJoCo's states (n, nq), (n, nv); quaternions come to length one."""
-        return self._turned(q, v, out=True)
+        """From states of the task (n, nq), (n, nv)."""
+        return _turned(self.inward, q, v)
 
     def told(self, q: Array, v: Array) -> tuple[Array, Array]:
-        """To MuJoCo's states."""
-        return self._turned(q, v, out=False)
+        """To states of the task."""
+        return _turned(self.outward, q, v)
 
-    def _turned(self, q: Array, v: Array, out: bool) -> tuple[Array, Array]:
-        turn = drevo_state if out else mujoco_state
-        q, v = (np.ascontiguousarray(np.transpose(x)) for x in turn(self.model, list(q.T), list(v.T)))
-        return q, v
+
+def _turned(turn: Callable[..., Any], q: Array, v: Array) -> tuple[Array, Array]:
+    q, v = (np.ascontiguousarray(np.transpose(x)) for x in turn(list(q.T), list(v.T)))
+    return q, v
+
+
+def unit_state(model: Model, q: Vector) -> list[Scalar]:
+    """q with quaternions of length one."""
+    out = list(q)
+    for joint, at, _ in model.slices():
+        if joint.turns:
+            part = out[at.stop - 4 : at.stop]
+            over = 1.0 / sqrt(dot(part, part))
+            out[at.stop - 4 : at.stop] = [x * over for x in part]
+    return out
 
 
 def mujoco_state(model: Model, q: Vector, v: Vector) -> tuple[list[Scalar], list[Scalar]]:

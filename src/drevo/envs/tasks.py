@@ -9,12 +9,13 @@ w x y z, linear rates of free joints along the world's axes). A choice is 1.0 or
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf, pi
 from typing import Any, NamedTuple
 
 from ..mechanics.scalar import Scalar, Vector, clip, cos, dot, sin, sqrt, where
 from ..mechanics.spatial import Vec
+from .randomise import Randomise
 
 SPEED = 10.0  # what rates are cut to in observations of some tasks
 MOST = 100.0  # of a hopper's state, while it is healthy
@@ -26,7 +27,8 @@ class Look:
 
     bodies (links, 3): places of links; centre (3,): of mass; inertias (links, 10) and rates (links, 6) about it;
     wrenches (links, 6): torque about it and force of contacts; efforts (nv,): of actuators; constraint (nv,): of
-    contacts and limits.
+    contacts and limits. Of a step: forces (places, 3) of contacts, earlier (nv,): the rates as it began, elapsed
+    (1,): steps, previous (nu,): the action before, commands: what a task has drawn.
     """
 
     def __init__(self, ask: Callable[[str], Vector]) -> None:
@@ -106,15 +108,21 @@ class Task:
     looks: tuple[str, ...] = ()  # links, in the order of what is seen of them; "*": all bodies of the file
     ground: Callable[[], object] | None = None  # None: the planes of the model
     aim: Callable[[Chance, list[Scalar], list[Scalar]], Scalar] | None = None  # changes beginnings: see `begin`
+    mujoco: bool = True  # q and v are in MuJoCo's order, not in that of the robot
+    drive: Callable[[Vector, Vector, Vector], Sequence[Scalar]] | None = None  # efforts of (action, q, v)
+    controls: tuple[tuple[float, ...], ...] | None = None  # least and greatest action; else the file's
+    random: Randomise = field(default_factory=Randomise)
 
     def begin(self, chance: Chance, q0: Sequence[float], nv: int, numbers: TaskNumbers) -> tuple[Start, Scalar]:
         """Uniform noise about the file's q; rates uniform too, or normal. And whether it is one that the task
         takes, 1.0 or 0.0: if not, another one is drawn."""
         width = float(numbers.get("reset_noise_scale", 0.0))
-        q = [x + chance.uniform(-width, width) for x in q0]
+        q, v = [*q0], [0.0] * nv
+        if width:
+            q = [x + chance.uniform(-width, width) for x in q0]
         if self.normal:
             v = [width * x for _ in range(0, nv, 2) for x in chance.normal()][:nv]
-        else:
+        elif width:
             v = [chance.uniform(-width, width) for _ in range(nv)]
         taken = self.aim(chance, q, v) if self.aim else 1.0
         return (q, v), taken

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..compiler.traced import TracedFunction
 from ..compiler.tracer import Tracer
 from ..mechanics.scalar import Scalar, Vector
 from ..mechanics.tree import build_tree
+from ..model.description import Model
 from .features import Sight
-from .simulation import TaskRobot
+from .randomise import Randomise
+from .simulation import TaskRobot, actuator_efforts
 from .tasks import Chance, Look, Moment, Outcome, Start, Task, TaskNumbers
 
 PLAIN = ("q", "v", "before", "action")  # what every moment has
@@ -29,6 +31,12 @@ class TracedTask:
     infos: tuple[str, ...]
     beginning: TracedFunction
     draws: tuple[int, int]
+    drive: TracedFunction | None = None
+    random: Randomise = field(default_factory=Randomise)
+
+    def efforts(self, model: Model, action: Vector, q: Vector, v: Vector) -> Sequence[Scalar]:
+        """Those of the task, else of the actuators of the model."""
+        return self.drive(action, q, v)[0] if self.drive else actuator_efforts(model, action, q, v)
 
     def begin(self, chance: Chance) -> tuple[Start, Scalar]:
         """The state where an episode begins, and whether the task takes it, 1.0 or 0.0."""
@@ -59,7 +67,9 @@ def _at(trace: TracedFunction, m: Moment) -> list[Sequence[Scalar]]:
 def traced_task(task: Task, body: TaskRobot, numbers: TaskNumbers) -> TracedTask:
     """A task as its functions are now."""
     model = body.model
-    sizes = {"efforts": model.nv, "constraint": model.nv}
+    sizes = {"efforts": model.nv, "constraint": model.nv, "earlier": model.nv, "elapsed": 1}
+    sizes |= {"previous": body.controls.shape[1], "commands": len(task.random.commands)}
+    sizes |= {"forces": 3 * len(body.problem.slots)} if not task.mujoco else {}
     sizes |= Sight(model, build_tree(model), task.looks, lambda _: []).sizes if task.looks else {}
     t, m = _moment("observe", body, sizes)
     t.output("observation", list(task.observe(m)))
@@ -76,14 +86,23 @@ def traced_task(task: Task, body: TaskRobot, numbers: TaskNumbers) -> TracedTask
         begun.output(name, values)
     return TracedTask(
         task.limit, task.skip, task.looks, observation, outcome, tuple(found.infos),
-        TracedFunction(begun.program()), (chance.evens, chance.normals),
+        TracedFunction(begun.program()), (chance.evens, chance.normals), _traced_drive(task, body), task.random,
     )  # fmt: skip
+
+
+def _traced_drive(task: Task, body: TaskRobot) -> TracedFunction | None:
+    if task.drive is None:
+        return None
+    t, model = Tracer("drive"), body.model
+    given = (t.input(*x) for x in (("action", body.controls.shape[1]), ("q", model.nq), ("v", model.nv)))
+    t.output("efforts", list(task.drive(*given)))
+    return TracedFunction(t.program())
 
 
 def _moment(name: str, body: TaskRobot, sizes: Mapping[str, int]) -> tuple[Tracer, Moment]:
     """A moment of symbols; parts of what is seen are inputs from when they are asked for."""
     t, model = Tracer(name), body.model
-    sized = zip(PLAIN, (model.nq, model.nv, model.nq, len(model.actuators)))
+    sized = zip(PLAIN, (model.nq, model.nv, model.nq, body.controls.shape[1]))
     q, v, before, action = (t.input(*x) for x in sized)
 
     def look(mark: str) -> Look:

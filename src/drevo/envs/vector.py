@@ -11,15 +11,17 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from ..errors import InputError, shown
+from ..errors import InputError, one_of, shown
 from ..io.given import finite, flag, number, whole
 from .episode import AFTER, BEFORE, INFO, JUDGED, SEEN, STATE, episode, sight
-from .ours import TASKS
+from .picture import RENDER_MODES, Picture
 from .simulation import TaskRobot
 from .tasks import Task
+from .traced import traced_task
 
 Array = np.ndarray[Any, Any]
 MOST_THREADS = 1024
+KEPT = ("past", "commands", "numbers")  # what tasks of one's own keep beside what they look at
 SEEDS = 2**53  # of random numbers, whole and exact
 
 
@@ -31,9 +33,13 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
     """
 
     def __init__(
-        self, name: str, task: Task, num_envs: int, threads: int, autoreset: str, options: Mapping[str, Any]
-    ) -> None:
+        self, name: str, task: Task, num_envs: int, threads: int, autoreset: str, options: Mapping[str, Any],
+        dtype: str = "float64", render_mode: str | None = None,
+    ) -> None:  # fmt: skip
         self.task, self.numbers = task, _numbers(name, task, options)
+        self.dtype = np.dtype(one_of("dtype", dtype, ("float64", "float32"), InputError))
+        self.render_mode = render_mode and one_of("render_mode", render_mode, RENDER_MODES, InputError)
+        self.picture: Picture | None = None
         if isinstance(num_envs, bool) or not isinstance(num_envs, int) or num_envs < 1:
             raise InputError(f"num_envs is a whole number from 1 on, not {shown(num_envs)}")
         try:
@@ -49,59 +55,69 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
         self.known = [f"_{x}" for x in self.told]
         self.seen = [x.removeprefix(SEEN) for x in names if x.startswith(SEEN)]
         self.kept = [*AFTER, *(SEEN + x for x in self.seen)]  # results that are the next state
-        self.metadata = {"autoreset_mode": self.autoreset, "render_modes": []}
-        self.render_mode = None
+        self.metadata = {"autoreset_mode": self.autoreset, "render_modes": [*RENDER_MODES]}
+        self.metadata["render_fps"] = round(1.0 / self.body.seconds)
         self._spaces()
-        self.state, self.spare = self._states(num_envs), self._states(num_envs)
+        self._state, self._spare = self._states(num_envs), self._states(num_envs)
         self._seed()
         self._restart(np.ones(num_envs, bool))
 
     def _compile(self) -> None:
         self.body = TaskRobot(self.task)
-        made = episode(self.body, self.task, self.numbers, self.same)
-        self.f: Callable[..., Any] = made
-        self.inputs, self.results = dict(made.inputs), made.outputs
+        self.traced = traced_task(self.task, self.body, self.numbers)
+        self._call_compiled()
+
+    def _call_compiled(self) -> None:
+        function = episode(self.body, self.traced, self.same)
+        self.f: Callable[..., Any] = function
+        self.inputs, self.results = dict(function.inputs), function.outputs
+        self.usual = {"numbers": [x for _, x in function.parameters]}  # of what is drawn
 
     def __getstate__(self) -> dict[str, Any]:
-        known = TASKS.get(self.name) is self.task  # whose functions pickle cannot take
-        return {k: x for k, x in vars(self).items() if k not in ("body", "f") and not (known and k == "task")}
+        """All but compiled code and the functions of the task, whose traces say the same."""
+        left = ("task", "f", "picture")
+        return {k: x for k, x in vars(self).items() if k not in left}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update({"task": TASKS.get(state["name"]), **state})
-        self._compile()
+        self.__dict__.update(state, task=None, picture=None)
+        self._call_compiled()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> StepEnv:
         made = memo[id(self)] = object.__new__(type(self))
-        shared = ("task", "body", "f")  # which nothing changes
+        shared = ("task", "traced", "body", "f", "picture")  # which nothing changes
         made.__dict__.update({k: x if k in shared else deepcopy(x, memo) for k, x in vars(self).items()})
         return made
 
     @property
     def q(self) -> Array:
-        """(num_envs, nq) in MuJoCo's order."""
-        return self.body.told(*self.state[:2])[0]
+        """(num_envs, nq); of tasks by name in MuJoCo's order, of one's own in that of the robot."""
+        return self.body.told(*self._state[:2])[0]
 
     @property
     def v(self) -> Array:
         """(num_envs, nv), linear rates of free joints along the world's axes."""
-        return self.body.told(*self.state[:2])[1]
+        return self.body.told(*self._state[:2])[1]
 
     @property
     def elapsed(self) -> Array:
         """(num_envs,) steps of every episode."""
-        found: Array = self.state[STATE.index("elapsed")][:, 0].astype(int)
+        found: Array = self._state[STATE.index("elapsed")][:, 0].astype(int)
         return found
 
     def _states(self, count: int) -> list[Array]:
         """State arrays of `count` episodes with the robot at rest, in the order of `kept`."""
         names = [*STATE, *(BEFORE + x for x in self.seen)]
-        return [np.repeat(self.body.beginning, count, 0), *(np.zeros((count, *self.inputs[x])) for x in names[1:])]
+        found = [np.repeat(self.body.beginning, count, 0)]
+        for x in names[1:]:
+            usual = self.usual.get(x.removeprefix(BEFORE), 0.0)
+            found.append(np.broadcast_to(np.array(usual, float), (count, *self.inputs[x])).copy())
+        return found
 
     def _spaces(self) -> None:
         low, high = (x.astype(np.float32) for x in self.body.controls)
         shape = dict(self.results)[JUDGED[0]]
         self.single_action_space = gymnasium.spaces.Box(low, high, dtype=np.float32)
-        self.single_observation_space = gymnasium.spaces.Box(-np.inf, np.inf, shape, np.float64)
+        self.single_observation_space = gymnasium.spaces.Box(-np.inf, np.inf, shape, self.dtype.type)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
 
@@ -113,45 +129,83 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
         super().reset(seed=None if seed is None else whole("reset: seed", seed, 0))
         if seed is not None:
             self._seed()
-        return self._restart(mask), {}
+        return self._restart(mask).astype(self.dtype, copy=False), {}
 
     def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         """One action (num_envs, nu) in every environment."""
         action = finite("step: actions", actions, self.action_space.shape)
-        known = self.state[3][:, 0] < 0.5
+        known = self._state[3][:, 0] < 0.5
         if self.autoreset is AutoresetMode.DISABLED:
-            self.state[3][:] = 0.0
+            self._state[3][:] = 0.0
         observed, reward, ended, cut, *final, told = self._advance(action)
         terminated, truncated = ended > 0.5, cut > 0.5
         infos = dict(zip(self.told, told)) | dict.fromkeys(self.known, known)
         if final and (over := terminated | truncated).any():
-            infos |= {"final_obs": final[0], "_final_obs": over}
-        return observed, reward, terminated, truncated, infos
+            infos |= {"final_obs": final[0].astype(self.dtype, copy=False), "_final_obs": over}
+        return observed.astype(self.dtype, copy=False), reward, terminated, truncated, infos
 
     def put(self, q: Array, v: Array, seen: bool = True) -> None:
-        """Put the environments into states in MuJoCo's order, (num_envs, nq) and (num_envs, nv).
+        """Put the environments into states, (num_envs, nq) and (num_envs, nv), in the order of `q` and `v`.
 
         seen: what is seen is of these states; else it stays what the last step left.
         """
-        sizes = [(self.num_envs, x.shape[1]) for x in self.state[:2]]
-        self.state[:2] = self.body.given(finite("put: q", q, sizes[0]), finite("put: v", v, sizes[1]))
-        self.state[3][:] = 0.0
-        if seen and self.seen:
-            found = sight(self.body, self.task, self.seen)(*self.state[:2])
-            self.state[len(STATE) :] = [found] if len(self.seen) == 1 else list(found)
+        sizes = [(self.num_envs, x.shape[1]) for x in self._state[:2]]
+        self._state[:2] = self.body.given(finite("put: q", q, sizes[0]), finite("put: v", v, sizes[1]))
+        self._state[3][:] = 0.0
+        if seen and (parts := [x for x in self.seen if x not in KEPT]):
+            found = sight(self.body, self.traced.looks, parts)(*self._state[:2])
+            for part, x in zip(parts, [found] if len(parts) == 1 else found):
+                self._state[len(STATE) + self.seen.index(part)] = x
+
+    @property
+    def state(self) -> dict[str, Array]:
+        """All that the next step depends on, by name, copied: `set_state` brings it back."""
+        names = (*STATE, *self.seen, "observed")
+        return {name: x.copy() for name, x in zip(names, (*self._state, self.observed))}
+
+    def set_state(self, state: Any, v: Any = None) -> None:
+        """Bring back what `state` gave; or q and v alone, as `put` does, with the rest as it is.
+
+        Raises InputError where names or shapes are others.
+        """
+        if v is not None:
+            return self.put(state, v)
+        wanted = self.state
+        if not isinstance(state, Mapping) or set(state) != set(wanted):
+            raise InputError(f"set_state takes what env.state gave, {', '.join(wanted)}; or q and v")
+        *found, observed = (finite(f"set_state: {k}", state[k], x.shape) for k, x in wanted.items())
+        self._state, self.observed = [x.copy() for x in found], observed.copy()
+        return None
+
+    # -- what is drawn ---------------------------------------------------------------------------------------
+
+    def render(self, index: int = 0) -> Array | None:
+        """A picture of one environment, (height, width, 3) of uint8; with render_mode "human" in a window.
+
+        index: which environment. No display is needed for a picture. Needs pillow, a window viser (extra `view`).
+        """
+        index = whole("render: index", index, 0, self.num_envs - 1)
+        if self.picture is None:
+            self.picture = Picture(self.body.robot, self.body.ground)
+        return self.picture.shown(self._state[0][index], window=self.render_mode == "human")
+
+    def close_extras(self, **_: Any) -> None:
+        """Ends the window, if there is one."""
+        if self.picture:
+            self.picture.close()
 
     # -- inside ----------------------------------------------------------------------------------------------
 
     def _seed(self) -> None:
         """New streams of random numbers."""
-        self.state[4][:, 0] = self.np_random.integers(0, SEEDS, self.num_envs)
-        self.state[4][:, 1] = 0.0
+        self._state[4][:, 0] = self.np_random.integers(0, SEEDS, self.num_envs)
+        self._state[4][:, 1] = 0.0
 
     def _restart(self, mask: Array) -> Array:
         """New episodes where a mask says so; what is observed of them, and elsewhere was at last."""
         at = np.flatnonzero(mask)
         rows, spare = self._states(len(at)), self._states(len(at))
-        rows[3][:], rows[4] = 1.0, self.state[4][at]
+        rows[3][:], rows[4] = 1.0, self._state[4][at]
         if len(at):
             action = np.zeros((len(at), *self.single_action_space.shape))
             first, *_ = self._called(rows, action, spare)
@@ -160,15 +214,15 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
             else:
                 self.observed = self.observed.copy()
                 self.observed[at] = first
-            for own, new in zip(self.state, spare):
+            for own, new in zip(self._state, spare):
                 own[at] = new
         found: Array = self.observed
         return found
 
     def _advance(self, action: Array) -> Any:
         """Results of a step but for the state, which is put by."""
-        found = self._called(self.state, action, self.spare)
-        self.state, self.spare = self.spare, self.state
+        found = self._called(self._state, action, self._spare)
+        self._state, self._spare = self._spare, self._state
         self.observed = found[0]
         return found
 
@@ -178,6 +232,8 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
         out = tuple(kept[x] if x in kept else np.empty((count, *shape)) for x, shape in self.results)
         n = len(STATE)
         given = (*state[:n], action, *state[n:])
+        if "parameters" in self.inputs:
+            given = (*given, state[n + self.seen.index("numbers")])
         if self.threads > 1:
             self.f(*given, out=out, threads=self.threads)
         else:
