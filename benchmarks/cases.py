@@ -127,7 +127,7 @@ def _same(case: Case, quantity: str, child: Child, names: list[str]) -> None:
 
 
 def function(case: Case, quantity: str, **spec: Any) -> Function:
-    """Drevo's function; "pose" is the poses of all links at once, 12 numbers each."""
+    """Drevo's function; "pose" is the poses of all links at once, 16 numbers each."""
     return drevo.compile(case.robot, "poses" if quantity == "pose" else quantity, **spec)
 
 

@@ -134,7 +134,7 @@ class Methods:
 
     @compiled
     def poses(self, q: ArrayLike, out: Out = None, threads: int = 1) -> Array:
-        """R | p (m) of every moving link, world from link, rows as in robot.moving_links."""
+        """homogeneous pose of every moving link, world from link, rows as in robot.moving_links."""
         raise NotImplementedError
 
     @compiled
