@@ -21,6 +21,7 @@ from ..mechanics.trunk import refuse_gimbal_lock, trunk_pitch
 from ..model.description import Model, same_description
 from ..model.messages import model_of
 from ..model.quantities import CATALOGUE, quantity
+from .inverse_kinematics import InverseKinematics
 from .joints import JointArrays
 from .methods import Methods
 from .names import ByName
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 
 
 @asked_methods
-class Robot(Methods, JointArrays, ByName):
+class Robot(Methods, JointArrays, ByName, InverseKinematics):
     """A robot ready to compute.
 
     Every quantity of the catalogue is a method: `robot.inverse_dynamics(q, v, a)`, numpy in and out, leading

@@ -1,0 +1,1 @@
+"""Inverse kinematics of whole robots: numeric, from any pose, within limits."""

@@ -1,0 +1,257 @@
+"""Global inverse kinematics: from poses to configurations within limits, by steps in lanes and many starts.
+
+A batch is solved in rounds: what has converged leaves it, what is stuck begins anew at the next point of a
+low-discrepancy sequence, and the lanes are filled with what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..codegen.call.function import Function, Spec
+from ..compiler.request import requested
+from ..compiler.tracer import Tracer
+from ..errors import InputError, one_of, shown
+from ..io.asked import asked
+from ..io.given import Array, finite, flag, positive, whole
+from ..mechanics.algorithms.kinematics import WORLD_POSE, body_poses
+from ..mechanics.configuration import ranges, require_unit_quaternions
+from ..model.messages import did_you_mean, names_in
+from ..tasks.limits import CollisionLimit
+from .reaching import CENTER_OF_MASS, REACHED, STEPS_A_CALL, PoseTargets, reach_program
+
+MAX_ROUNDS = 8  # of STEPS_A_CALL steps from one start
+STUCK_SHARE = 0.5  # of the residual that a round must take away, but for the first
+ROTATION_TOLERANCE = 1e-6  # of orthonormal rows
+SAME_POSTURE = 1e-5  # rad or m: nearer ones are one
+
+
+class Reached(NamedTuple):
+    """Configurations that reach poses, each (...,) as the poses are.
+
+    q (..., nq): solutions, or the best that was found. success: within the tolerance and the limits, and free of
+    the collisions to avoid. residual (..., 2): m and rad. iterations: steps of all starts. reason: "", or why it
+    failed.
+    """
+
+    q: Array
+    success: Array
+    residual: Array
+    iterations: Array
+    reason: Any
+
+
+@asked
+def inverse_kinematics(
+    robot: Any, link: str | Sequence[str], poses: ArrayLike, q0: ArrayLike | None = None, limits: bool = True,
+    seeds: ArrayLike | int | None = None, attempts: int = 100, tolerance: float = 1e-9, avoid: Any = None,
+    all: bool = False, reach: str | Sequence[str] = "pose",
+) -> Reached | list[Reached]:  # fmt: skip
+    """Configurations that bring a link to poses (..., 4, 4): q, success, residual, iterations, reason.
+
+    link: one, or several, whose poses are (..., links, 4, 4); "center_of_mass" for the centre of mass. reach:
+    "pose", "position", "orientation" or "pointing", the z axis alone; one for each link where they differ.
+    q0 (..., nq): the first start, from which the nearest solution is mostly found. limits: within those of the
+    file. seeds: (starts, nq) of later starts, or the number of the first point of the sequence that they are
+    drawn from. attempts: starts for a pose. tolerance: m and rad. avoid: "auto", or pairs of geoms or links that
+    must not touch. all: a list of the distinct solutions of every pose found. Raises InputError.
+    """
+    links = names_in(link, "inverse_kinematics: link")
+    kinds = names_in(reach, "inverse_kinematics: reach")
+    kinds = kinds * len(links) if len(kinds) == 1 else kinds
+    tolerance = positive("inverse_kinematics: tolerance", tolerance)
+    attempts = whole("inverse_kinematics: attempts", attempts, 1)
+    goal = _goals(robot, links, kinds, poses)
+    lower, upper = _bounds(robot, flag("inverse_kinematics: limits", limits))
+    target = PoseTargets(robot.model, links, kinds, tuple(lower.tolist()), tuple(upper.tolist()), tolerance)
+    f = requested(robot, ("reach", *target[1:]), lambda: reach_program(target), spec=Spec())
+    search = PoseSearch(robot, f, target, _starts(robot, target, seeds), _gaps(robot, avoid))
+    lead = goal.shape[:-3]
+    flat = goal.reshape(-1, len(links), 4, 4)
+    first = None
+    if q0 is not None:
+        first = np.broadcast_to(_states(robot, "q0", q0), (*lead, robot.nq)).reshape(-1, robot.nq)
+    if all:
+        return [search.distinct(x, attempts) for x in flat]
+    return _shaped(search.run(flat, first, attempts), lead)
+
+
+def _shaped(x: Reached, lead: tuple[int, ...]) -> Reached:
+    """Results in the shape of the poses."""
+    q, success, residual, iterations, reason = x
+    reasons = np.array(reason, object).reshape(lead)
+    return Reached(
+        q.reshape(*lead, q.shape[-1]), success.reshape(lead)[()], residual.reshape(*lead, 2),
+        iterations.reshape(lead)[()], reasons[()],
+    )  # fmt: skip
+
+
+class PoseSearch:
+    """The rounds of a batch."""
+
+    def __init__(self, robot: Any, f: Function, reach: PoseTargets, starts: Any, gaps: Function | None) -> None:
+        self.robot, self.f, self.reach, self.starts, self.gaps = robot, f, reach, starts, gaps
+
+    def run(self, goals: Array, first: Array | None, attempts: int) -> Reached:
+        """One solution of each."""
+        n = len(goals)
+        q = self.starts(np.arange(n)) if first is None else np.array(first)
+        best, residual = q.copy(), np.full((n, 2), np.inf)
+        iterations, touching = np.zeros(n, int), np.zeros(n, bool)
+        left, tried, rounds = np.arange(n), np.ones(n, int), np.zeros(n, int)
+        before = np.full(n, np.inf)
+        while len(left):
+            q[left], now = self.f(q[left], goals[left])
+            iterations[left] += STEPS_A_CALL
+            rounds[left] += 1
+            size = now.max(-1)
+            better = size < residual[left].max(-1)
+            best[left[better]], residual[left[better]] = q[left[better]], now[better]
+            solved: Array = np.less_equal(size, self.reach.tolerance)
+            if self.gaps is not None and solved.any():
+                hit = solved.copy()
+                hit[solved] = (self.gaps(q[left[solved]]) < 0.0).any(-1)
+                touching[left] = hit
+                solved &= ~hit
+                residual[left[hit]] = np.inf
+            slow = (size > STUCK_SHARE * before[left]) & (rounds[left] > 1)
+            stuck = ~solved & (slow | (rounds[left] >= MAX_ROUNDS) | touching[left])
+            before[left] = size
+            again = left[stuck & (tried[left] < attempts)]
+            left = left[~solved & ~(stuck & (tried[left] >= attempts))]
+            q[again] = self.starts(again + n * tried[again])
+            tried[again] += 1
+            rounds[again], before[again], touching[again] = 0, np.inf, False
+        return self._result(best, residual, iterations, goals, attempts)
+
+    def _result(self, q: Array, residual: Array, iterations: Array, goals: Array, attempts: int) -> Reached:
+        missing: Array = np.asarray(~np.isfinite(residual).all(-1))
+        if missing.any():  # all that reached them touches
+            residual[missing] = self.f(q[missing], goals[missing])[1]
+        success: Array = np.less_equal(residual.max(-1), self.reach.tolerance) & ~missing
+        hit = "every configuration that reaches it touches; leave pairs out of avoid, or give more attempts"
+        reasons = []
+        for k, fine in enumerate(success):
+            far = (
+                f"not reached from {attempts} starts: {residual[k, 0]:.3g} m and {residual[k, 1]:.3g} rad are left"
+            )
+            reasons.append(
+                "" if fine else hit if missing[k] else f"{far}; it may be out of reach within the limits"
+            )
+        return Reached(q, success, residual, iterations, reasons)
+
+    def distinct(self, goal: Array, starts: int) -> Reached:
+        """All solutions of one pose that so many starts find."""
+        x = self.run(np.repeat(goal[None], starts, 0), None, 1)
+        kept: list[int] = []
+        for k in np.flatnonzero(x.success):
+            apart = [np.abs(self.robot.difference(x.q[i], x.q[k])) for i in kept]
+            turns = [np.minimum(d % (2 * np.pi), -d % (2 * np.pi)) if self._whole_turns else d for d in apart]
+            if not any(d.max() < SAME_POSTURE for d in turns):
+                kept.append(int(k))
+        return Reached(
+            x.q[kept], x.success[kept], x.residual[kept], x.iterations[kept], [x.reason[k] for k in kept]
+        )
+
+    @property
+    def _whole_turns(self) -> bool:
+        """True where whole turns are the same posture: no joint slides."""
+        return self.reach.model.nq == self.reach.model.nv and {j.kind for j in self.reach.model.moving_joints} <= {
+            "revolute", "continuous",
+        }  # fmt: skip
+
+
+# -- what is given ------------------------------------------------------------------------------------------------
+
+
+def _goals(robot: Any, links: Sequence[str], kinds: Sequence[str], poses: ArrayLike) -> Array:
+    """Checked poses, (..., links, 4, 4)."""
+    for name in links:
+        if name != CENTER_OF_MASS and name not in robot.link_names:
+            raise InputError(f"inverse_kinematics: no link {name!r}{did_you_mean(name, robot.link_names)}")
+    if len(kinds) != len(links):
+        raise InputError(f"inverse_kinematics: reach has {len(kinds)} words for {len(links)} links")
+    for kind in kinds:
+        one_of("inverse_kinematics: reach", kind, REACHED, InputError)
+    q = robot.random(np.random.default_rng(0))
+    still = [x for x in links if x != CENTER_OF_MASS and not np.abs(robot.jacobian(q, x)).max() > 0.0]
+    if still:
+        raise InputError(f"inverse_kinematics: link {still[0]!r} does not move; name one that joints carry")
+    T = finite("inverse_kinematics: poses", poses, (..., 4, 4), InputError)
+    if len(links) == 1:
+        T = T[..., None, :, :]
+    if T.ndim < 3 or T.shape[-3] != len(links):
+        raise InputError(f"inverse_kinematics: poses has shape {T.shape}; it must be (..., {len(links)}, 4, 4)")
+    R = T[..., :3, :3]
+    off = np.abs(np.swapaxes(R, -1, -2) @ R - np.eye(3)).max(initial=0.0)
+    if off > ROTATION_TOLERANCE or (np.linalg.det(R) < 0.0).any():
+        raise InputError(
+            f"inverse_kinematics: a pose is no rotation, its rows are {off:.2g} from orthonormal; normalise it"
+        )
+    return T
+
+
+def _bounds(robot: Any, limits: bool) -> tuple[Array, Array]:
+    lower, upper = (
+        (robot.lower, robot.upper) if limits else (np.full(robot.nq, -np.inf), np.full(robot.nq, np.inf))
+    )
+    for k in np.flatnonzero(lower > upper):
+        name = next(j.name for j, sq, _ in robot.model.slices() if sq.start <= k < sq.stop)
+        raise InputError(
+            f"inverse_kinematics: limits of joint {name!r} cross: {lower[k]:g} and {upper[k]:g}; give limits=False"
+        )
+    return lower, upper
+
+
+def _states(robot: Any, name: str, given: ArrayLike) -> Array:
+    x = finite(f"inverse_kinematics: {name}", given, (..., robot.nq), InputError)
+    require_unit_quaternions(robot.model, f"inverse_kinematics: {name}", x, InputError)
+    return x
+
+
+def _starts(robot: Any, reach: PoseTargets, seeds: ArrayLike | int | None) -> Any:
+    """A function of numbers: starts from those given, or from Roberts' additive recurrence within the limits."""
+    low, width = ranges(robot.model)
+    quaternions = [slice(sq.stop - 4, sq.stop) for j, sq, _ in robot.model.slices() if j.turns]
+    if seeds is not None and not isinstance(seeds, (int, np.integer)):
+        rows = np.atleast_2d(_states(robot, "seeds", seeds))
+        return lambda k: np.clip(rows[k % len(rows)], reach.lower, reach.upper)
+    first = 0 if seeds is None else whole("inverse_kinematics: seeds", seeds, 0)
+    root = 2.0
+    for _ in range(64):
+        root = (1.0 + root) ** (1.0 / (robot.nq + 1.0))
+    shares = root ** -np.arange(1.0, robot.nq + 1.0)
+
+    def starts(k: Array) -> Array:
+        x = low + width * ((0.5 + shares * (np.asarray(k)[:, None] + 1.0 + first)) % 1.0)
+        for part in quaternions:
+            ball = 2.0 * x[:, part] - 1.0
+            x[:, part] = ball / np.linalg.norm(ball, axis=-1, keepdims=True)
+        return np.clip(x, reach.lower, reach.upper)
+
+    return starts
+
+
+def _gaps(robot: Any, avoid: Any) -> Function | None:
+    """Distances of the pairs that must not touch, m."""
+    if avoid is None:
+        return None
+    places = CollisionLimit(avoid).places(robot.model)
+    if not places:
+        raise InputError(
+            f"inverse_kinematics: avoid is {shown(avoid)}, and no pair of geoms of this robot may touch"
+        )
+
+    def program() -> Any:
+        t = Tracer("gaps", robot.model)
+        (q,) = t.state("q")
+        poses = dict(enumerate(body_poses(t.tree, q))) | {-1: WORLD_POSE}
+        t.output("gaps", [c.touch(poses).dist for c in places])
+        return t.program()
+
+    names = tuple((c.geoms[0].name, c.geoms[1].name, c.place) for c in places)
+    return requested(robot, ("gaps", names), program, spec=Spec())
