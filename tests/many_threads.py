@@ -122,7 +122,11 @@ def add_methods(add: Add, robot: drevo.Robot, one: State, many: State) -> None:
     )
     add("files", saved)
     add("pages", lambda r, h: [r.draw(q).svg, r.view(tempfile.mkdtemp(dir=PLACE) + "/page.html") is None])
-    add("rerooted", lambda r, h: r.rerooted(link).model.links[0].name)
+    add("rerooted", lambda r, h: moved_base(r.rerooted(link), q, v, a))
+    add("rerooted with its root", lambda r, h: r.rerooted(r.model.links[0].name).mass_matrix(q))
+    add("observed", lambda r, h: [r.pose(q, link, relative_to=r.link_names[-2]),
+                                  r.jacobian(q, link, relative_to=r.link_names[-2])])  # fmt: skip
+    add("distance", lambda r, h: [r.distance(q).distance, r.distance_jacobian(q)])
     for module in ("mujoco", "pinocchio"):
         if importlib.util.find_spec(module):
             add(module, lambda r, h, m=module: getattr(r, f"to_{m}")() is None)
@@ -131,6 +135,11 @@ def add_methods(add: Add, robot: drevo.Robot, one: State, many: State) -> None:
     add("a derivative by its method", lambda r, h: r.derivative("gravity", ("q",))(q))
     add("function", lambda r, h: drevo.compile(r, ["mass_matrix", "gravity"])(q))
     add("simulate", lambda r, h: r.simulate(r.neutral(), duration=0.01).q)
+    for law in (controlled, integrating):
+        add(
+            f"simulate {law.__name__}", lambda r, h, law=law: r.simulate(q, v, law(r, q), duration=0.01, dt=1e-3).q
+        )
+    add("laws", lambda r, h: [controlled(r, q)(0.0, q, v), drevo.control.gravity_compensation(r, 0.2)(0.0, q, v)])
     add("repr", lambda r, h: len(repr(r)))
 
 
@@ -184,6 +193,20 @@ def add_held(add: Add, robot: drevo.Robot, one: State, many: State) -> None:
     add("held states", lambda r, h: [h.hold(q, v), h.assemble(q)])
     add("held names", lambda r, h: [h.robot.name, *h.rows, str(h.constraints)])
     add("held simulate", lambda r, h: h.simulate(q, duration=0.005).q)
+
+
+def moved_base(r: Any, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> list[np.ndarray]:
+    """The accelerations of a rerooted robot at a state carried over."""
+    q, v = r.map(q, v)
+    return [q, v, r.forward_dynamics(q, v, tau)]
+
+
+def controlled(r: drevo.Robot, q: np.ndarray) -> Any:
+    return drevo.control.computed_torque(r, q, 4.0, 3.0)
+
+
+def integrating(r: drevo.Robot, q: np.ndarray) -> Any:
+    return drevo.control.pid(r, q, 4.0, 1.0, 0.5)
 
 
 def called(r: drevo.Robot, f: Any) -> Any:
