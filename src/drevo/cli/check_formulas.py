@@ -22,10 +22,14 @@ def check_formulas(
             metavar="FILE", help="A text file with one formula a line, such as H_22 = I_2^d + H_33 + 2*L_3*m_33^e."
         ),
     ],
+    notation: Annotated[
+        str, typer.Option(help="Whose letters: telegin, kovalchuk, vereshchagin, zaremba or alyushin.")
+    ] = "telegin",
+    given: Annotated[str, typer.Option(help="Conditions on parameters, such as 'd_x4 = d_y4 = 0'.")] = "",
     base: Base = "fixed",
     as_json: Json = False,
 ) -> None:
-    """Check printed formulas for elements of the mass matrix, and suggest how to correct the wrong ones.
+    """Prove or refute printed formulas, and suggest how to correct the wrong ones.
 
     The exit code is 1 if a formula is wrong.
     """
@@ -36,9 +40,12 @@ def check_formulas(
         text = file.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise InputError(f"{str(file)!r} is no text in UTF-8") from None
-    judged = check(load_robot(robot, base), text)
+    judged = check(load_robot(robot, base), text, notation=notation, given=given)
     if as_json:
-        print_json({"robot": robot, "right": list(judged.right), "wrong": [asdict(w) for w in judged.wrong]})
+        rows = [{"name": r.name, "printed": r.printed, "verdict": r.verdict, "mend": r.mend, "proof": r.proof,
+                 "units": r.units} for r in judged]  # fmt: skip
+        wrong = [asdict(w) for w in judged.wrong]
+        print_json({"robot": robot, "right": list(judged.right), "wrong": wrong, "rows": rows})
     else:
         print(judged)
     if judged.wrong:

@@ -17,7 +17,7 @@ from ..errors import InputError
 
 FUNCTIONS = ("sin", "cos")
 LONGEST, MOST = 20_000, 400  # what one formula may be: its tree is walked by recursion
-_SUB = r"_(?:\{[^{}]*\}|[A-Za-z]?\d+(?:,\d+)*|[A-Za-z]+)"
+_SUB = r"_(?:\{[^{}]*\}|[A-Za-z]?\d+(?:,\d+)*(?:[xyz]{1,2}(?![A-Za-z_]))?|[A-Za-z]+)"
 _SUP = r"\^(?:\{[^{}]*\}|[A-Za-z]+\d?(?![A-Za-z0-9])|[A-Za-z]+)"
 TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d{1,3})?|\.\d+)|(?P<op>\*\*|[-+*/^()=])"
@@ -96,8 +96,9 @@ def normal(name: str) -> str:
 class _Reader:
     """Recursive descent over tokens; the depth is bounded by the parentheses."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, indexed: Callable[[str], bool]) -> None:
         self.text, self.tokens, self.at, self.depth = text, formula_tokens(text), 0, 0
+        self.indexed = indexed
 
     def peek(self) -> tuple[str, str]:
         return self.tokens[self.at] if self.at < len(self.tokens) else ("end", "")
@@ -138,6 +139,8 @@ class _Reader:
         if self.peek()[1] in ("^", "**"):
             self.take()
             kind, text = self.take() if self.peek()[0] == "number" else ("", "")
+            if kind == "number" and node.kind == "name" and self.indexed(node.value):
+                return FormulaNode("name", f"{node.value}^{text}", at=node.at)
             if kind != "number" or text not in ("1", "2", "3", "4"):
                 raise self.wrong()
             node = FormulaNode("^", int(text), (node,))
@@ -166,9 +169,9 @@ class _Reader:
         raise self.wrong()
 
 
-def read_formula(text: str) -> list[FormulaNode]:
-    """The sides of a chain of equalities, in order."""
-    reader = _Reader(text)
+def read_formula(text: str, indexed: Callable[[str], bool] = lambda name: False) -> list[FormulaNode]:
+    """The sides of a chain of equalities, in order; indexed: whether digits above a name belong to it."""
+    reader = _Reader(text, indexed)
     sides = [reader.sum()]
     while reader.peek()[1] == "=":
         reader.take()

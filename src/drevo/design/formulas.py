@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, shown
+from ..errors import InputError, TraceError, shown
 from ..io.asked import asked
 from ..io.reprs import brief
 from ..model.description import Model
-from ..model.messages import model_of
+from ..model.messages import did_you_mean, model_of
 from ..robot.face import Robot
 from . import expressions
-from .corrections import exchanged_equals, suggestion_for
+from .corrections import Corrections
+from .exact import Algebra, Relation
 from .expressions import FormulaNode
-from .formula_values import POSES, Array, Values
+from .givens import conditions_of, fulfilled
+from .proofs import Proof, at_the_numbers, counterexample, proof_of
+from .telegin_names import LETTERS, split_name
+from .truth import NOTATIONS, Truth, checked_tree, exact_truth, sampled_truth
+from .units import UnitsDiffer, unit_of
+from .vocabulary import renamings
 
-CLOSE = 1e-9  # of the largest value over the poses
+Array = np.ndarray[Any, Any]
+
+CLOSE = 1e-9  # of the largest value over the samples
 ROUNDING = 1e-13  # of the largest |H|: an element that cancels to zero is left with about this
+MAX_RENAMINGS = 60
+CHANCE = 2.0  # cost of a factor that makes a formula right for the robot's numbers
+LIKELY = 1.3  # cost of one letter for another
+BY_NUMBERS_COST = 0.75  # of a correction that holds for the robot's numbers alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +51,31 @@ class Wrong:
         return f"{self.printed}: off by {self.error:.2g} of the largest value{mend}"
 
 
+@dataclass(frozen=True, slots=True)
+class FormulaRow:
+    """A formula and its verdict: "proved", "wrong" or "sampled" (it holds at random states, no exact proof).
+
+    proof: in words, the difference that vanishes, or the point where it does not. certificate: a proof that
+    multiplies out again (`certificate.holds()`). mend: the formula put right. units: what is added that cannot be.
+    """
+
+    name: str
+    printed: str
+    verdict: str
+    proof: str
+    mend: str = ""
+    error: float = 0.0
+    units: str = ""
+    certificate: Proof | None = None
+
+    def __str__(self) -> str:
+        return f"{self.verdict}: {self.printed}" + (f"; it holds as {self.mend}" if self.mend else "")
+
+
 @brief
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Names of the elements that are printed right, and what is wrong with the others.
+    """Rows with a verdict each; names of those that are printed right, and what is wrong with the others.
 
     by_numbers: of the right ones, those that hold for this robot's numbers, and not if one of them changes.
     """
@@ -49,49 +84,93 @@ class Judgement:
     wrong: tuple[Wrong, ...]
     defined: tuple[str, ...] = ()
     by_numbers: tuple[str, ...] = ()
+    rows: tuple[FormulaRow, ...] = ()
+
+    def __iter__(self) -> Iterator[FormulaRow]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, k: int) -> FormulaRow:
+        return self.rows[k]
 
     def __str__(self) -> str:
-        lines = [f"{len(self.right)} right: {', '.join(self.right)}", f"{len(self.wrong)} wrong"]
+        proved = sum(r.verdict == "proved" for r in self.rows)
+        lines = [f"{len(self.right)} right ({proved} proved): {', '.join(self.right)}", f"{len(self.wrong)} wrong"]
         lines += [f"right by this robot's numbers alone: {', '.join(self.by_numbers)}"] if self.by_numbers else []
         return "\n".join([*lines, *(f"  {w}" for w in self.wrong)])
 
 
 @asked
-def check_formulas(robot: Robot | Model, text: str) -> Judgement:
-    """Finds the wrong ones of the printed formulas of a hinged tree, their errors, and what they should have been.
+def check_formulas(robot: Robot | Model, text: str, notation: str = "telegin", given: str = "") -> Judgement:
+    """Proves or refutes printed formulas of a robot, and says what the wrong ones should have been.
 
-    One formula a line (or between semicolons), "H_22 = I_2^d + H_33 + 2*L_3*m_33^e", "H_42 = H_43 = 0", in the
-    paper's notation; LaTeX braces may stand and the sign of multiplication be left out. A line may define a name
-    of its own ("a = x_14^e"). Names are those of `drevo.mechanics.formalisms.telegin`. Formulas must hold
-    for other parameters, too: L_2 for an L_3 of the same length is wrong. What omits a term that vanishes by this
-    robot's numbers is right, and among `.by_numbers`.
+    One formula a line (or between semicolons), "H_22 = I_2^d + H_33 + 2*L_3*m_33^e", "H_42 = H_43 = 0"; LaTeX
+    braces may stand and the sign of multiplication be left out. A line may define a name of its own
+    ("a = x_14^e"). notation: whose letters they are: "telegin", "kovalchuk", "vereshchagin", "zaremba" or
+    "alyushin", as on the pages of that formalism. given: conditions on parameters, "d_x4 = d_y4 = 0".
+
+    Formulas must hold for other parameters, too: L_2 for an L_3 of the same length is wrong. What omits a term
+    that vanishes by this robot's numbers is right, and among `.by_numbers`. Placements that are turned by no
+    quarter turns are taken as the nearest rotations with rational entries. Raises InputError for text that is no
+    formula of this robot, TraceError for joints that the notation does not cover.
     """
     model = model_of(robot, "check_formulas")
     if not isinstance(text, str):
         raise InputError(f"check_formulas: the formulas are {shown(text)}; give them as text, one a line")
-    check = _Check(Values(model), Values(model, 1, varied=True))
+    if notation not in NOTATIONS:
+        hint = did_you_mean(str(notation), NOTATIONS)
+        raise InputError(f"check_formulas: notation {shown(notation)} is none of {', '.join(NOTATIONS)}{hint}")
+    check = _Check(model, notation, given)
     for line in text.replace(";", "\n").splitlines():
         line = line.strip().strip(",.").strip()
         if line and not line.startswith(("#", "%")):
             check.line(line)
-    if not (check.right or check.wrong or check.own):
+    if not (check.rows or check.defined):
         raise InputError("check_formulas: the text has no formula; give lines such as 'H_22 = I_2^d + H_33'")
-    return Judgement(tuple(check.right), tuple(check.wrong), tuple(check.own), tuple(check.by_numbers))
+    right = tuple(r.name for r in check.rows if r.verdict != "wrong")
+    wrong = tuple(Wrong(r.name, r.printed, r.error, r.mend) for r in check.rows if r.verdict == "wrong")
+    return Judgement(right, wrong, tuple(check.defined), tuple(check.by_numbers), tuple(check.rows))
+
+
+def _indexed(notation: str) -> Callable[[str], bool]:
+    """Zaremba writes the joints of a derivative above a letter; they are no powers."""
+    bases = {"d", "Theta", "m", "f", "v", "omega", "g"}
+
+    def has_indices(name: str) -> bool:
+        base, sub, _ = split_name(name)
+        return notation == "zaremba" and base in bases and (base == "d" or sub[-1:] in ("x", "y", "z"))
+
+    return has_indices
 
 
 class _Check:
-    """The lines so far: names of their own, and judgements."""
+    """The lines so far: names of the author's own, and verdicts."""
 
-    def __init__(self, values: Values, varied: Values) -> None:
-        self.values, self.varied = values, varied
-        self.own: dict[str, Array] = {}
-        self.own_varied: dict[str, Array] = {}
-        self.right: list[str] = []
+    def __init__(self, model: Model, notation: str, given: str) -> None:
+        self.name, self.notation = model.name, notation
+        self.indexed = _indexed(notation)
+        tree = checked_tree(model, notation)
+        exact = exact_truth(tree, notation)
+        self.exact: Truth = exact[0]
+        self.algebra: Algebra = exact[1]
+        self.given: tuple[Relation, ...] = conditions_of(given, self.exact, self.algebra)
+
+        def fulfil(draws: dict[str, Any]) -> Mapping[str, Any]:
+            return fulfilled(draws, self.given, self.algebra)
+
+        self.varied = Corrections(sampled_truth(tree, notation, 1, True, fulfil), {})
+        self.numbers = Corrections(sampled_truth(tree, notation, 0, False, fulfil), {}, CHANCE)
+        self.defined: dict[str, Any] = {}  # as polynomials; None where they are too large
         self.by_numbers: list[str] = []
-        self.wrong: list[Wrong] = []
+        self.rows: list[FormulaRow] = []
+
+    # -- lines -----------------------------------------------------------------------------------------------
 
     def line(self, line: str) -> None:
-        sides = expressions.read_formula(line)
+        """One line: a chain of equalities."""
+        sides = expressions.read_formula(line, self.indexed)
         if len(sides) < 2:
             raise InputError(f"formula {line!r} has no '='")
         *names, last = sides
@@ -101,81 +180,157 @@ class _Check:
                     f"formula {line!r}: its left side {expressions.formula_text(side)!r} is not one name"
                 )
             name = str(side.value)
-            true = None if name in self.own else self.values(name)
-            if true is None:
-                if self.values.absent(name):
-                    raise InputError(
-                        f"formula {line!r}: {name!r} is not in robot {self.values.name!r}, whose bodies are "
-                        f"{', '.join(self.values.number)}; a name of your own takes another letter"
-                    )
-                self.own[name], self.own_varied[name] = self.value(last, line), self.value(last, line, True)
+            self._check_names(last, line)
+            if name in self.defined or self.numbers.truth(name) is None:
+                self._define(name, last, line)
             else:
-                self._judge(name, true, last, line)
+                self.rows.append(self._judge(name, last))
 
-    def _judge(self, name: str, true: Array, node: FormulaNode, line: str) -> None:
-        least = ROUNDING * float(np.max(np.abs(self.values.M))) if name.startswith("H") else 0.0
-        error = _error(self.value(node, line), true, least)
+    def _define(self, name: str, node: FormulaNode, line: str) -> None:
+        if self._absent(name):
+            raise InputError(
+                f"formula {line!r}: {name!r} is not in robot {self.name!r}, whose bodies are "
+                f"{', '.join(self.exact.number)}; a name of your own takes another letter"
+            )
+        for c in (self.varied, self.numbers):
+            c.defined[name] = c.of(node)
+            c.forget()
+        self.defined[name] = self._exact_value(node)
+
+    def _absent(self, name: str) -> bool:
+        """Written like a symbol of the notation, of a body that there is not; an element H is always one."""
+        base, sub, _ = split_name(name)
+        number = re.sub(r"^[a-z]*", "", sub)
+        if self.notation != "telegin" or base not in (*"HscqLmdIJ", *LETTERS) or not number.isdigit():
+            return False
+        return base == "H" or not self.exact.bodies(number)
+
+    def _check_names(self, node: FormulaNode, line: str) -> None:
+        for x in expressions.leaves(node):
+            if x.kind == "name" and self.numbers.value(str(x.value)) is None:
+                raise InputError(
+                    f"formula {line!r}: {x.value!r} is not in the paper's notation for this robot, "
+                    "nor defined above"
+                )
+
+    # -- values ----------------------------------------------------------------------------------------------
+
+    def _named(self, name: str) -> Any:
+        x = self.defined[name] if name in self.defined else self.exact(name)
+        if x is None:
+            raise TraceError(f"{name} has no exact value")
+        return x
+
+    def _expression(self, node: FormulaNode) -> Any:
+        return expressions.value(node, self._named, lambda t: self.algebra.scalar(self.algebra.number(float(t))))
+
+    def _exact_value(self, node: FormulaNode) -> Any:
+        try:
+            return self._expression(node)
+        except (TraceError, ZeroDivisionError):
+            return None
+
+    # -- verdicts --------------------------------------------------------------------------------------------
+
+    def _judge(self, name: str, node: FormulaNode) -> FormulaRow:
         printed = f"{name} = {expressions.formula_text(node)}"
-        if error > CLOSE:
-            mend = suggestion_for(self.values, self.own, name, node, lambda x: self._right(x, true, least))
-            found = expressions.read_formula(mend)[0] if mend else None
-            general = self._general(name, found) if found else found
-            mend = expressions.formula_text(general) if general not in (None, found) else mend
-            self.wrong.append(Wrong(name, printed, error, f"{name} = {mend}" if mend else ""))
-            return
-        general = self._general(name, node)
-        if general not in (None, node):  # other letters of the same values
-            error = self._error_varied(name, node)
-            self.wrong.append(Wrong(name, printed, error, f"{name} = {expressions.formula_text(general)}"))
-            return
-        self.right.append(name)
-        self.by_numbers += [name] if general is None else []
+        holds = self._holds_exactly(name, node)
+        if holds is True:
+            return self._proved(name, node, printed)
+        if holds is None and self._error(self.varied, name, node) <= CLOSE:
+            return FormulaRow(name, printed, "sampled", "it holds at random states with random parameters")
+        if self._error(self.numbers, name, node) <= CLOSE:
+            return self._by_numbers(name, node, printed)
+        return self._refuted(name, node, printed, self._error(self.numbers, name, node))
 
-    def _error_varied(self, name: str, node: FormulaNode) -> float:
-        """The error of a formula where parameters have other values."""
-        true = self.varied(name)
-        least = ROUNDING * float(np.max(np.abs(self.varied.M))) if name.startswith("H") else 0.0
-        assert true is not None
-        return _error(self.value(node, "", True), true, least)
+    def _holds_exactly(self, name: str, node: FormulaNode) -> bool | None:
+        """True if a formula holds for all states and parameters; None where that is too large to say."""
+        try:
+            p = self.algebra.polynomial(self._named(name)) - self.algebra.polynomial(self._expression(node))
+            return not self.algebra.vanishing(p, self.given)[0]
+        except ZeroDivisionError:
+            return False
+        except TraceError:
+            return None
+
+    def _proved(self, name: str, node: FormulaNode, printed: str) -> FormulaRow:
+        try:
+            proof = proof_of(name, node, self.algebra, self._expression, self._named, self.given)
+        except TraceError as too_large:
+            words = f"both sides have the same normal form; no certificate: {too_large}"
+            return FormulaRow(name, printed, "proved", words)
+        return FormulaRow(name, printed, "proved", str(proof), certificate=proof)
+
+    def _by_numbers(self, name: str, node: FormulaNode, printed: str) -> FormulaRow:
+        """A formula that holds for the robot's numbers: it has letters of equal ones, or lacks terms."""
+        general = self._general(name, node)
+        if general is None and (likely := self.varied.mend(name, node, limit=LIKELY)) is not None:
+            general = likely[1]
+        if general is not None:
+            mend = f"{name} = {expressions.formula_text(general)}"
+            return self._row(name, node, printed, self._error(self.varied, name, node), mend)
+        self.by_numbers.append(name)
+        if self._holds_for_numbers(name, node):
+            words = "with this robot's numbers both sides are one polynomial in sines and cosines"
+            return FormulaRow(name, printed, "proved", words)
+        return FormulaRow(name, printed, "sampled", "it holds at random states, by this robot's numbers alone")
 
     def _general(self, name: str, node: FormulaNode) -> FormulaNode | None:
-        """The formula, or with other symbols of the same values, that holds for other parameters, too."""
-        candidates = chain((node,), exchanged_equals(self.values, self.varied, node))
-        return next((x for x in candidates if self._error_varied(name, x) <= CLOSE), None)
+        """The formula with other letters of the same numbers that holds for other parameters, too."""
+        for candidate in islice(renamings(self.varied.truth, self.numbers.truth, node), MAX_RENAMINGS):
+            if self._error(self.varied, name, candidate) <= CLOSE:
+                return candidate
+        return None
 
-    def _right(self, node: FormulaNode, true: Array, least: float) -> bool:
+    def _holds_for_numbers(self, name: str, node: FormulaNode) -> bool:
         try:
-            return _error(self.value(node, ""), true, least) <= CLOSE
-        except (InputError, ZeroDivisionError):
+            p = self.algebra.polynomial(self._named(name)) - self.algebra.polynomial(self._expression(node))
+            p = self.algebra.vanishing(p, self.given)[0]
+        except (TraceError, ZeroDivisionError):
             return False
+        return not self.algebra.reduced(at_the_numbers(p, self.algebra, self.exact, self.given))
 
-    def value(self, node: FormulaNode, line: str, varied: bool = False) -> Array:
-        """The values of an expression over the poses, of the robot or of the varied one."""
-        own, values = (self.own_varied, self.varied) if varied else (self.own, self.values)
+    def _mended(self, name: str, node: FormulaNode) -> FormulaNode | None:
+        """The likeliest correction: for all parameters, or for the robot's numbers where that is much likelier."""
+        general, special = self.varied.mend(name, node), self.numbers.mend(name, node)
+        if special is not None and (general is None or special[0] + BY_NUMBERS_COST < general[0]):
+            return self._general(name, special[1]) or special[1]
+        return general[1] if general is not None else None
 
-        def named(name: str) -> Any:
-            found = own.get(name)
-            found = values(name) if found is None else found
-            if found is None:
-                raise InputError(
-                    f"formula {line!r}: {name!r} is not in the paper's notation for this robot, nor defined above"
-                )
-            return found
+    def _refuted(self, name: str, node: FormulaNode, printed: str, error: float) -> FormulaRow:
+        mend = self._mended(name, node)
+        if mend is None:
+            return self._row(name, node, printed, error, "")
+        mend = expressions.simplified(mend)
+        return self._row(name, node, printed, error, f"{name} = {expressions.formula_text(mend)}")
 
-        with np.errstate(all="ignore"):
-            value = expressions.value(node, named, lambda t: np.full(POSES, float(t)))
-        out: Array = np.asarray(value, float)
-        return out
+    def _row(self, name: str, node: FormulaNode, printed: str, error: float, mend: str) -> FormulaRow:
+        units = ""
+        proof = f"off by {error:.3g} of the largest value at random states"
+        try:
+            true, side = (self.algebra.polynomial(x) for x in (self._named(name), self._expression(node)))
+            point = counterexample(name, true, side, self.algebra, self.exact, self.given)
+            proof = f"counterexample {point}" if point else proof
+            unit_of(
+                FormulaNode("-", None, (FormulaNode("name", name), node)), self._named, self.algebra, self.exact
+            )
+        except UnitsDiffer as differ:
+            units = str(differ)
+        except (TraceError, ZeroDivisionError):
+            pass
+        return FormulaRow(name, printed, "wrong", proof, mend, error, units)
 
+    def _error(self, c: Corrections, name: str, node: FormulaNode) -> float:
+        """Largest difference, of the largest value; of the printed value where the true one is 0.
 
-def _error(x: Array, true: Array, least: float) -> float:
-    """Largest difference, of the largest value; of the printed value where the true one is 0.
-
-    What is below `least` is rounding of the larger elements, and no value.
-    """
-    if not np.all(np.isfinite(x)):
-        return float("inf")
-    off, size = float(np.max(np.abs(x - true))), float(np.max(np.abs(true)))
-    if off <= least:
-        return 0.0
-    return off / ((size if size > least else 0.0) or float(np.max(np.abs(x))))
+        What is below the rounding of the larger elements is no value.
+        """
+        x, true = c.of(node), c.value(name)
+        assert true is not None
+        if not np.all(np.isfinite(x)):
+            return float("inf")
+        least = ROUNDING * c.largest_element() if name.startswith("H") else 0.0
+        off, size = float(np.max(np.abs(x - true))), float(np.max(np.abs(true)))
+        if off <= least:
+            return 0.0
+        return off / ((size if size > least else 0.0) or float(np.max(np.abs(x))))

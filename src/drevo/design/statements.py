@@ -1,0 +1,154 @@
+"""Telegin's statements as formulas of an element, without zero terms: what no single exchange mends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import expressions
+from .expressions import FormulaNode
+from .telegin_names import split_name
+
+if TYPE_CHECKING:
+    from .truth import Truth
+
+
+def statement(truth: Truth, name: str) -> str:
+    """The formula of an element by (1), (4), (7), (8) or (10) - (12); empty if none has it."""
+    if truth.notation != "telegin":
+        return ""
+    base, sub, sup = split_name(name)
+    b = truth.bodies(sub.lstrip("xyz"))
+    if base == "d" and len(b) == 1:
+        return _augmented(truth, b[0], sub[0])
+    if base == "I" and sup == "d" and len(b) == 1:
+        children = [j for j in _children(truth, b[0]) if _nonzero(truth, f"L_{_sub(truth, [j])}")]
+        return " + ".join([f"I_{sub}^q", *(f"m_{_sub(truth, [j])}*L_{_sub(truth, [j])}^2" for j in children)])
+    if base == "m" and sup and len(b) == 2:
+        return _projected(truth, b[0], b[1], sup)
+    if base == "H" and len(b) == 2:
+        j, i = max(b), min(b)
+        if i not in truth.carrying(j):
+            return "0"
+        return _diagonal(truth, j) if i == j else _below(truth, j, i)
+    return ""
+
+
+def _sub(truth: Truth, bodies: list[int]) -> str:
+    names = [truth.tree.bodies[i].number for i in bodies]
+    return ("," if any(len(n) > 1 for n in names) and len(names) > 1 else "").join(names)
+
+
+def _children(truth: Truth, i: int) -> list[int]:
+    return [j for j, b in enumerate(truth.tree.bodies) if b.parent == i]
+
+
+def _values(truth: Truth, name: str) -> Any:
+    x = truth(name)
+    return None if x is None else np.atleast_1d(np.asarray(x, float))
+
+
+def _nonzero(truth: Truth, name: str) -> bool:
+    x = _values(truth, name)
+    return x is not None and float(np.max(np.abs(x))) > 1e-13
+
+
+def _augmented(truth: Truth, i: int, axis: str) -> str:
+    number = _sub(truth, [i])
+    terms = [f"m_o{number}*{axis}_c{number}"] if _nonzero(truth, f"{axis}_c{number}") else []
+    for j in _children(truth, i):
+        cosine, n = f"{axis}_{_sub(truth, [i, j])}^e", _sub(truth, [j])
+        if _nonzero(truth, cosine):
+            terms.append(f"m_{n}*L_{n}*{cosine}")
+    return " + ".join(terms) or "0"
+
+
+def _projected(truth: Truth, j: int, i: int, letter: str) -> str:
+    terms = []
+    for a in "xyz":
+        d, cosine = f"d_{a}{_sub(truth, [j])}", f"{a}_{_sub(truth, [j, i])}^{letter}"
+        if _nonzero(truth, d) and _nonzero(truth, cosine):
+            terms.append(f"{d}*{cosine}")
+    terms += [f"m_{_sub(truth, [k, i])}^{letter}" for k in _children(truth, j)]
+    return " + ".join(terms) or "0"
+
+
+def _along(truth: Truth, i: int) -> float:
+    """+1 or -1 where the axis of i is its parent's or its opposite."""
+    up = truth.tree.bodies[i].parent
+    x = _values(truth, f"q_{_sub(truth, [i, up])}^q") if up >= 0 else None
+    return 0.0 if x is None or float(np.max(np.abs(np.abs(x) - 1.0))) > 1e-12 else float(np.sign(x[0]))
+
+
+def _diagonal(truth: Truth, i: int) -> str:
+    terms = [f"I_{_sub(truth, [i])}^d"]
+    for j in _children(truth, i):
+        n = _sub(truth, [j])
+        if not _along(truth, j):
+            return ""
+        terms.append(f"H_{_sub(truth, [j, j])}")
+        if _nonzero(truth, f"L_{n}"):
+            terms.append(f"2*L_{n}*m_{_sub(truth, [j, j])}^e")
+            e = f"e_{_sub(truth, [j, i])}^q"
+            if _nonzero(truth, e):
+                terms.append(f"-2*L_{n}*{e}*m_{_sub(truth, [j, i])}^q")
+    return " + ".join(terms).replace("+ -", "- ")
+
+
+def _below(truth: Truth, j: int, i: int) -> str:
+    path = truth.carrying(j)
+    k = path[path.index(i) - 1]
+    if _along(truth, k) <= 0.0:
+        return ""
+    index, L = _sub(truth, [j, k]), f"L_{_sub(truth, [k])}"
+    terms = [f"H_{index}"]
+    if _nonzero(truth, L):
+        cosine = f"q_{index}^q"
+        one = _values(truth, cosine)
+        whole = one is not None and np.allclose(one, 1.0)
+        terms.append(f"{L}*m_{index}^e" if whole else f"{L}*{cosine}*m_{index}^e")
+        if _nonzero(truth, f"q_{index}^e"):
+            terms.append(f"-{L}*q_{index}^e*m_{index}^q")
+    return " + ".join(terms).replace("+ -", "- ")
+
+
+# -- a formula beside its statement --------------------------------------------------------------------------
+
+Powers = tuple[tuple[str, int], ...]  # names with their powers
+SignedTerm = tuple[Powers, int, FormulaNode]
+
+
+def with_statement(node: FormulaNode, true: str) -> Iterator[FormulaNode]:
+    """The formula with the one term of the statement that it lacks, instead of one that is not in it."""
+    listed, wanted = _terms_of(node), _terms_of(expressions.read_formula(true)[0]) if true else []
+    missing = [t for t in wanted if not _among(t, listed)]
+    if len(wanted) < 2 or len(missing) != 1 or any(split_name(n)[0] in "xyzqe" for n, _ in missing[0][0]):
+        return  # a cosine is for the author to write out
+    (_, sign, term) = missing[0]
+    for _, old, x in (t for t in listed if not _among(t, wanted)):
+        yield expressions.replaced(node, x, term if sign == old else FormulaNode("neg", None, (term,)))
+    yield FormulaNode("+" if sign > 0 else "-", None, (node, term))
+
+
+def _terms_of(node: FormulaNode, sign: int = 1) -> list[SignedTerm]:
+    """The summands with their signs, and their factors in one order."""
+    if node.kind in "+-" and len(node.parts) == 2:
+        second = sign if node.kind == "+" else -sign
+        return [*_terms_of(node.parts[0], sign), *_terms_of(node.parts[1], second)]
+    if node.kind == "neg":
+        return _terms_of(node.parts[0], -sign)
+    return [(_factors_of(node), sign, node)]
+
+
+def _factors_of(node: FormulaNode) -> Powers:
+    if node.kind == "*":
+        return tuple(sorted((*_factors_of(node.parts[0]), *_factors_of(node.parts[1]))))
+    if node.kind == "^":
+        return ((expressions.formula_text(node.parts[0]), int(node.value)),)
+    return ((expressions.formula_text(node), 1),)
+
+
+def _among(term: SignedTerm, listed: list[SignedTerm]) -> bool:
+    return any(term[:2] == x[:2] for x in listed)

@@ -1,0 +1,96 @@
+"""All symbols of a notation for a robot, and those that only its numbers make equal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from . import expressions
+from .expressions import FormulaNode
+from .telegin_names import LETTERS, split_name
+from .truth import Truth
+
+CLOSE = 1e-9  # of two values, of the larger one
+
+
+def agree(x: Any, y: Any) -> bool:
+    """Equal values in all samples, but for rounding."""
+    return bool(np.all(np.abs(x - y) <= CLOSE * np.maximum(np.abs(x), np.abs(y))))
+
+
+def exchanged(node: FormulaNode, names: Mapping[int, str]) -> FormulaNode:
+    """A formula with other symbols at places of the text."""
+    value = names.get(node.at, node.value) if node.kind == "name" else node.value
+    return FormulaNode(node.kind, value, tuple(exchanged(x, names) for x in node.parts), node.at)
+
+
+def sub_of(truth: Truth, bodies: Sequence[int]) -> str:
+    """The subscript of a list of bodies: 32, or 10,3."""
+    names = [truth.tree.bodies[i].number for i in bodies]
+    return ("," if any(len(n) > 1 for n in names) and len(names) > 1 else "").join(names)
+
+
+def chains(truth: Truth) -> list[str]:
+    """Indices of sums of angles: pieces of the paths to the root."""
+    out = []
+    for j in range(len(truth.tree)):
+        path = truth.carrying(j)
+        out += [sub_of(truth, path[:k][::-1]) for k in range(1, len(path) + 1)]
+    return out
+
+
+def vocabulary(truth: Truth) -> Iterator[str]:
+    """All symbols of a notation for a robot."""
+    yield from (f"{t}_{c}" for c in chains(truth) for t in "sc")
+    yield from truth.given_names
+    if truth.notation != "telegin":
+        yield from truth.everything()
+        return
+    n = range(len(truth.tree))
+    pairs = [sub_of(truth, [j, i]) for j in n for i in truth.carrying(j)]
+    for i in (sub_of(truth, [k]) for k in n):
+        yield from (f"L_{i}", f"m_{i}", f"I_{i}^q", f"I_{i}^d", f"J_{i}^o", f"J_{i}^s")
+        yield from (f"d_{a}{i}" for a in "xyz")
+        yield from (f"I_z{i}^{a}" for a in "xy")
+    yield from (f"H_{p}" for p in pairs)
+    yield from (f"m_{p}^{a}" for p in pairs for a in LETTERS)
+    yield from (f"{a}_{p}^{b}" for p in pairs for a in LETTERS for b in LETTERS)
+
+
+def renamings(truth: Truth, numbers: Truth, node: FormulaNode) -> Iterator[FormulaNode]:
+    """The formula with up to three symbols exchanged, wherever they stand, for others of the same numbers."""
+    names = dict.fromkeys(str(x.value) for x in expressions.leaves(node) if x.kind == "name")
+    choices = {n: others for n in names if (others := _equal(truth, numbers, n))}
+    for count in (1, 2, 3):
+        for olds in combinations(choices, count):
+            for k in range(max(len(choices[o]) for o in olds)):
+                table = {o: choices[o][min(k, len(choices[o]) - 1)] for o in olds}
+                at = {x.at: table[str(x.value)] for x in expressions.leaves(node) if str(x.value) in table}
+                yield exchanged(node, at)
+
+
+def _equal(truth: Truth, numbers: Truth, name: str) -> list[str]:
+    """Symbols of the same letters whose values on the robot are the same by its numbers only."""
+    base, sub, sup = split_name(name)
+    letters = re.sub(r"[\d,]", "", sub)
+    x, moved = numbers(name), truth(name)
+    if x is None or moved is None or not np.any(x):
+        return []
+    out = []
+    for other in vocabulary(truth):
+        base_2, sub_2, sup_2 = split_name(other)
+        kin = (base_2, sup_2) == (base, sup) or (base_2, sub_2) == (base, sub)
+        if other == name or not kin or re.sub(r"[\d,]", "", sub_2) != letters:
+            continue
+        y, other_moved = numbers(other), truth(other)
+        if (
+            y is not None
+            and agree(np.asarray(x, float), np.asarray(y, float))
+            and not agree(np.asarray(moved, float), np.asarray(other_moved, float))
+        ):
+            out.append(other)
+    return out
