@@ -104,6 +104,8 @@ def _exists(dotted: str) -> bool:
     at: Any = importlib.import_module("drevo")
     parts = dotted.split(".")
     for k, part in enumerate(parts[1:], 2):
+        if part in getattr(at, "__dataclass_fields__", ()):
+            return k == len(parts)
         try:
             at = getattr(at, part)
         except AttributeError:
