@@ -126,6 +126,7 @@ def add_methods(add: Add, robot: drevo.Robot, one: State, many: State) -> None:
     add("rerooted with its root", lambda r, h: r.rerooted(r.model.links[0].name).mass_matrix(q))
     add("observed", lambda r, h: [r.pose(q, link, relative_to=r.link_names[-2]),
                                   r.jacobian(q, link, relative_to=r.link_names[-2])])  # fmt: skip
+    add("inverse_kinematics", lambda r, h: r.inverse_kinematics(link, r.pose(q, link), q0=q).q)
     add("distance", lambda r, h: [r.distance(q).distance, r.distance_jacobian(q)])
     for module in ("mujoco", "pinocchio"):
         if importlib.util.find_spec(module):

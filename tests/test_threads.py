@@ -5,6 +5,7 @@ No thread ends the process, sees the numbers of another, or leaves memory behind
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -68,3 +69,21 @@ def test_threads_continue_from_one_solution() -> None:
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda q: solved.again(q, np.zeros(3), iterations=3).tau, list(starts) * 4))
     assert all(np.array_equal(x, y) for x, y in zip(found, want * 4))
+
+
+def test_a_solution_keeps_its_machine_code() -> None:
+    """What a robot has made may be let go, and of two threads that make it one's is; a planner holds its own."""
+    robot, zero = drevo.load("three-link"), np.zeros(3)
+    solved = drevo.control.optimise(
+        robot,
+        lambda pose, q, v, tau, t: sum(x * x for x in (*q, *v, *tau)),
+        [0.3, 0.1, 0.2],
+        zero,
+        5,
+        0.01,
+        iterations=2,
+    )
+    want = solved.again(np.ones(3), zero, iterations=3).tau
+    robot.__dict__["_made"].clear()
+    gc.collect()
+    assert np.array_equal(solved.again(np.ones(3), zero, iterations=3).tau, want)

@@ -23,8 +23,7 @@ def memoised(owner: object, key: Hashable, make: Callable[[], T]) -> T:
         return made[key]
     except KeyError:
         pass
-    found = make()
-    made[key] = found
+    found = made.setdefault(key, make())  # of two threads that made it both have the first
     while len(made) > MOST_KEPT:
         with suppress(KeyError, RuntimeError):  # another thread is here too
             del made[next(iter(made))]

@@ -59,14 +59,14 @@ class StepCode:
             made, self.code = memoised(
                 task.robot, asked, lambda: machine_code(asked, lambda: program, spec, True, add_rollout_beside)
             )
-            sweep = memoised(task.robot, ("sweep", *sizes), lambda: sweep_code(*sizes))
+            self.sweep = memoised(task.robot, ("sweep", *sizes), lambda: sweep_code(*sizes))
         except UNMADE as error:
             require_unmade(error)
             raise EmitError(f"optimise runs as machine code only: {error}") from None
         self.arena = made.arena
         kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
         self.rollout = kind(self.code.address("rollout"))
-        self.backward, self.predict = (kind(sweep.address(x)) for x in ("backward", "predict"))
+        self.backward, self.predict = (kind(self.sweep.address(x)) for x in ("backward", "predict"))
 
 
 def record_of(task: ShootingTask) -> KnotRecord:
