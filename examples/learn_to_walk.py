@@ -80,7 +80,9 @@ def main() -> None:
         if given.film and k % 2 == 0:
             frames.append(env.render())
     went = env.q[:, 0] - start
-    print(f"16 robots, 5 s: {falls.sum()} fell, the others went {went[~falls].mean():.2f} m on average")
+    mean = f"the others went {went[~falls].mean():.2f} m on average"
+    others = "and none is left: learn longer" if falls.all() else mean
+    print(f"16 robots, 5 s: {falls.sum()} fell, {others}")
     if frames:
         from PIL import Image
 

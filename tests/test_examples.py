@@ -14,6 +14,7 @@ RUNS = {  # name -> arguments, what the last lines must hold
     "equations.py": (["."], ("written: arm.md", "written: arm.c", "@article{khalil1987")),
     "learn_inertia.py": ([], ("parameters: ",)),
     "learn_to_run.py": (["--seeds", "0", "--steps", "10000", "--episodes", "1"], ("in MuJoCo", "1 seeds in ")),
+    "learn_to_walk.py": (["--steps", "5000"], ("learned in ", "16 robots, 5 s: ")),
     "optimise_trajectory.py": ([], ("rounds of 1000 steps",)),
     "quadruped_step.py": ([], ("converged after", "the foot went 9.")),
     "reach.py": ([], ("converged after", "model-predictive control")),
@@ -29,16 +30,17 @@ def test_every_example_is_run() -> None:
 
 
 NEEDS = {
-    "learn_inertia.py": "torch",
-    "learn_to_run.py": "torch",
-    "optimise_trajectory.py": "jax",
-    "swing_up.py": "casadi",
+    "learn_inertia.py": ("torch",),
+    "learn_to_run.py": ("torch",),
+    "learn_to_walk.py": ("torch", "stable_baselines3"),
+    "optimise_trajectory.py": ("jax",),
+    "swing_up.py": ("casadi",),
 }
 LONG = {"quadruped_step.py"}  # compiles for 20 s
 
 
 def marks(name: str) -> list[pytest.MarkDecorator]:
-    needs = [pytest.mark.needs(NEEDS[name])] if name in NEEDS else []
+    needs = [pytest.mark.needs(*NEEDS[name])] if name in NEEDS else []
     return [*needs, *([pytest.mark.nightly] if name in LONG else [])]
 
 
