@@ -280,3 +280,67 @@ def test_the_step_of_mink():
         cost = [0.5 * y @ problem.P @ y + problem.q @ y for y in (x, best)]
         assert cost[0] <= cost[1] + 1e-9 * abs(cost[1]) and (problem.G @ x <= problem.h + 1e-12).all()
     assert mujoco.__version__
+
+
+ALTERED = [{"gain": 0.5}, {"lm_damping": 0.3}, {"orientation_cost": 0.3}, {"orientation_cost": (1.0, 0.5, 0.2)}]
+
+
+@pytest.mark.parametrize("altered", ALTERED, ids=str)
+def test_numbers_that_are_no_inputs_are_in_the_key(altered):
+    """A function with one cost as an input is another one where another number of a task differs."""
+    robot = chain(6)
+    q, T = states(robot, 1, 5)[0], robot.pose(states(robot, 1, 6)[0], "b5")
+    stacks = [[FrameTask("b5", **({"lm_damping": 0.1} | x)), PostureTask(0.1)] for x in ({}, altered)]
+    names = ["b5.position_cost"]
+    with_input = [compile_ik(robot, s, DT, parameters=names)(q, [T], parameters=[1.0]).v for s in stacks]
+    without = [compile_ik(robot, s, DT)(q, T, robot.neutral()).v for s in stacks]
+    assert np.allclose(with_input, without, rtol=1e-9, atol=1e-9)
+    assert np.abs(without[0] - without[1]).max() > 1e-3
+
+
+def test_equalities_that_differ_in_their_gain_are_others():
+    robot = chain(6)
+    q = states(robot, 1, 5)[0]
+    T = robot.pose(robot.integrate(q, 0.05 * np.ones(6)), "b5")
+    J, error = frame_terms(robot, "b5", q, T)
+    for gain in (1.0, 0.5):
+        held = FrameTask("b5", orientation_cost=0.0, gain=gain)
+        v = solve_ik(robot, q, [PostureTask(1e-3)], DT, equalities=[held], targets={"b5": T}).v
+        assert np.allclose(J[:3] @ v, -gain * error[:3] / DT, atol=1e-6)  # of differences
+
+
+BOXES = """<mujoco><worldbody><geom name="table" type="box" pos="0 0 -.4" size=".5 .5 .05"/><body name="arm">
+<joint name="a" axis="0 1 0"/><geom name="tool" type="box" size=".05 .05 .2" mass="1"/>
+<geom name="tip" type="sphere" pos="0 0 -.25" size=".02"/></body></worldbody></mujoco>"""
+
+
+def test_pairs_that_a_limit_cannot_keep_apart_are_told():
+    robot = drevo.load(BOXES)
+    with pytest.warns(drevo.DrevoWarning, match=r"not kept apart, .*table"):
+        compile_ik(robot, [PostureTask()], DT, limits=[CollisionLimit()])
+    with pytest.raises(drevo.InputError, match=r"'tool' and 'table' are no pair .*contact leaves out: .*table"):
+        compile_ik(robot, [PostureTask()], DT, limits=[CollisionLimit([("tool", "table")])])
+
+
+def test_a_robot_whose_matrix_is_factorised_by_loops():
+    """Thirty degrees of freedom under bounds, against SciPy's bounded least squares."""
+    from scipy.optimize import lsq_linear
+
+    robot = chain(24, "free")
+    qs, speed = states(robot, 3), 2.0
+    T = robot.pose(states(robot, 3, 1), "b23")
+    found = solve_ik(
+        robot, qs, [FrameTask("b23"), PostureTask(0.3)], DT, limits=[VelocityLimit(speed)], targets={"b23": T}
+    )
+    home = robot.neutral()
+    for q, goal, v in zip(qs, T, found.v):
+        J, e = frame_terms(robot, "b23", q, goal)
+        joints = 0.3 * np.eye(robot.nv)[6:]
+        rows, sides = np.vstack((J, joints)), -np.concatenate((e, 0.3 * robot.difference(home, q)[6:]))
+        best = lsq_linear(rows, sides, (-speed * DT, speed * DT), method="bvls", tol=1e-14).x
+
+        def cost(x, rows=rows, sides=sides):
+            return float(((rows @ x - sides) ** 2).sum())
+
+        assert np.abs(v).max() <= speed and cost(DT * v) <= cost(best) * (1.0 + 1e-7)
+    assert found.kkt.max() < 1e-12

@@ -161,11 +161,16 @@ def with_ground(model: Model, ground: Uneven | str | None) -> Model:
     return replace(model, geoms=geoms)
 
 
+def left_out_of_contact(model: Model) -> list[str]:
+    """The notes on geoms of a file, and kinds of their pairs, that contact has no rule for."""
+    return [x.removeprefix(LEFT_OUT) for x in model.notes if x.startswith(LEFT_OUT)]
+
+
 def warn_of_untouched(model: Model, ground: object) -> None:
     """One DrevoWarning for what passes through other things in steps of the model, if anything does."""
     if "contact" in model.stepping.disabled:
         return
-    notes = [x.removeprefix(LEFT_OUT) for x in model.notes if x.startswith(LEFT_OUT)]
+    notes = left_out_of_contact(model)
     if all(geom.kind == "plane" for geom in model.geoms) and (model.contacts or ground is None):
         return
     if notes:

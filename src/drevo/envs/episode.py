@@ -49,7 +49,7 @@ def episode(body: TaskRobot, traced: TracedTask, same: bool) -> Function:
 
     Where `over` is 1 the next episode begins; same: where one ends, too, and final_obs is what was seen there.
     """
-    asked = ("episode", traced, same, body.ground)
+    asked = ("episode", traced, same, body.ground, body.mujoco)
     ahead = Ahead(f"step of {body.model.name!r}", lambda: soft_step_cost(body.problem))
     spec = Spec(parameters=bool(traced.random.patterns))
     return requested(

@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..codegen.call.function import Function, Spec
+from ..codegen.store.memo import memoised
 from ..compiler.request import requested
-from ..compiler.tracer import Tracer
+from ..contact.distances import chosen_pairs, distance_function
 from ..errors import InputError, one_of, shown
 from ..io.asked import asked
 from ..io.given import Array, finite, flag, positive, whole
-from ..mechanics.algorithms.kinematics import WORLD_POSE, body_poses
 from ..mechanics.configuration import ranges, require_unit_quaternions
+from ..mechanics.tree import build_tree
 from ..model.messages import did_you_mean, names_in
-from ..tasks.limits import CollisionLimit
 from .reaching import CENTER_OF_MASS, REACHED, STEPS_A_CALL, PoseTargets, reach_program
 
 MAX_ROUNDS = 8  # of STEPS_A_CALL steps from one start
@@ -114,7 +114,7 @@ class PoseSearch:
             solved: Array = np.less_equal(size, self.reach.tolerance)
             if self.gaps is not None and solved.any():
                 hit = solved.copy()
-                hit[solved] = (self.gaps(q[left[solved]]) < 0.0).any(-1)
+                hit[solved] = (self.gaps(q[left[solved]])[0] < 0.0).any(-1)
                 touching[left] = hit
                 solved &= ~hit
                 residual[left[hit]] = np.inf
@@ -136,12 +136,9 @@ class PoseSearch:
         hit = "every configuration that reaches it touches; leave pairs out of avoid, or give more attempts"
         reasons = []
         for k, fine in enumerate(success):
-            far = (
-                f"not reached from {attempts} starts: {residual[k, 0]:.3g} m and {residual[k, 1]:.3g} rad are left"
-            )
-            reasons.append(
-                "" if fine else hit if missing[k] else f"{far}; it may be out of reach within the limits"
-            )
+            left = f"{residual[k, 0]:.3g} m and {residual[k, 1]:.3g} rad are left"
+            far = f"not reached from {attempts} starts: {left}; it may be out of reach within the limits"
+            reasons.append("" if fine else hit if missing[k] else far)
         return Reached(q, success, residual, iterations, reasons)
 
     def distinct(self, goal: Array, starts: int) -> Reached:
@@ -177,10 +174,12 @@ def _goals(robot: Any, links: Sequence[str], kinds: Sequence[str], poses: ArrayL
         raise InputError(f"inverse_kinematics: reach has {len(kinds)} words for {len(links)} links")
     for kind in kinds:
         one_of("inverse_kinematics: reach", kind, REACHED, InputError)
-    q = robot.random(np.random.default_rng(0))
-    still = [x for x in links if x != CENTER_OF_MASS and not np.abs(robot.jacobian(q, x)).max() > 0.0]
-    if still:
-        raise InputError(f"inverse_kinematics: link {still[0]!r} does not move; name one that joints carry")
+    bodies = memoised(
+        robot, "body of link", lambda: {k: x.body for k, x in build_tree(robot.model).frames.items()}
+    )
+    for name in links:
+        if name != CENTER_OF_MASS and bodies[name] < 0:
+            raise InputError(f"inverse_kinematics: link {name!r} does not move; name one that joints carry")
     T = finite("inverse_kinematics: poses", poses, (..., 4, 4), InputError)
     if len(links) == 1:
         T = T[..., None, :, :]
@@ -237,21 +236,12 @@ def _starts(robot: Any, reach: PoseTargets, seeds: ArrayLike | int | None) -> An
 
 
 def _gaps(robot: Any, avoid: Any) -> Function | None:
-    """Distances of the pairs that must not touch, m."""
+    """The compiled distances of the pairs that must not touch, m."""
     if avoid is None:
         return None
-    places = CollisionLimit(avoid).places(robot.model)
-    if not places:
+    pairs = chosen_pairs(robot, avoid)
+    if not pairs:
         raise InputError(
             f"inverse_kinematics: avoid is {shown(avoid)}, and no pair of geoms of this robot may touch"
         )
-
-    def program() -> Any:
-        t = Tracer("gaps", robot.model)
-        (q,) = t.state("q")
-        poses = dict(enumerate(body_poses(t.tree, q))) | {-1: WORLD_POSE}
-        t.output("gaps", [c.touch(poses).dist for c in places])
-        return t.program()
-
-    names = tuple((c.geoms[0].name, c.geoms[1].name, c.place) for c in places)
-    return requested(robot, ("gaps", names), program, spec=Spec())
+    return distance_function(robot, pairs)

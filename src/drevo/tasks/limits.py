@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..contact.distances import AUTO
 from ..contact.laws.soft.stages import Columns
-from ..contact.pairs import ContactCandidate, contact_candidates
-from ..errors import InputError, shown
+from ..contact.pairs import ContactCandidate, contact_candidates, left_out_of_contact
+from ..errors import InputError, shown, warn_caller
 from ..io.given import Array, number, numbers
 from ..mechanics.algorithms.kinematics import WORLD_POSE, body_poses
 from ..mechanics.scalar import Matrix, Scalar, Vector, clip, maximum, minimum, sqrt, where
@@ -101,7 +102,7 @@ class CollisionLimit:
     distance: m that they keep. gain: the share of what is left that one step may take.
     """
 
-    pairs: Any = "auto"
+    pairs: Any = AUTO
     distance: float = 0.005
     gain: float = 0.85
 
@@ -109,17 +110,25 @@ class CollisionLimit:
         number("CollisionLimit: distance", self.distance)
         number("CollisionLimit: gain", self.gain, "a number above 0, up to 1", lambda x: 0.0 < x <= 1.0)
 
+    def warn_of_left_out(self, model: Model) -> None:
+        """One DrevoWarning for pairs of geoms that "auto" does not keep apart."""
+        if self.pairs == AUTO and (notes := left_out_of_contact(model)):
+            warn_caller(
+                f"CollisionLimit of robot {model.name!r}: these are not kept apart, for their distance has no "
+                f"closed form: {'; '.join(notes)}; put spheres, capsules or hulls in their place"
+            )
+
     def places(self, model: Model) -> tuple[ContactCandidate, ...]:
         """The places where its geoms may touch."""
         every = contact_candidates(model)
         if isinstance(self.pairs, str):
-            if self.pairs != "auto":
+            if self.pairs != AUTO:
                 raise InputError(f'CollisionLimit: pairs is {self.pairs!r}; it must be "auto" or pairs of names')
             return every
-        return tuple(c for pair in self.pairs for c in _meant(every, pair))
+        return tuple(c for pair in self.pairs for c in _meant(every, pair, left_out_of_contact(model)))
 
 
-def _meant(every: Sequence[ContactCandidate], pair: Any) -> list[ContactCandidate]:
+def _meant(every: Sequence[ContactCandidate], pair: Any, without: Sequence[str]) -> list[ContactCandidate]:
     """The places of a pair of geoms, links."""
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise InputError(f"CollisionLimit: {shown(pair)} is no pair; give (geom or link, geom or link)")
@@ -134,7 +143,10 @@ def _meant(every: Sequence[ContactCandidate], pair: Any) -> list[ContactCandidat
     ]  # fmt: skip
     if not out:
         known = ", ".join(sorted({g.name for c in every for g in c.geoms})[:8]) or "none"
-        raise InputError(f"CollisionLimit: {a!r} and {b!r} are no pair that may touch; geoms that may: {known}")
+        lost = f"; contact leaves out: {'; '.join(without)}" if without else ""
+        raise InputError(
+            f"CollisionLimit: {a!r} and {b!r} are no pair that may touch; geoms that may: {known}{lost}"
+        )
     return out
 
 

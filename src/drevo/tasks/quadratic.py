@@ -32,7 +32,7 @@ PROXIMAL = 1e-8  # of rows, in squares of their coefficients
 HELD = 1e30  # on the diagonal of what is at a bound, and of rows that do not hold
 NO_COUNT = 1e6  # more than there are entries
 TOLERANCE = 1e-12  # of multipliers and of values beyond bounds, relative to the slopes and the ranges
-MAX_STRAIGHT_PRODUCTS = 4000  # of a factorisation in straight-line code; beyond it loops are as fast
+MAX_STRAIGHT_PRODUCTS = 4000  # of a factorisation in straight-line code; beyond it loops are faster
 REFINEMENTS = 2  # of a solution with rows
 
 PackedMatrix = Mapping[tuple[int, int], Packed]

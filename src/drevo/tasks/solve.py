@@ -134,8 +134,7 @@ def compile_ik(
     an input; costs that are zero stay zero. warm: the active set of the last step is an input. Raises InputError.
     """
     problem = _checked_stack(robot, tasks, dt, limits, equalities, damping, parameters, warm)
-    keys = tuple(_key(x, problem) for x in (*problem.tasks, *problem.equal))
-    asked_for = ("inverse_kinematics_step", keys, len(problem.equal), *problem[2:6], *problem[7:])
+    asked_for = ("inverse_kinematics_step", *problem.key())
     chosen = replace(spec or Spec(), parameters=bool(problem.parameters))
     function = requested(robot, asked_for, lambda: StackProgram(problem).program(), spec=chosen)
     return CompiledStack(problem, function)
@@ -186,6 +185,9 @@ def _checked_stack(
     for kind in LIMITS[:3]:
         if sum(isinstance(x, kind) for x in limits) > 1:
             raise InputError(f"limits: there are several {kind.__name__}; give one")
+    for limit in limits:
+        if isinstance(limit, CollisionLimit):
+            limit.warn_of_left_out(model)
     links = {link.name for link in model.links}
     for task in (*tasks, *equal):
         for link in task.links():
@@ -218,14 +220,6 @@ def _distinct(tasks: Sequence[KinematicTask]) -> tuple[str, ...]:
         same = sum(x == name or x.startswith(f"{name}#") for x in out)
         out.append(f"{name}#{same + 1}" if same else name)
     return tuple(out)
-
-
-def _key(task: KinematicTask, problem: StackProblem) -> tuple[object, ...]:
-    """All that the code of a task depends on: of numbers that are inputs, whether they are zero."""
-    costs = [(name, x if not problem.parameters else x > 0.0) for name, x in task.costs(problem.model)]
-    numbers = (task.gain, task.lm_damping) if not problem.parameters else (bool(task.lm_damping),)
-    more = tuple(getattr(task, x, None) for x in ("link", "root", "axes", "rate"))
-    return (type(task).__name__, more, task.priority, tuple(costs), numbers)
 
 
 def _numbers(f: CompiledStack) -> Array:

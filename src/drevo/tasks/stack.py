@@ -8,7 +8,7 @@ inequality tasks"). Equalities are in the matrix of a level with their squares t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from math import prod
 from typing import NamedTuple
@@ -48,6 +48,24 @@ class StackProblem(NamedTuple):
     damping: float
     parameters: tuple[str, ...]
     warm: bool
+
+    def is_input(self, number: str) -> bool:
+        """True for a number of a task, TASK.gain and its like, that is an argument of the compiled function."""
+        return any(names_parameter(x, number) for x in self.parameters)
+
+    def key(self) -> tuple[object, ...]:
+        """All that the code depends on beside the model: the whole problem, less the numbers that are inputs."""
+        tasks = [self._without_inputs(task, name) for task, name in zip(self.tasks, self.names)]
+        return (*tasks, *(getattr(self, x) for x in self._fields if x not in ("model", "tasks")))
+
+    def _without_inputs(self, task: KinematicTask, name: str) -> tuple[object, ...]:
+        """A task for a key: of its numbers that are inputs only whether they are zero, which is in the code."""
+        labelled = [("gain", task.gain), ("lm_damping", task.lm_damping), *task.costs(self.model)]
+        kept = [(label, x > 0.0 if self.is_input(f"{name}.{label}") else x) for label, x in labelled]
+        rest = [
+            x.name for x in fields(task) if x.name not in ("gain", "lm_damping") and not x.name.endswith("cost")
+        ]
+        return type(task).__name__, kept, [(x, getattr(task, x)) for x in rest]
 
     @property
     def accelerates(self) -> bool:
@@ -99,7 +117,7 @@ class StackProgram:
 
     def _number(self, name: str, value: float) -> Scalar:
         """A number of a task, or its symbol."""
-        if not any(names_parameter(x, name) for x in self.p.parameters):
+        if not self.p.is_input(name):
             return value
         symbols = self.t.symbols.made
         if name not in symbols:

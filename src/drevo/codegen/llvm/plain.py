@@ -232,12 +232,16 @@ class _Translation:
         f.label(test)
         self.branch(self.truth(s.test), inside, after)
         f.label(inside)
-        self.loops.append((test, after))
-        self.body(s.body)
-        self.loops.pop()
-        if f.block:
-            f.put(f"br label %{test}")
+        self.repeated(s.body, test, after)
         f.label(after)
+
+    def repeated(self, body: list[ast.stmt], again: str, after: str) -> None:
+        """The body of a loop, which goes on at one label and is left for another."""
+        self.loops.append((again, after))
+        self.body(body)
+        self.loops.pop()
+        if self.f.block:
+            self.f.put(f"br label %{again}")
 
     def do_For(self, s: ast.For) -> None:
         f = self.f
@@ -253,11 +257,7 @@ class _Translation:
         self.branch(i < stop, inside, after)
         f.label(inside)
         self.assign(s.target.id, i)
-        self.loops.append((more, after))
-        self.body(s.body)
-        self.loops.pop()
-        if f.block:
-            f.put(f"br label %{more}")
+        self.repeated(s.body, more, after)
         f.label(more)
         place.store(place.load(I64) + 1)
         f.put(f"br label %{test}")
