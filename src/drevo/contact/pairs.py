@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import hypot
 from typing import NamedTuple
 
 import numpy as np
@@ -76,9 +75,9 @@ class ContactCandidate(NamedTuple):
             return None
         p, q = a.centre(poses), b.centre(poses)
         if a.geom.kind == "plane":
-            return (q - p).dot(a.at(poses).axis) - b.radius
+            return (q - p).dot(a.at(poses).axis) - b.geom.radius
         way = q - p
-        return sqrt(way.dot(way)) - (a.radius + b.radius)
+        return sqrt(way.dot(way)) - (a.geom.radius + b.geom.radius)
 
 
 class HeldGeom(NamedTuple):
@@ -96,14 +95,6 @@ class HeldGeom(NamedTuple):
     def centre(self, poses: Poses) -> Vec:
         pose = poses[self.body] if self.body >= 0 else WORLD_POSE
         return pose.p + pose.R @ self.p
-
-    @property
-    def radius(self) -> float:
-        """The radius of a bounding sphere about the geom's centre."""
-        size = self.geom.size
-        if self.geom.kind == "capsule":
-            return sum(size)
-        return hypot(*size) if size else max((hypot(*x) for x in self.geom.points), default=0.0)
 
 
 def contact_candidates(model: Model, ground: object = None) -> tuple[ContactCandidate, ...]:

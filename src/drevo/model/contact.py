@@ -7,6 +7,7 @@ positive; solimp is (d0, d1, width, midpoint, power). Lengths are in metres, ang
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import hypot
 
 from ..io.reprs import concise
 from .vectors import IDENTITY, ORIGIN, Mat3, Vec3
@@ -52,6 +53,13 @@ class Geom:
     conaffinity: int = 1
     points: tuple[Vec3, ...] = ()  # of a hull, in the axes of the geom
     surface: tuple[float, ...] = (0.0,) * 6  # how its surface moves, in its axes: m/s, and rad/s about its origin
+
+    @property
+    def radius(self) -> float:
+        """The radius of a sphere about the origin of a geom that holds it, m; 0 for a plane, which none holds."""
+        if self.kind == "capsule":
+            return sum(self.size)
+        return hypot(*self.size) if self.size else max((hypot(*x) for x in self.points), default=0.0)
 
 
 @concise

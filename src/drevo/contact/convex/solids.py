@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import hypot
 
 from ...codegen.llvm.ir import F64, I64, PTR, VOID, Value
 from ...codegen.llvm.plain import add_plain
@@ -31,13 +30,6 @@ def sizes_of(geom: Geom) -> list[float]:
     return [*geom.size, *[0.0] * (4 - len(geom.size))]
 
 
-def reach_of(geom: Geom) -> float:
-    """The radius of a sphere about a geom's centre that holds it, m."""
-    if geom.kind == "capsule":
-        return sum(geom.size)
-    return max(hypot(*geom.size), *(hypot(*x) for x in geom.points), 0.0)
-
-
 def placed_numbers(geom: PlacedGeom) -> list[Scalar]:
     """The numbers of a placed geom."""
     return [*(x for row in geom.R for x in row), *geom.p]
@@ -56,7 +48,7 @@ class PairSearch:
         if LANES_FUNCTION not in m.functions:
             _add_lanes(c)
         counts = CORES[a.kind], len(a.points), CORES[b.kind], len(b.points)
-        size = [*sizes_of(a), *sizes_of(b), reach_of(a) + reach_of(b)]
+        size = [*sizes_of(a), *sizes_of(b), a.radius + b.radius]
         tables = [
             c.table(I64, counts), c.table(F64, size), _points(c, a), _points(c, b),
         ]  # fmt: skip

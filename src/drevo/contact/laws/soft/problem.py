@@ -69,11 +69,11 @@ def _near(x: ContactCandidate):  # type: ignore[no-untyped-def]
     margin = x.interaction.margin
 
     def spheres(poses: Poses) -> Scalar:
-        way, reach = b.centre(poses) - a.centre(poses), a.radius + b.radius + margin
+        way, reach = b.centre(poses) - a.centre(poses), a.geom.radius + b.geom.radius + margin
         return way.dot(way) - reach * reach
 
     def plane(poses: Poses) -> Scalar:
-        return (b.centre(poses) - a.centre(poses)).dot(a.at(poses).axis) - (b.radius + margin)
+        return (b.centre(poses) - a.centre(poses)).dot(a.at(poses).axis) - (b.geom.radius + margin)
 
     def parallel(poses: Poses) -> Scalar:
         """Negative where two capsules may touch at a second place, which is none unless they are parallel."""
