@@ -151,3 +151,10 @@ def never(x: Floats, n: int) -> float:
 def test_python_that_machine_code_does_not_have_is_refused() -> None:
     with pytest.raises(EmitError, match="never, line 2: there is no GeneratorExp"):
         add_plain(Module(), never)
+
+
+def test_a_robot_without_geoms_is_told() -> None:
+    robot = drevo.load("puma560")
+    assert robot.distance(np.zeros(6)).distance.shape == (0,)
+    with pytest.raises(drevo.InputError, match="robot 'puma560' has no geoms; give its links collision shapes"):
+        robot.distance(np.zeros(6), [("a", "b")])

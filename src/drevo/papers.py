@@ -47,8 +47,9 @@ class CheckedFormula(NamedTuple):
 def make_paper(name: str, folder: Path) -> list[CheckedFormula]:
     """Writes a paper's pages, figures and table into a folder, and returns the rows of the table."""
     one_of("paper", name, PAPERS, InputError)
+    checks = [*_CHECKS[name]()]  # before anything is written: they may need a package
     folder.mkdir(parents=True, exist_ok=True)
-    rows = [*_pages(name, folder), *_CHECKS[name]()]
+    rows = [*_pages(name, folder), *checks]
     table = ["| formula | call | against | worst error | verdict |", "|---|---|---|---|---|"]
     table += [f"| {r.formula} | `{r.call}` | {r.against} | {r.error:.1e} | {r.verdict} |" for r in rows]
     (folder / "table.md").write_text(

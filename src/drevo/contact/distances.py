@@ -139,6 +139,8 @@ def chosen_pairs(robot: Any, pairs: Any) -> GeomPairs:
     if isinstance(pairs, str) and pairs == AUTO:
         return memoised(robot, ("pairs that may meet",), lambda: _auto(robot))
     model = with_ground(model_of(robot, "distance"), None)
+    if not model.geoms:
+        raise InputError(f"distance: robot {model.name!r} has no geoms; give its links collision shapes")
     geoms = {x.name: [x] for x in model.geoms}
     links: dict[str, list[Geom]] = {}
     for x in model.geoms:

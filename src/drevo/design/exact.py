@@ -41,7 +41,7 @@ class EliminationStep(NamedTuple):
 
 def polynomial_ring(names: Sequence[str]) -> Any:
     """SymPy's ring of polynomials over the rationals."""
-    package("sympy", "check_formulas")
+    package("sympy", "check_formulas", "drevo[design]")
     from sympy import QQ
     from sympy.polys.orderings import lex
     from sympy.polys.rings import PolyRing

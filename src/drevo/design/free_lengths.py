@@ -192,7 +192,7 @@ class PolynomialConditions:
 
 
 def _sympy() -> Any:
-    return package("sympy", "conditions with free lengths")
+    return package("sympy", "conditions with free lengths", "drevo[design]")
 
 
 def _exact(x: Fraction) -> Any:
