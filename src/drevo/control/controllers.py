@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..compiler.formalisms import common_algorithm
-from ..errors import InputError
-from ..io.given import Array, finite, number
+from ..errors import DrevoError, InputError
+from ..io.given import Array, finite, number, numbers
 from ..mechanics.configuration import require_unit_quaternions
 from ..mechanics.jet import Jet, jet
 from ..mechanics.scalar import Scalar, Vector
@@ -102,7 +102,7 @@ class ProportionalIntegralDerivative:
 
     law: ProportionalDerivative
     ki: Array
-    limits: Array
+    limits: dict[int, float]  # by rate, of those that have one
     integral: Array = field(init=False)
     arrays_only = True  # for drevo.simulate.Control
 
@@ -122,10 +122,16 @@ class ProportionalIntegralDerivative:
         self._last = time
         grown = self.integral + dt * error
         tau = self.law(time, x, u) + self.ki * grown
-        held = (np.abs(tau) > self.limits) & (np.sign(tau) == np.sign(self.ki * error))
+        held = (self._cut(tau) != tau) & (np.sign(tau) == np.sign(self.ki * error))
         self.integral = np.where(held, self.integral, grown)
-        tau = tau + self.ki * (self.integral - grown)
-        return np.asarray(np.clip(tau, -self.limits, self.limits))
+        return self._cut(tau + self.ki * (self.integral - grown))
+
+    def _cut(self, tau: Array) -> Array:
+        """Torques within the limits."""
+        out = tau.copy()
+        for k, most in self.limits.items():
+            out[k] = min(max(tau[k], -most), most)
+        return out
 
 
 # --- as users make them -----------------------------------------------------------------------------------------
@@ -167,9 +173,9 @@ def pid(
     """
     law = pd(robot, reference, kp, kd, gravity)
     most = getattr(robot, "max_effort", np.full(robot.nv, np.inf)) if limits is None else limits
-    return ProportionalIntegralDerivative(
-        law, np.array(_gains("pid: ki", ki, robot.nv)), np.array(_gains("pid: limits", most, robot.nv, True))
-    )
+    every = enumerate(_gains("pid: limits", most, robot.nv, unbounded=True))
+    bounds = {k: x for k, x in every if x < np.inf}
+    return ProportionalIntegralDerivative(law, np.array(_gains("pid: ki", ki, robot.nv)), bounds)
 
 
 def gravity_compensation(robot: Dynamics, kd: ArrayLike = 0.0) -> ProportionalDerivative:
@@ -195,13 +201,18 @@ def _checked(
     first, second = gains
     law = robot, reference, first, second
     if callable(reference):
-        ComputedTorque(*law).wanted(0.0)  # what is wrong with it is said now
+        try:
+            ComputedTorque(*law).wanted(0.0)  # what is wrong with it is said now
+        except DrevoError:
+            raise
+        except Exception as error:
+            raise InputError(f"{name}: reference fails: {type(error).__name__}: {error}") from error
     return law
 
 
 def _gains(what: str, given: ArrayLike, n: int, unbounded: bool = False) -> tuple[float, ...]:
     """nv numbers from 0 on, from one for all or from nv."""
-    x = np.asarray(given, float) if unbounded else finite(what, given, error=InputError)
+    x = numbers(what, given) if unbounded else finite(what, given, error=InputError)
     if x.shape not in ((), (n,)) or not (x >= 0.0).all():
         raise InputError(f"{what} is a number from 0 on, or {n} of them, one for each rate")
     return tuple(float(y) for y in np.broadcast_to(x, (n,)))

@@ -197,10 +197,11 @@ def _table(values: Sequence[T]) -> IndexTable[T]:
 
 def _checked(parent: Sequence[int]) -> list[int]:
     """-1 for the base, then the parents; ModelError where one is no earlier link."""
-    if isinstance(parent, (str, bytes)) or not np.iterable(parent):
+    given: Any = np.asarray(parent) if isinstance(parent, memoryview) else parent  # which iterates along one axis
+    if isinstance(given, (str, bytes)) or not np.iterable(given):
         raise ModelError(f"the parents are {shown(parent)}; give a list of numbers, one for each link 1..n")
     parents = [-1]
-    for p in parent:
+    for p in given:
         if isinstance(p, (bool, np.bool_)) or not isinstance(p, (int, np.integer)):
             raise ModelError(f"link {len(parents)} has the parent {shown(p)}; give its number, 0 for the base")
         parents.append(int(p))
@@ -216,6 +217,7 @@ def _checked(parent: Sequence[int]) -> list[int]:
 
 def _each(what: str, given: Any, count: int) -> tuple[Any, ...]:
     """One for each, or none at all."""
+    given = np.asarray(given) if isinstance(given, memoryview) else given
     if isinstance(given, str) or not np.iterable(given):
         raise ModelError(f"{what} is {shown(given)}; give a list of {count}")
     listed = tuple(given)
