@@ -124,6 +124,7 @@ def add_methods(add: Add, robot: drevo.Robot, one: State, many: State) -> None:
     add("pages", lambda r, h: [r.draw(q).svg, r.view(tempfile.mkdtemp(dir=PLACE) + "/page.html") is None])
     add("rerooted", lambda r, h: moved_base(r.rerooted(link), q, v, a))
     add("rerooted with its root", lambda r, h: r.rerooted(r.model.links[0].name).mass_matrix(q))
+    add("on a moving base", lambda r, h: carried(r.with_base_motion(rising), q, v, a))
     add("observed", lambda r, h: [r.pose(q, link, relative_to=r.link_names[-2]),
                                   r.jacobian(q, link, relative_to=r.link_names[-2])])  # fmt: skip
     add("inverse_kinematics", lambda r, h: r.inverse_kinematics(link, r.pose(q, link), q0=q).q)
@@ -200,6 +201,17 @@ def moved_base(r: Any, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> list[np
     """The accelerations of a rerooted robot at a state carried over."""
     q, v = r.map(q, v)
     return [q, v, r.forward_dynamics(q, v, tau)]
+
+
+def rising(t: Any) -> list[Any]:
+    return [0.1 * drevo.sin(t), 0.0, 0.2 * t * t]
+
+
+def carried(moved: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> list[np.ndarray]:
+    """Quantities of a robot whose base moves; of a floating one q begins after the base."""
+    q, v, a = q[len(q) - moved.nq :], v[len(v) - moved.nv :], a[len(a) - moved.nv :]
+    return [moved.inverse_dynamics(q, v, a, 0.3), moved.clocked.bias(*moved.state(0.3, q, v)),
+            moved.simulate(q, v, duration=0.003).q]  # fmt: skip
 
 
 def controlled(r: drevo.Robot, q: np.ndarray) -> Any:

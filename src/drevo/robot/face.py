@@ -21,9 +21,11 @@ from ..mechanics.trunk import refuse_gimbal_lock, trunk_pitch
 from ..model.description import Model, same_description
 from ..model.messages import model_of
 from ..model.quantities import CATALOGUE, quantity
+from .as_files import AsFiles
 from .inverse_kinematics import InverseKinematics
 from .joints import JointArrays
 from .methods import Methods
+from .moving_base import MovingBase, clocked
 from .names import ByName
 from .of_link import OfLink
 from .rerooted import StateMaps, rerooted_model, with_configurations
@@ -52,7 +54,7 @@ if TYPE_CHECKING:
 
 
 @asked_methods
-class Robot(Methods, JointArrays, ByName, InverseKinematics):
+class Robot(Methods, JointArrays, ByName, InverseKinematics, AsFiles):
     """A robot ready to compute.
 
     Every quantity of the catalogue is a method: `robot.inverse_dynamics(q, v, a)`, numpy in and out, leading
@@ -268,6 +270,19 @@ class Robot(Methods, JointArrays, ByName, InverseKinematics):
         """
         return RerootedRobot(self, link)
 
+    def with_base_motion(
+        self, position: Any = (0.0, 0.0, 0.0), orientation: Any = (0.0, 0.0, 0.0), times: ArrayLike | None = None
+    ) -> MovingBase:
+        """The robot on a body 0 whose motion is given, q without it: `moved.inverse_dynamics(q, v, a, t)`.
+
+        position: of its origin, m, world axes; orientation: roll, pitch, yaw, rad, R = Rz Ry Rx: f(t) that gives
+        three scalars, traced with its derivatives; three numbers; or an array (n, 3) at `times` (n,), s, joined by
+        a cubic spline (SciPy). Body 0 is the base, also one that floats, on a trunk or in a plane.
+        Raises InputError.
+        """
+        light, heavy = clocked(self.model, position, orientation, times)
+        return MovingBase(self, Robot(light), Robot(heavy))
+
     # -- to look at -------------------------------------------------------------------------------------------
 
     @overload
@@ -332,53 +347,6 @@ class Robot(Methods, JointArrays, ByName, InverseKinematics):
         from .view.drawn import Drawn
 
         return Drawn(self.model, q)
-
-    # -- as files ---------------------------------------------------------------------------------------------
-
-    def save(self, path: str | PathLike[str], lossy: bool = False) -> str:
-        """The robot as a file that `drevo.load` reads, .urdf, .xml (MJCF), .sdf, .toml or .json; returns the text.
-
-        Joints that a format lacks are chains there (JOINT_1, JOINT_2 over massless links), mimic joints are
-        equalities in MJCF. What acts on the motion and cannot be said is refused with ModelError, or left out with
-        lossy=True; one DrevoWarning lists all that is left out. The text is loaded again before it is kept: M x,
-        bias and passive forces at 100 states must agree to 1e-12. The file carries their digest.
-        """
-        from .saving import save
-
-        return save(self.model, path, lossy)
-
-    def to_urdf(self, path: str | PathLike[str] | None = None) -> str:
-        """The robot as URDF text, with a path what `save` keeps there."""
-        return self._text(".urdf") if path is None else self.save(path)
-
-    def to_toml(self, path: str | PathLike[str] | None = None) -> str:
-        """The robot as TOML text, every number exact, with a path what `save` keeps there."""
-        return self._text(".toml") if path is None else self.save(path)
-
-    def to_json(self, path: str | PathLike[str] | None = None) -> str:
-        """The robot as JSON text, every number exact, with a path what `save` keeps there."""
-        return self._text(".json") if path is None else self.save(path)
-
-    def _text(self, suffix: str) -> str:
-        from .saving import as_text
-
-        return as_text(self.model, suffix)
-
-    def to_mujoco(self, lossy: bool = False) -> Any:
-        """The robot as a mujoco.MjSpec that compiles, joints by their names; refusals and `lossy` as in `save`."""
-        from .saving import to_mujoco
-
-        return to_mujoco(self.model, lossy)
-
-    def to_pinocchio(self, lossy: bool = False) -> Any:
-        """The robot as a pinocchio.Model with armature, damping, friction, gravity and a frame for every link.
-
-        Joints stand depth first, those of several coordinates as chains (JOINT_1, ...); angles are one number.
-        Springs and closed loops are refused, or with lossy=True left out with one DrevoWarning.
-        """
-        from .saving import to_pinocchio
-
-        return to_pinocchio(self.model, lossy)
 
     # -- the configuration manifold -------------------------------------------------------------------------
 

@@ -33,14 +33,14 @@ class StateMaps:
     """The maps of states between a robot and the same robot with its base at another link."""
 
     def __init__(self, source: Any, target: Any, link: str) -> None:
-        chain, path = _base_and_path(source.model, link)
+        chain, path = base_and_path(source.model, link)
         self.forth = _Map(source, target, link, chain, path)
         self.back = _Map(target, source, path[0].parent if path else link, chain, path)
 
 
 def rerooted_model(model: Model, link: str) -> Model:
     """The model with its base at another link, but for keyframes and the initial configuration."""
-    chain, path = _base_and_path(model, link)
+    chain, path = base_and_path(model, link)
     return _rerooted(model, link, chain, path)
 
 
@@ -53,7 +53,7 @@ def with_configurations(model: Model, q: Callable[[ArrayLike], Array]) -> Model:
 # --- the description ---------------------------------------------------------------------------------------------
 
 
-def _base_and_path(model: Model, link: str) -> tuple[list[Joint], list[Joint]]:
+def base_and_path(model: Model, link: str) -> tuple[list[Joint], list[Joint]]:
     """The joints that carry the base in the world, none of a fixed one, and those from there down to the link."""
     links = {x.name: x for x in model.links}
     if not isinstance(link, str) or link not in links:
