@@ -11,7 +11,7 @@ import pytest
 import drevo
 from drevo.codegen.llvm.ir import Module
 from drevo.codegen.llvm.plain import add_plain
-from drevo.codegen.llvm.plain_values import Floats
+from drevo.codegen.lower.plain_values import Floats
 from drevo.errors import EmitError, InputError
 
 ROUND = ("sphere", "capsule")

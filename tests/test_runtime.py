@@ -18,9 +18,8 @@ from drevo.codegen.graph.evaluate import evaluate
 from drevo.codegen.graph.node import Graph
 from drevo.codegen.graph.program import Input, Output, Parameter, Program
 from drevo.codegen.llvm import module as llvm
-from drevo.codegen.llvm.math import limit
 from drevo.codegen.lower.lower import lower
-from drevo.codegen.lower.steps import operands, step_results
+from drevo.codegen.lower.steps import largest_angle, operands, step_results
 from drevo.codegen.store import native
 from drevo.codegen.store.build import Built, manifest_of, target_of
 from drevo.errors import DrevoWarning, EmitError, NumericsError
@@ -229,7 +228,7 @@ def test_sin_and_cos(dtype: str, fma: bool, tolerance: float) -> None:
         pytest.skip("this processor has no multiply-adds")
     scalar = "double" if dtype == "float64" else "float"
     f = trig(dtype, target_of(Spec(dtype=dtype, check=False))._replace(fma=fma))
-    top = limit(scalar, fma)
+    top = largest_angle(scalar, fma)
     rng = np.random.default_rng(0)
     x = np.concatenate(
         [rng.uniform(-r, r, 3000) for r in (0.8, 10.0, 1e4, top)] + [np.arange(-99, 99) * math.pi / 2]

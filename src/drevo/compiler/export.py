@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ..codegen.graph.program import Program
-from ..codegen.llvm.math import limit
 from ..codegen.lower.lower import Lowered, lower
+from ..codegen.lower.steps import largest_angle
 from ..codegen.store.build import DTYPES
 from ..codegen.store.targets import LONGEST, MACHINES, Compiled, Machine, compiled_for
 from ..documents.export_texts import c_example, c_header, wasm_example, wasm_loader
@@ -139,7 +139,7 @@ def _about(robot: str, quantity: str, target: str, scalar: str, made: Compiled) 
         told.append(f"{made.size} bytes of code and constants, {made.instructions} instructions a call")
     if made.cycles:
         told.append(f"{made.cycles} cycles without stalls, from the table of the processor's manual")
-    return [*told, f"SI units; angles up to {limit(scalar, fused):.3g} rad, beyond it NaN"]
+    return [*told, f"SI units; angles up to {largest_angle(scalar, fused):.3g} rad, beyond it NaN"]
 
 
 def _texts(

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..codegen.call.function import Function
 from ..codegen.graph.program import Program
-from ..codegen.llvm.dense.ranked import SIDE, Ranked, padded, ranked_room
+from ..codegen.llvm.dense.ranked import RANKED_LANES, Ranked, padded, ranked_room
 from ..codegen.llvm.ir import F64, PTR, VOID, IRFunction, Value
 from ..codegen.llvm.math import Lanes
 from ..codegen.llvm.tail import Room, Tail, TailPlace
@@ -126,8 +126,8 @@ class _Efforts:
         base.at(k * self.step).store(x)
 
     def clear(self, at: Value, count: int) -> None:
-        with self.f.loop(count, step=SIDE, some=True) as s:
-            at.at(s.i).store(self.f.zero(f"<{SIDE} x {F64}>"), 8)
+        with self.f.loop(count, step=RANKED_LANES, some=True) as s:
+            at.at(s.i).store(self.f.zero(f"<{RANKED_LANES} x {F64}>"), 8)
 
     def left(self, i: int) -> Value:
         """b - Gamma^T N of a rate."""

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..codegen.graph.program import FLOOR
-from ..codegen.llvm.dense.ranked import SIDE, Ranked, padded, ranked_room
+from ..codegen.llvm.dense.ranked import RANKED_LANES, Ranked, padded, ranked_room
 from ..codegen.llvm.ir import F64, I1, I64, PTR, VOID, IRFunction, Value, literal
 from ..codegen.llvm.ir_scalar import IRScalar, StoredScalar
 from ..codegen.llvm.math import Lanes
@@ -42,7 +42,7 @@ FIRST_HIDDEN = (
     "turn",
     "sides",
 )  # hidden outputs; then rows of M and of Gamma
-_MANY = f"<{SIDE} x {F64}>"
+_MANY = f"<{RANKED_LANES} x {F64}>"
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +77,8 @@ class SolveTail(Tail):
         """The parts of the rows of M's lower triangle: a row, its first and one past its last entry in a part."""
         out = []
         for k, row in enumerate(self.lower):
-            for s in sorted({j // SIDE for j in (*row, k)}):
-                here = [j for j in (*row, k) if j // SIDE == s]
+            for s in sorted({j // RANKED_LANES for j in (*row, k)}):
+                here = [j for j in (*row, k) if j // RANKED_LANES == s]
                 out.append((k, min(here), max(here) + 1))
         return out
 
@@ -93,7 +93,7 @@ class SolveTail(Tail):
 
     def width(self, l: Lanes) -> int:
         """RowParts side by side."""
-        return SIDE if l.lanes == 1 else 1
+        return RANKED_LANES if l.lanes == 1 else 1
 
     def spans(self) -> list[tuple[int, int]]:
         """The spans of rows of M, then of Gamma, that are held in parts: first entry and one past the last."""
@@ -141,8 +141,8 @@ class SolveTail(Tail):
     def begin(self, f: IRFunction, place: TailPlace) -> None:
         if self.width(place.l) == 1:
             return
-        for k in range(sum(-(-last // SIDE) - first // SIDE for first, last in self.spans())):
-            place.room.at(k * SIDE).store(f.zero(_MANY), 8)  # what is beside the entries of a part
+        for k in range(sum(-(-last // RANKED_LANES) - first // RANKED_LANES for first, last in self.spans())):
+            place.room.at(k * RANKED_LANES).store(f.zero(_MANY), 8)  # what is beside the entries of a part
 
     def write(self, f: IRFunction, place: TailPlace) -> None:
         TailSolve(self, f, place).write()
@@ -294,32 +294,34 @@ class _Guards:
 class _SideBySide(RowParts):
     """RowParts of one sample, as many as a part has; apart they lie in memory."""
 
-    width = SIDE
+    width = RANKED_LANES
 
     def __init__(self, solve: TailSolve) -> None:
         self.solve, self.fma = solve, solve.place.fma
 
     def spread(self, parts: list[Any], first: int, last: int) -> list[Any]:
-        solve, out = self.solve, list[Any]([0.0] * (len(parts) * SIDE))
+        solve, out = self.solve, list[Any]([0.0] * (len(parts) * RANKED_LANES))
         here = solve.place.work.at(solve.used)
-        solve.used += len(parts) * SIDE
+        solve.used += len(parts) * RANKED_LANES
         for s, x in enumerate(parts):
             if isinstance(x, IRScalar):
-                here.at(s * SIDE).store(x.x, 8)
-                for r in range(max(first, s * SIDE), min(last, (s + 1) * SIDE)):
+                here.at(s * RANKED_LANES).store(x.x, 8)
+                for r in range(max(first, s * RANKED_LANES), min(last, (s + 1) * RANKED_LANES)):
                     out[r] = StoredScalar(here.at(r), F64, self.fma)
         return out
 
     def pick(self, parts: Sequence[Any], row: int) -> Any:
-        x = parts[row // SIDE]
+        x = parts[row // RANKED_LANES]
         if not isinstance(x, IRScalar):
             return x
         value = x.x
-        return IRScalar(value.f.let(F64, f"extractelement {value.type} {value.text}, i32 {row % SIDE}"), self.fma)
+        return IRScalar(
+            value.f.let(F64, f"extractelement {value.type} {value.text}, i32 {row % RANKED_LANES}"), self.fma
+        )
 
     def unit(self, row: int) -> Any:
-        f, place = self.solve.f, row % SIDE
-        entries = ", ".join(f"{F64} {literal(float(k == place))}" for k in range(SIDE))
+        f, place = self.solve.f, row % RANKED_LANES
+        entries = ", ".join(f"{F64} {literal(float(k == place))}" for k in range(RANKED_LANES))
         return IRScalar(f.const(_MANY, f"<{entries}>"), self.fma)
 
 
@@ -360,7 +362,7 @@ class _Weak:
         start = dict(zip(tail.starting, self.next(len(tail.starting))))
         turn, sides = self.next(9 * bool(tail.turned)), self.next(m * tail.sides)
         for at, count in ((ranked.W, m * padded(n)), (self.b, padded(m))):
-            with f.loop(count, step=SIDE, some=True) as s:
+            with f.loop(count, step=RANKED_LANES, some=True) as s:
                 at.at(s.i).store(f.zero(_MANY), 8)
         root = [IRScalar(f.call(F64, "llvm.sqrt.f64", e.x), self.fma) for e in M.inverse]
         for i, (first, last) in enumerate(tail.touched):

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..codegen.graph.program import Program
-from ..codegen.llvm.dense.ranked import SIDE, padded
+from ..codegen.llvm.dense.ranked import RANKED_LANES, padded
 from ..codegen.llvm.ir import F64, I8, I32, I64, PTR, VOID, IRFunction, Value, literal
 from ..codegen.llvm.ir_scalar import IRScalar
 from ..codegen.llvm.math import Lanes
@@ -32,7 +32,7 @@ from ..mechanics.spatial import Vec, skew
 from ..model.description import Model
 
 Array = np.ndarray[Any, Any]
-_MANY = f"<{SIDE} x {F64}>"
+_MANY = f"<{RANKED_LANES} x {F64}>"
 CERTAIN = 1e8  # of the square of the rows' condition: a bound below it leaves no doubt of their rank
 
 
@@ -186,7 +186,7 @@ class _Columns(TailSolve):
         bound = self.number(total)
         if self.width > 1:
             bound = self.f.call(
-                F64, f"llvm.vector.reduce.fadd.v{SIDE}f64", self.f.const(F64, 0.0), bound, flags="reassoc "
+                F64, f"llvm.vector.reduce.fadd.v{RANKED_LANES}f64", self.f.const(F64, 0.0), bound, flags="reassoc "
             )
         return bound < CERTAIN / self.m
 
@@ -220,8 +220,8 @@ class _Columns(TailSolve):
         """All columns of one sample, eight at a time, those of A, then those of B: one loop, decoded once."""
         f, n, m, w, out = self.f, self.n, self.m, self.tail.count, self.place.outputs[0].base
         own, units = padded(2 * n), self.units()
-        with f.loop(padded(w) // SIDE, some=True) as s:
-            at, first = s.i * SIDE, s.i < own // SIDE
+        with f.loop(padded(w) // RANKED_LANES, some=True) as s:
+            at, first = s.i * RANKED_LANES, s.i < own // RANKED_LANES
             pitch = f.select(first, own, f.value(0))
             F, g = (
                 self.rows_from(
@@ -231,17 +231,17 @@ class _Columns(TailSolve):
             )
             drives = self.rows_from(units.at(at), f.value(padded(w)), n)
             x, N = self.solved([*(y + z for y, z in zip(F, drives)), *g])
-            columns = f.counting(f"<{SIDE} x {I64}>") + at.splat(SIDE)
+            columns = f.counting(f"<{RANKED_LANES} x {I64}>") + at.splat(RANKED_LANES)
             for t in self.tail.targets:
                 places = [(t.X, i) for i in self.tail.order] + [(t.N, r) for r in self.tail.kept]
                 some = (columns < t.last) & (columns >= t.first)
                 for (base, row), y in zip(places, (*x, *N)):
                     to = out.at(at + (base + t.pitch * row - t.first))
-                    if t.first == 0 and t.last % SIDE == 0:
+                    if t.first == 0 and t.last % RANKED_LANES == 0:
                         to.store(self.wide(y), 8)
                     else:
                         how = to, f.const(I32, 8), some
-                        f.call(VOID, f"llvm.masked.store.v{SIDE}f64.p0", self.wide(y), *how)
+                        f.call(VOID, f"llvm.masked.store.v{RANKED_LANES}f64.p0", self.wide(y), *how)
 
     def rows_from(self, place: Value, pitch: Value, count: int) -> list[Any]:
         """Eight entries of so many rows."""

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..codegen.lower.motion import COMPILED_ORDER, FIRST_STEP, GROW, MIN_STEP_ULPS, SAFETY, SHRINK, TOO_SMALL
 from ..errors import NumericsError
 from .compiled_motion import CompiledMotion
-from .engine import FIRST, GROW, ORDER, SAFETY, SHRINK, TINY
-from .layout import TOO_SMALL
 from .state import EngineState
 
 Array = np.ndarray[Any, Any]
@@ -34,7 +33,7 @@ class Adaptive:
     def nodes(self) -> Iterator[TimedState]:
         """The accepted steps: t, q, v."""
         state = self.state
-        if isinstance(state.rates, CompiledMotion) and state.count == 1 and state.method.order == ORDER:
+        if isinstance(state.rates, CompiledMotion) and state.count == 1 and state.method.order == COMPILED_ORDER:
             yield from self._compiled()
         else:
             for t in self._in_python():
@@ -43,7 +42,7 @@ class Adaptive:
     def _compiled(self) -> Iterator[TimedState]:
         """Accepted steps of one motion by a method of order 8, compiled: no Python between the steps."""
         state = self.state
-        state.t0, state.h = 0.0, min(FIRST, self.end)
+        state.t0, state.h = 0.0, min(FIRST_STEP, self.end)
         while state.t0 < self.end:
             t, q, v = (np.empty((RECORDS, *shape)) for shape in ((), state.q.shape, state.v.shape))
             done, rejected = state.integrate_adaptive(t, q, v, self.end, self.rtol, self.atol)
@@ -56,7 +55,7 @@ class Adaptive:
 
     def _in_python(self) -> Iterator[float]:
         """Times of the accepted steps; `state` is that at each."""
-        t, h = 0.0, min(FIRST, self.end)
+        t, h = 0.0, min(FIRST_STEP, self.end)
         while t < self.end:
             rest = self.end - t
             # the last two steps are equal rather than one full and one tiny
@@ -65,7 +64,7 @@ class Adaptive:
             if taken:
                 t = self.end if h == rest else t + h
                 yield t
-            elif h <= TINY * np.spacing(max(t, FIRST)):
+            elif h <= MIN_STEP_ULPS * np.spacing(max(t, FIRST_STEP)):
                 self.state.t0, self.state.k, self.state.code = t, 0, TOO_SMALL
                 raise NumericsError(self.stopped())
             h *= factor

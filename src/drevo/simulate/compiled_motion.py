@@ -9,15 +9,25 @@ from typing import Any
 
 import numpy as np
 
+from ..codegen.call.rolled import RolledCode, loops_of
 from ..codegen.graph.program import Program
-from ..codegen.store.build import UNMADE, Spec, machine_code, require_unmade
-from ..codegen.store.key import request
+from ..codegen.llvm.motion import add_engine, rolled_motion_text
+from ..codegen.store import native
+from ..codegen.store.build import UNMADE, Spec, machine_code, require_unmade, target_of
+from ..codegen.store.key import key, request
+from ..codegen.store.memo import persisted
 from ..compiler.pivots import require_regular
 from ..compiler.traced import TracedFunction
-from ..compiler.ways.rolled import forces_by_joint, is_large
+from ..compiler.ways.rolled import (
+    Tables,
+    forces_by_joint,
+    is_large,
+    prepare,
+    require_regular_rolled,
+    rolled_program,
+)
 from ..errors import warn_caller
 from ..model.description import Model
-from .engine import add_engine
 from .motion import Rule, motion_program
 
 Array = np.ndarray[Any, Any]
@@ -33,9 +43,7 @@ class CompiledMotion:
         self.model, self.rule = model, rule
         self.large = law is None and rule is None and is_large(model) and forces_by_joint(model)
         if self.large:
-            from .rolled_motion import rolled_motion
-
-            (self._code, self.arena), self.scratch = rolled_motion(model), 0
+            (self._code, self.arena), self.scratch = _rolled_motion(model), 0
         else:
             asked = request(model, "motion", driven, rule, law)
             make = partial(_program, model, law, driven, rule)
@@ -53,6 +61,19 @@ class CompiledMotion:
     def integrate_adaptive(self, state: Array) -> int:
         """Steps of adaptive length, one record each, without the GIL; the number of records that were made."""
         return int(self._integrate_adaptive(state.ctypes.data))
+
+
+def _rolled_motion(model: Model) -> tuple[native.Code, int]:
+    """The engine with the loops that it calls, and the bytes of the arena. Efforts are always an input."""
+    require_regular_rolled(model)
+    spec, tables = Spec(), Tables.acting(model)
+    sizes, request, data = prepare(tables, "motion", (), {})
+    loops = loops_of(request, lambda: rolled_program("motion", tables.kinds), spec, True)
+    text = persisted(
+        key("engine over loops", spec), True, lambda: native.compile_text(rolled_motion_text(target_of(spec)))
+    )
+    code = RolledCode(text, loops, data, spec.dtype, sizes)
+    return code, sizes.arena(target_of(spec).lanes, 8)
 
 
 def _program(model: Model, law: TracedFunction | None, driven: bool, rule: Rule | None) -> Program:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..codegen.lower.motion import DEPENDENT, NOT_FINITE, OPEN, TOO_SMALL, UNSETTLED
 from ..constraint.checks import feedback
 from ..constraint.closing import out_of_reach, project_state
 from ..constraint.collection import collect, labels
@@ -21,7 +22,6 @@ from ..constraint.solve import factor_of, factors_of, independent_rows, spanned_
 from ..constraint.terms import ConstraintTerms, TermsAt, constraint_terms, held_at, numeric_terms
 from ..errors import InputError, NumericsError
 from ..model.dynamics import Dynamics
-from . import layout
 from .checks import is_tame
 from .compiled_motion import owners
 from .motion import APART, PIVOT, Rule
@@ -189,17 +189,17 @@ class HeldConstraints:
         hold = np.sqrt(np.maximum(0.0, pivots / (diagonal + self.sizes[rows])))
         when, weak, least = self._largest(t, -hold, kept, first)
         lost = f"{weak} has lost all but {-least:.1e} of its hold"
-        near = NEAR if code in (layout.NOT_FINITE, layout.UNSETTLED, layout.TOO_SMALL) else CLEAR * PIVOT
+        near = NEAR if code in (NOT_FINITE, UNSETTLED, TOO_SMALL) else CLEAR * PIVOT
         if kept and least * least <= near:
             return f"{when} the constraints lose rank: {lost}; keep away from this configuration, or drop the row"
-        if code == layout.OPEN:
+        if code == OPEN:
             when, name, gap = self._largest(t, np.abs(c.value[:, kept]), kept, first)
             return (
                 f"{when} the constraints cannot be met: {name} is off by {gap:.3g} and Newton's steps do not "
                 f"close it ({lost}); the motion has reached the end of what they allow, or the step is too long"
             )
         when, name, gap = self._largest(t, np.abs(c.value[:, dropped]), dropped, first)
-        if code != layout.DEPENDENT or not gap > APART:
+        if code != DEPENDENT or not gap > APART:
             return None
         return (
             f"{when} the constraints gain rank: {name} followed from the others at the start and is now off by "
@@ -260,7 +260,7 @@ def stopped(robot: Dynamics, state: EngineState, rows: slice, under: HeldConstra
     guilty = under.explain(state.code, when, state.q, state.v, rows.start) if under else None
     if guilty:
         return guilty
-    if state.code != layout.UNSETTLED and (lost := _lost_pivot(robot, state.q, rows.start)):
+    if state.code != UNSETTLED and (lost := _lost_pivot(robot, state.q, rows.start)):
         return f"simulate: at t = {when:.6g} s {lost}"
     with np.errstate(all="ignore"):
         size = np.abs(state.k_v).max(axis=0) + np.abs(state.v)
@@ -268,12 +268,12 @@ def stopped(robot: Dynamics, state: EngineState, rows: slice, under: HeldConstra
     row, column = np.unravel_index(int(size.argmax()), size.shape)
     name = next(n for n, _, sv in owners(robot.model) if sv.start <= column < sv.stop)
     where = f" of row {rows.start + int(row)}" if len(state.q) > 1 else ""
-    if state.code == layout.UNSETTLED:
+    if state.code == UNSETTLED:
         return (
             f"simulate: {state.method.name} did not settle at t = {when:.6g} s "
             f"(joint {name!r}{where} is fastest): the step {state.h:g} s is too long; take a shorter one"
         )
-    if state.code == layout.TOO_SMALL:
+    if state.code == TOO_SMALL:
         return (
             f"{state.method.name}: the step shrank to nothing at t = {when:.6g} s; joint {name!r}{where} is the "
             "fastest; the motion is singular there, the efforts jump, or rtol is below what doubles can hold"

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..codegen.lower.motion import MOTION_STATE, NOT_FINITE, SAMPLE_NUMBERS, SETTLED, UNSETTLED
 from ..model.description import Model
-from . import layout
 from .compiled_motion import CompiledMotion
-from .engine import SETTLED
 from .integrators import Integrator
 from .motion import StateRates, quaternions
 
@@ -42,7 +41,7 @@ class EngineState:
         self.tau: Array | None = None  # (steps, count, nv), held over each step; (1, ...) is a constant
         if isinstance(rates, CompiledMotion) and rates.large:
             self.tau = np.zeros((1, count, model.nv))
-        self.fields = np.zeros(len(layout.FIELDS), np.int64)
+        self.fields = np.zeros(len(MOTION_STATE.names), np.int64)
         self._arrays: dict[str, Array] = {}
         s, pads = method.stages, [-(-count * n // _PAD) * _PAD for n in (model.nq, model.nv)]
         for part, pad in zip("qv", pads):
@@ -61,10 +60,10 @@ class EngineState:
         self._fixed()
 
     def _set_integer(self, field: str, value: int) -> None:
-        self.fields[layout.FIELDS.index(field)] = value
+        self.fields[MOTION_STATE.place(field)] = value
 
     def _set_double(self, field: str, value: float) -> None:
-        self.fields.view(np.float64)[layout.FIELDS.index(field)] = value
+        self.fields.view(np.float64)[MOTION_STATE.place(field)] = value
 
     def _set_array(self, field: str, x: Array) -> None:
         self._arrays[field] = x
@@ -99,7 +98,7 @@ class EngineState:
         self._set_array("strides", 8 * np.array([nq, nv, nv, 0, *own, nq, nv, *back], np.int64))
         for field, size in zip(("P_q", "P_v", "gap", "watch"), back):
             self._set_array(field, _aligned_zeros(self.count * size + _PAD))
-        self._set_array("rows", np.zeros(self.count * layout.SAMPLE))
+        self._set_array("rows", np.zeros(self.count * SAMPLE_NUMBERS))
         sizes = zip(("size_q", "size_v", "size_gap", "size_watch"), (nq, nv, *back[2:]))
         for field, value in (("count", self.count), *sizes):
             self._set_integer(field, value)
@@ -127,8 +126,8 @@ class EngineState:
             self._set_integer("tau_step", stride)
         self._lend_start()
         done = self.rates.integrate(self.fields)
-        self.k = int(self.fields[layout.FIELDS.index("k")])
-        self.code = int(self.fields[layout.FIELDS.index("code")])
+        self.k = int(self.fields[MOTION_STATE.place("k")])
+        self.code = int(self.fields[MOTION_STATE.place("code")])
         return done
 
     def integrate_adaptive(
@@ -149,7 +148,7 @@ class EngineState:
             self._set_integer("tau", self.tau.ctypes.data)
         self._lend_start()
         done = self.rates.integrate_adaptive(self.fields)
-        real, at = self.fields.view(np.float64), layout.FIELDS.index
+        real, at = self.fields.view(np.float64), MOTION_STATE.place
         self.t0, self.h = float(real[at("t0")]), float(real[at("h")])
         self.code = int(self.fields[at("code")])
         return done, int(self.fields[at("rejected")])
@@ -177,14 +176,14 @@ class EngineState:
         for sweep in range(SWEEPS if implicit else 1):
             change, size = self._stages(rates, now, going)
             if not np.isfinite(size).all():
-                return layout.NOT_FINITE
+                return NOT_FINITE
             ended = (change >= last) | (sweep == SWEEPS - 1)
             going &= ~((sweep > 1) & ended & (change <= SETTLED * size)) & (change != 0.0)
             if not going.any():
                 break
             last = change
         if implicit and going.any():
-            return layout.UNSETTLED
+            return UNSETTLED
         self._finish_step()
         return 0
 

@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ..lower.steps import ANGLE_BITS, largest_angle
 from .ir import IRFunction, Module, Value, literal
 
 # sin r = r + r z S(z), cos r = 1 + z C(z), z = r^2, |r| <= pi/16 (1 + 2^-10): own minimax fits, rounded one by one
@@ -31,18 +32,11 @@ _PARTS = {
     ("double", False): (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21),
     ("float", False): (1.5703125, 0.0004837512969970703, 7.549533620476723e-08, 2.5633440682570896e-12),
 }
-# angles reach up to 2 to this power: then rounding leaves r within 2^-10 of its bounds, and n * part is exact
-_REACH = {("double", True): 40, ("float", True): 20, ("double", False): 20, ("float", False): 11}
 _TOP = {"double": 1024, "float": 128}  # 2 to this power is infinite
 WIDEST = 64  # bytes of a register of AVX-512
 NEAR = 16.0  # rad: up to here sums of angles are as right as the angles
 _TWO_OVER_PI = {"double": 0.6366197723675814, "float": 0.6366197466850281}
 _MAGIC = {"double": 1.5 * 2.0**52, "float": 1.5 * 2.0**23}  # rounds, and leaves the integer in the low bits
-
-
-def limit(scalar: str, fma: bool) -> float:
-    """The largest angle whose sine is still right; above it the result is NaN, never garbage."""
-    return 2.0 ** _REACH[scalar, fma] * (1.0 - 2.0 ** (-53 if scalar == "double" else -24))
 
 
 class Lanes(NamedTuple):
@@ -150,7 +144,7 @@ def add_sincos(m: Module, l: Lanes, fma: bool, angles: int = 1) -> str:
 
 def _sin_and_cos(t: _Math, x: Value) -> tuple[Value, Value]:
     """sin (a + r) = (sin a + sin a (cos r - 1)) + cos a sin r and the like; a: the nearest of 16 directions."""
-    wide, too_far = t.l.scalar == "double", _TOP[t.l.scalar] - _REACH[t.l.scalar, t.fused]
+    wide, too_far = t.l.scalar == "double", _TOP[t.l.scalar] - ANGLE_BITS[t.l.scalar, t.fused]
     n, sum_ = t.rounded(x, 4.0 * _TWO_OVER_PI[t.l.scalar])
     r = t.less(x, n, 0.25)
     z = t.multiply_add(x * 2.0**too_far, 0.0, r * r)  # NaN where that is infinite
@@ -210,7 +204,7 @@ def add_turned(m: Module, l: Lanes, fma: bool) -> str:
         n, _ = t.rounded(x, 0.25 * _TWO_OVER_PI[l.scalar])
         r = t.less(x, n, 4.0)
         size = t.size(x)
-        r = t.f.select(size <= limit(l.scalar, fma), r + t.f.rest, t.const(math.nan))
+        r = t.f.select(size <= largest_angle(l.scalar, fma), r + t.f.rest, t.const(math.nan))
         t.f.ret(t.f.select(size <= NEAR, x, r))
     return name
 

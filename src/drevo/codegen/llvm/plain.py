@@ -16,9 +16,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ...errors import EmitError
+from ..lower.plain_values import Floats, Integers, count_floats, floats_of, is_named_tuple, tuple_of_floats
 from .ir import F64, I1, I64, PTR, VOID, IRFunction, Module, Value
 from .ir_scalar import IRScalar
-from .plain_values import Floats, Integers, count_floats, floats_of, is_named_tuple, tuple_of_floats
 
 MAX_INLINE_STATEMENTS = 12  # of a function without loops that stands where it is called
 

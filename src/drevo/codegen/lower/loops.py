@@ -56,6 +56,18 @@ class BlockLayout:
             self.end += size
 
 
+class FieldLayout(NamedTuple):
+    """Named fields of 8 bytes each, one after the other: doubles, integers, and else addresses."""
+
+    names: tuple[str, ...]
+    doubles: tuple[str, ...] = ()
+    integers: tuple[str, ...] = ()
+
+    def place(self, field: str) -> int:
+        """The number of fields before one."""
+        return self.names.index(field)
+
+
 # -- loops over the bodies of a tree --------------------------------------------------------------------------
 
 BLOCK_BODIES = 256  # bodies of a block, a power of two: their slots in all lanes stay in the second cache

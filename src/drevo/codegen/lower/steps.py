@@ -13,6 +13,8 @@ FMA, SINCOS, GUARD, TURN, CHOOSE = range(len(OPS), len(OPS) + 5)  # beside the o
 # SINCOS: sin goes to `to`, cos to the *value* b; a is the argument. GUARD: pivot a and its scale b; makes nothing.
 # TURN: the angle a * b, an input and a constant, less whole turns where it is large.
 Step = tuple[int, int, int, int, int]
+# angles reach up to 2 to this power: then rounding leaves r within 2^-10 of its bounds, and n * part is exact
+ANGLE_BITS = {("double", True): 40, ("float", True): 20, ("double", False): 20, ("float", False): 11}
 _THREE, _TWO = (FMA, CHOOSE), (*BINARY, GUARD, TURN)
 _END = [5 if op in _THREE else 4 if op in _TWO else 3 for op in range(CHOOSE + 1)]  # of the operands in a step
 
@@ -45,3 +47,8 @@ def grouped(run: Sequence[Step]) -> Iterator[tuple[Step, ...]]:
         )
         yield pair if whole else (run[k],)
         k += 1 + whole
+
+
+def largest_angle(scalar: str, fma: bool) -> float:
+    """The largest angle whose sine is still right; above it the result is NaN, never garbage."""
+    return 2.0 ** ANGLE_BITS[scalar, fma] * (1.0 - 2.0 ** (-53 if scalar == "double" else -24))

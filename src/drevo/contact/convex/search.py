@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from ...codegen.llvm.plain_values import Floats, Integers, Part, floats, integers
+from ...codegen.lower.plain_values import Floats, Integers, Part, floats, integers
 from ...mechanics.spatial import Mat, Vec
 from .simplex import (
     NO_DISTANCE,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from ...codegen.llvm.plain_values import Floats, Integers, Part, floats, integers
+from ...codegen.lower.plain_values import Floats, Integers, Part, floats, integers
 from ...mechanics.spatial import Mat, Vec
 
 POINT, SEGMENT, BOX, CYLINDER, ELLIPSOID, HULL, PLANE = range(7)  # kinds of points with a ball about each

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...simulate.layout import Fields
+from ...codegen.lower.loops import FieldLayout
 
 SPARE = 8  # numbers behind the gains, which whole vectors may write over
-FIELDS = (
+_NAMES = (
     "knots", "first", "lanes", "dt", "ureg", "xreg", "open", "gain", "bend", "work",
     "A", "A_step", "B", "B_step", "H", "H_step", "R", "R_step", "U", "U_step", "T_q", "T_v", "T_step", "final",
     "record", "record_step", "path", "q", "v", "u", "cost", "alpha", "arena", "pointers", "strides",
 )  # fmt: skip
-DOUBLES = ("dt", "ureg", "xreg", "gain", "bend")
-INTEGERS = (
+_DOUBLES = ("dt", "ureg", "xreg", "gain", "bend")
+_INTEGERS = (
     "knots", "first", "lanes", "open", "A_step", "B_step", "H_step", "R_step", "U_step", "T_step", "record_step",
 )  # fmt: skip
+KNOT_STATE = FieldLayout(_NAMES, _DOUBLES, _INTEGERS)
 
 
 class KnotRecord(NamedTuple):
@@ -41,9 +42,3 @@ class KnotRecord(NamedTuple):
     @property
     def size(self) -> int:
         return int(self.parts["dt"].stop)
-
-
-class KnotFields(Fields):
-    """Those of a trajectory."""
-
-    names, doubles, integers = FIELDS, DOUBLES, INTEGERS

@@ -24,9 +24,9 @@ from ..columns import short_size
 from ..linear_kernels import LinearKernels
 from .cost import Cost, CostShape, expansion_program, value_program
 from .impact import StruckKnot, through_impact
-from .layout import DOUBLES, FIELDS, KnotRecord
-from .steps import HeldBy, add_rollout_beside, knot_program, sweep_code, turning_program
-from .sweep import Areas, KnotSizes
+from .layout import KNOT_STATE, KnotRecord
+from .steps import HeldBy, knot_program, turning_program
+from .sweep import Areas, KnotSizes, add_rollout, sweep_code
 
 LANES = 8  # lengths of a step that are tried at once
 
@@ -57,7 +57,7 @@ class StepCode:
         sizes = sweep_shape(task), record_of(task)
         try:
             made, self.code = memoised(
-                task.robot, asked, lambda: machine_code(asked, lambda: program, spec, True, add_rollout_beside)
+                task.robot, asked, lambda: machine_code(asked, lambda: program, spec, True, add_rollout)
             )
             self.sweep = memoised(task.robot, ("sweep", *sizes), lambda: sweep_code(*sizes))
         except UNMADE as error:
@@ -151,7 +151,7 @@ class PhaseCode:
         self.state = x.q[part], x.v[part], x.tau[part]
         self.now = np.ascontiguousarray(x.time[part, :1])
         self.model = _zeros(last - first, short_size(task.robot.nv, len(x.driven)))
-        self.fields = np.zeros(len(FIELDS), np.int64)
+        self.fields = np.zeros(len(KNOT_STATE.names), np.int64)
         self._bind()
 
     def _models(self) -> None:
@@ -177,8 +177,8 @@ class PhaseCode:
 
     def set(self, **fields: Any) -> None:
         for name, value in fields.items():
-            at = FIELDS.index(name)
-            if name in DOUBLES:
+            at = KNOT_STATE.place(name)
+            if name in KNOT_STATE.doubles:
                 self.fields.view(np.float64)[at] = value
             else:
                 self.fields[at] = value.ctypes.data if isinstance(value, np.ndarray) else value
@@ -213,7 +213,7 @@ class PhaseCode:
         self.code.rollout(self.fields.ctypes.data)
 
     def sum_of(self, name: str) -> float:
-        return float(self.fields.view(np.float64)[FIELDS.index(name)])
+        return float(self.fields.view(np.float64)[KNOT_STATE.place(name)])
 
     def shoot(self, q1: Array, v1: Array, u: Array, cost: Array) -> None:
         """One step from every knot, of the inputs as they are."""
@@ -228,7 +228,7 @@ class PhaseCode:
 
     @property
     def _arena(self) -> int:
-        return int(self.fields[FIELDS.index("arena")])
+        return int(self.fields[KNOT_STATE.place("arena")])
 
 
 def runs_of(task: ShootingTask) -> list[tuple[PreparedSet, int, int, bool]]:

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...codegen.graph.program import Program
-from ...codegen.llvm.ir import Module
-from ...codegen.llvm.target import Target
-from ...codegen.lower.lower import Lowered
-from ...codegen.store import native
-from ...codegen.store.build import Spec, machine_code
 from ...compiler.formalisms import fastest
 from ...compiler.tracer import Tracer
 from ...constraint.collection import all_rows
@@ -25,7 +20,6 @@ from ...mechanics.tree import Tree
 from ...model.description import Model
 from .cost import Cost, CostShape
 from .layout import KnotRecord
-from .sweep import KnotSizes, Sweep, add_rollout
 
 
 class HeldBy(NamedTuple):
@@ -102,22 +96,3 @@ def velocity_after(tree: Tree, found: Sequence[Constraint], q: Vector, v: Vector
     matrix = fastest(tree, ["mass_matrix", "bias"])["mass_matrix"](tree, q)
     schur = Schur(factorised(tree, lower_rows(matrix)), rows.jacobian)
     return [x + y for x, y in zip(v, schur.accelerations([0.0] * tree.nv, rows.rate)[0])]
-
-
-def add_rollout_beside(m: Module, low: Lowered, *_: Any) -> None:
-    """The rollout beside the kernel of a step; an entry of `codegen.llvm.module.emit`."""
-    add_rollout(m, len(low.inputs) + len(low.outputs))
-
-
-def sweep_code(shape: KnotSizes, record: KnotRecord) -> native.Code:
-    """The sweep and the prediction, the same for all robots of these sizes."""
-
-    def add(m: Module, low: Lowered, target: Target, *_: Any) -> None:
-        Sweep(m, target.of(target.lanes), shape, record)
-
-    def nothing() -> Program:
-        t = Tracer("sweep")
-        t.output("x", t.input("x", 1))
-        return t.program()
-
-    return machine_code(repr(("sweep", shape, record)), nothing, Spec(check=False, single=False), True, add)[1]

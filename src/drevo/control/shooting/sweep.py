@@ -13,13 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from ...codegen.graph.program import Program
 from ...codegen.llvm.dense.box import Box
 from ...codegen.llvm.dense.tile import DenseCode, MatrixTile
+from ...codegen.llvm.fields import Fields
 from ...codegen.llvm.ir import F64, I64, PTR, VOID, Module, Value
 from ...codegen.llvm.math import Lanes
-from .layout import KnotFields, KnotRecord
+from ...codegen.llvm.target import Target
+from ...codegen.lower.lower import Lowered
+from ...codegen.store import native
+from ...codegen.store.build import Spec, machine_code
+from ...compiler.tracer import Tracer
+from .layout import KNOT_STATE, KnotRecord
 
 LEAST = 1e-14  # of a pivot: below it there is no step
 
@@ -76,7 +83,7 @@ class Sweep:
         if s.boxed:
             Box(self.d, s.m, self.areas.u)
         self.f = f = m.function("backward", I64, public=True, attributes=' "stackrealign"', state=PTR)
-        self.given = given = KnotFields(f)
+        self.given = given = Fields(f, KNOT_STATE)
         self.work = {name: given.work.at(at) for name, at in self.areas.at.items()}
         for name in ("gain", "bend"):
             given.at(name).store(f.zero(F64))
@@ -257,7 +264,7 @@ class Prediction:
     def __init__(self, sweep: Sweep, m: Module) -> None:
         self.d, self.s, self.record, self.wide = sweep.d, sweep.s, sweep.record, sweep.areas.x
         self.f = f = m.function("predict", VOID, public=True, attributes=' "stackrealign"', state=PTR)
-        self.given = g = KnotFields(f)
+        self.given = g = Fields(f, KNOT_STATE)
         self.x, self.u, self.next = (g.work.at(sweep.areas.at[name]) for name in ("dx", "du", "dn"))
         with f.loop(g.knots, start=g.first, total=f.zero(F64)) as k:
             k.total = self.knot(k.i, k.total)
@@ -303,10 +310,14 @@ def _runs(indices: Sequence[int]) -> list[tuple[int, int]]:
     return out
 
 
-def add_rollout(m: Module, ports: int) -> None:
-    """void @rollout(state): the knots from `first` on, one step of all lanes after the other."""
+def add_rollout(m: Module, low: Lowered, *_: Any) -> None:
+    """void @rollout(state), with the kernel of a step: from knot `first` on, a step of all lanes after the other.
+
+    An entry of `codegen.llvm.module.emit`.
+    """
+    ports = len(low.inputs) + len(low.outputs)
     f = m.function("rollout", VOID, public=True, attributes=' "stackrealign"', state=PTR)
-    g = KnotFields(f)
+    g = Fields(f, KNOT_STATE)
     starts = [g.pointers.at(k, PTR) for k in range(ports)]
     strides = [g.strides.at(k, I64).load(I64) for k in range(ports)]
     with f.loop(g.knots, start=g.first) as k:
@@ -319,3 +330,17 @@ def add_rollout(m: Module, ports: int) -> None:
             at.store(p)
         f.call("i32", "drive", g.pointers, g.strides, g.lanes, g.arena, g.lanes)
     f.ret()
+
+
+def sweep_code(shape: KnotSizes, record: KnotRecord) -> native.Code:
+    """The sweep and the prediction, the same for all robots of these sizes."""
+
+    def add(m: Module, low: Lowered, target: Target, *_: Any) -> None:
+        Sweep(m, target.of(target.lanes), shape, record)
+
+    def nothing() -> Program:
+        t = Tracer("sweep")
+        t.output("x", t.input("x", 1))
+        return t.program()
+
+    return machine_code(repr(("sweep", shape, record)), nothing, Spec(check=False, single=False), True, add)[1]

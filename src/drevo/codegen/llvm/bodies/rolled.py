@@ -7,12 +7,12 @@ from functools import partial
 
 from ...lower.loops import BLOCK_BODIES, BodyLoop, Rolled, TreeSolve, homes, port_place
 from ...lower.lower import Lowered
+from ..fields import row_of, word
 from ..ir import I1, I8, I64, PTR, VOID, Module, Value
 from ..math import Lanes, add_sincos
 from ..stages import MemoryBlock, write_stage
 from ..target import Target
 from .solve import add_solve, call_solve
-from .words import row_of, word
 
 _STATE = ("own", "parent", "ground")  # blocks whose values reach results, which are tested
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from ...lower.loops import MODEL_WORDS, Rolled
 from ..driver import add_end
+from ..fields import word
 from ..ir import I1, I8, I32, I64, PTR, VOID, IRFunction, Module, Value
 from ..math import Lanes
 from ..rows import add_flush, add_moves, width_of
 from ..target import BEYOND, Target, flush_subnormals
 from .rolled import add_bodies
-from .words import word
 
 WRENCH = 6  # numbers
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from ...lower.loops import TreeSolve
 from ...lower.lower import Lowered
+from ..fields import row_of, word
 from ..ir import I8, I64, PTR, VOID, IRFunction, Module, Value
 from ..math import Lanes
 from ..stages import MemoryBlock, write_stage
 from ..target import Target
-from .words import row_of, word
 
 _COLUMNS = {"array": PTR, "across": I64, "rows": I64, "status": PTR}
 

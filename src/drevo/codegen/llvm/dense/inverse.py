@@ -8,17 +8,24 @@ decoded once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from ..ir import I32, I64, VOID, IRFunction, Value
+import numpy as np
+
+from ...lower.lower import Lowered
+from ..ir import F64, I32, I64, VOID, IRFunction, Value
 from ..ir_scalar import IRScalar
 from ..math import Lanes
 from ..rows import transposed
+from ..tail import Room, Tail, TailPlace
+from .ranked import RANKED_LANES, padded
 
-SMALL = 12  # rows
-FEW = 32  # rows: more are many whole blocks
-SIDE = 4  # rows and columns that are transposed in registers
+MIN_MIRRORED_ROWS = 12  # rows
+MAX_GATHERED_ROWS = 32  # rows: more are many whole blocks
+TRANSPOSED_SIDE = 4  # rows and columns that are transposed in registers
+Array = np.ndarray[Any, Any]
 FactorRows = Sequence[Mapping[int, Any]]
 
 
@@ -103,7 +110,7 @@ class _LastColumns(NamedTuple):
 def _last_columns(f: IRFunction, l: Lanes, bases: Sequence[Value], n: int) -> _LastColumns | None:
     """Taken along, where they are few: a block of them alone takes as long as a whole one."""
     count, whole = n % l.lanes, n - n % l.lanes
-    if not 0 < count * len(bases) <= l.lanes or not whole or n > FEW:
+    if not 0 < count * len(bases) <= l.lanes or not whole or n > MAX_GATHERED_ROWS:
         return None
     kind, room = f"<{count} x {l.scalar}>", f.alloca(l.scalar, n * n)
     for row in range(n):
@@ -120,16 +127,64 @@ def _last_columns(f: IRFunction, l: Lanes, bases: Sequence[Value], n: int) -> _L
 
 def _mirror(f: IRFunction, l: Lanes, base: Value, n: int) -> None:
     """The lower triangle over the upper one, of large ones four rows and columns at a time."""
-    whole = n // SIDE * SIDE if n > SMALL else 0
+    whole = n // TRANSPOSED_SIDE * TRANSPOSED_SIDE if n > MIN_MIRRORED_ROWS else 0
 
     def place(r: Any, c: Any) -> Value:
         return base.at(r * n + c, l.scalar)
 
     if whole:
-        with f.loop(whole, start=SIDE, step=SIDE, some=True) as row, f.loop(row.i, step=SIDE, some=True) as column:
-            rows = [place(row.i + k, column.i).load(f"<{SIDE} x {l.scalar}>", l.size) for k in range(SIDE)]
-            for k, x in enumerate(transposed(rows, SIDE, SIDE)):
+        with (
+            f.loop(whole, start=TRANSPOSED_SIDE, step=TRANSPOSED_SIDE, some=True) as row,
+            f.loop(row.i, step=TRANSPOSED_SIDE, some=True) as column,
+        ):
+            rows = [
+                place(row.i + k, column.i).load(f"<{TRANSPOSED_SIDE} x {l.scalar}>", l.size)
+                for k in range(TRANSPOSED_SIDE)
+            ]
+            for k, x in enumerate(transposed(rows, TRANSPOSED_SIDE, TRANSPOSED_SIDE)):
                 place(column.i + k, row.i).store(x, l.size)
     for c, r in combinations(range(n), 2):
-        if r >= whole or r // SIDE == c // SIDE:
+        if r >= whole or r // TRANSPOSED_SIDE == c // TRANSPOSED_SIDE:
             place(c, r).store(place(r, c).load(l.scalar))
+
+
+@dataclass(frozen=True, eq=False)
+class InverseTail(Tail):
+    """Outputs (n, n) hold right-hand sides B, the last -1, and -M^-1 B is written over them; hidden are L and -E,
+    of M = L^T E^-1 L.
+
+    order: rates in the order of elimination. lower: where L has entries, by its rows.
+    """
+
+    order: tuple[int, ...]
+    lower: tuple[tuple[int, ...], ...]
+    hidden: int = 2
+
+    def room(self, low: Lowered, l: Lanes) -> Room:
+        starts = (0, padded(sum(map(len, self.lower))))
+        return Room(starts, starts[1] + padded(len(self.order)), 0, frozenset(range(self.hidden)))
+
+    def begin(self, f: IRFunction, place: TailPlace) -> None:
+        """The steps write all that it reads."""
+
+    def write(self, f: IRFunction, place: TailPlace) -> None:
+        L, E = (
+            [x.scalar(k, place.fma) for k in range(count)]
+            for x, count in zip(place.hidden, (sum(map(len, self.lower)), len(self.order)))
+        )
+        bases, l = [x.base for x in place.outputs], Lanes(F64, RANKED_LANES, place.l.splat)
+        rest = solve_columns(f, l, bases, self.order, self.rows(L), E, place.fma)
+        place.status.store(place.status.load(F64) + rest)
+
+    def rows(self, L: Sequence[Any]) -> list[dict[int, Any]]:
+        entries = iter(L)
+        return [{j: next(entries) for j in row} for row in self.lower]
+
+    def fill(self, outputs: Sequence[Array], hidden: Sequence[Array]) -> None:
+        L, E = (list(x.T[:, :, None]) for x in hidden)
+        for x in outputs:
+            rows = x.reshape(len(x), len(self.order), -1)
+            rows[:, self.order] = np.stack(
+                times_inverse(self.rows(L), E, list(np.moveaxis(rows[:, self.order], 1, 0))), axis=1
+            )
+        rows[:] = np.tril(rows) + np.swapaxes(np.tril(rows, -1), 1, 2)

@@ -19,12 +19,12 @@ from .tile import DenseCode
 
 BELOW = 1e-3  # of the threshold: directions are chosen so far below it, and then their singular values decide
 ORTHOGONAL, SWEEPS = 1e-14, 30  # a cosine that is rounding; rotations of all pairs, of which some six are used
-SIDE = 8  # numbers side by side, on every machine, so that sums have one order
+RANKED_LANES = 8  # numbers side by side, on every machine, so that sums have one order
 
 
 def padded(n: int) -> int:
     """Numbers of a row, whole vectors."""
-    return -(-n // SIDE) * SIDE
+    return -(-n // RANKED_LANES) * RANKED_LANES
 
 
 def ranked_room(m: int, n: int) -> int:
@@ -69,7 +69,7 @@ def add_ranked(m: Module) -> None:
     if "decompose" in m.functions:
         return
     for add in (_add_span, _add_rotate, _add_pair, _add_turned, _add_decompose, _add_solve, _add_lost):
-        add(DenseCode(m, Lanes(F64, SIDE)))
+        add(DenseCode(m, Lanes(F64, RANKED_LANES)))
 
 
 def _add_span(d: DenseCode) -> None:
@@ -85,8 +85,8 @@ def _add_span(d: DenseCode) -> None:
 def _add_rotate(d: DenseCode) -> None:
     """@rotate(x, y, c, s, n): c x - s y and s x + c y."""
     f = d.m.function("rotate", VOID, x=PTR, y=PTR, c=F64, s=F64, n=I64)
-    c, s = f.c.splat(SIDE), f.s.splat(SIDE)
-    with f.loop(f.n, step=SIDE, some=True) as k:
+    c, s = f.c.splat(RANKED_LANES), f.s.splat(RANKED_LANES)
+    with f.loop(f.n, step=RANKED_LANES, some=True) as k:
         x, y = d.load(f.x, k.i), d.load(f.y, k.i)
         d.store(c * x - s * y, f.x, k.i)
         d.store(s * x + c * y, f.y, k.i)

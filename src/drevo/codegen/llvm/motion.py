@@ -9,22 +9,29 @@ from __future__ import annotations
 
 import math
 
-from ..codegen.llvm.ir import F64, I1, I64, PTR, VOID, IRFunction, Module, Value
-from ..codegen.llvm.target import Target, flush_subnormals
-from ..codegen.lower.lower import Lowered
-from .layout import DONE, NOT_FINITE, TOO_SMALL, UNSETTLED, Fields
-from .rk_sums import add_sums
-from .steps import add_steps, all_done, each_open, open_samples
-
-SETTLED = 1e-10  # of the largest rate: below it an iteration that no longer gains has converged
-SAFETY, SHRINK, GROW = 0.9, 0.2, 6.0  # of the choice of the next step
-FIRST = 1e-3  # s: the first guess of a step
-TINY = 64.0  # units of the last place of t: below it a step is none
-ORDER = 8  # the exponent 1/8 is three square roots; methods of other orders go on in Python
+from ..lower.lower import Lowered, Port
+from ..lower.motion import (
+    FIRST_STEP,
+    GROW,
+    MIN_STEP_ULPS,
+    MOTION_STATE,
+    NOT_FINITE,
+    SAFETY,
+    SAMPLE_DONE,
+    SETTLED,
+    SHRINK,
+    TOO_SMALL,
+    UNSETTLED,
+)
+from .bodies.rolled_driver import loaded
+from .fields import Fields
+from .ir import F64, I1, I32, I64, PTR, VOID, IRFunction, Module, Value
+from .motion_steps import add_steps, add_sums, all_done, each_open, open_samples
+from .target import Target, flush_subnormals
 
 
 def add_engine(m: Module, low: Lowered, target: Target, *_: object) -> None:
-    """Everything the engine adds to a module; an entry of `codegen.llvm.module.emit`."""
+    """Everything the engine adds to a module; an entry of `module.emit`."""
     l = target.of(target.lanes)
     add_sums(m, l)
     add_steps(m, timed=low.inputs[3].size > 0, constrained=len(low.inputs) > 4)
@@ -57,11 +64,11 @@ def _explicit_stages(f: IRFunction, state: Fields, now: Value, h: Value, failed:
 def _settle(m: Module) -> None:
     """The stages of an implicit method, by fixed-point iteration until they no longer change; 0, or why not.
 
-    Of a sample `rows` holds the change of the sweep before, DONE once it has settled and keeps its rates, then the
-    change of the present sweep.
+    Of a sample `rows` holds the change of the sweep before, SAMPLE_DONE once it has settled and keeps its rates,
+    then the change of the present sweep.
     """
     f = m.function("settle", I64, state=PTR, now=F64)
-    state = Fields(f)
+    state = Fields(f, MOTION_STATE)
     open_samples(f, state)
     with f.loop(state.sweeps, some=True) as sweep:
         with each_open(f, state) as (_, numbers):
@@ -78,9 +85,9 @@ def _settle(m: Module) -> None:
             numbers.store(change)
             with f.when(((change >= last) | (done >= state.sweeps)) & (done >= 3)):
                 settled = change <= _largest_rate(f, state, sample) * SETTLED
-                numbers.store(f.select(settled, f.const(F64, DONE), change))
+                numbers.store(f.select(settled, f.const(F64, SAMPLE_DONE), change))
             with f.when(change.equals(0.0)):
-                numbers.store(f.const(F64, DONE))
+                numbers.store(f.const(F64, SAMPLE_DONE))
         with f.when(all_done(f, state)):
             f.ret(0)
     f.ret(UNSETTLED)
@@ -98,7 +105,7 @@ def _largest_rate(f: IRFunction, state: Fields, sample: Value) -> Value:
 def _step(m: Module) -> None:
     """One step of the length h; 0, or why the motion stops."""
     f = m.function("step", I64, state=PTR)
-    state = Fields(f)
+    state = Fields(f, MOTION_STATE)
     at_k, at_tau = state.at("k"), state.at("tau")
     k = at_k.load(I64)
     now = state.t0 + k.cast("sitofp", F64) * state.h
@@ -119,7 +126,7 @@ def _integrate(m: Module, target: Target) -> None:
     """Records, one each `every` steps; how many were made."""
     f = m.function("integrate", I64, public=True, state=PTR)
     f.leaving = flush_subnormals(f, target)
-    state = Fields(f)
+    state = Fields(f, MOTION_STATE)
     with f.loop(state.records) as record:
         with f.loop(state.every):
             code = f.call(I64, "step", f.state)
@@ -136,7 +143,7 @@ def _attempt(m: Module) -> None:
     Hairer, Norsett, Wanner 1993, II.10: the estimates of orders 5 and 3 together.
     """
     f = m.function("attempt", F64, state=PTR, t=F64, h=F64)
-    state = Fields(f)
+    state = Fields(f, MOTION_STATE)
     _explicit_stages(f, state, f.t, f.h, f.const(F64, math.inf))
     _clear_best(f, state)
     parts = [[getattr(state, f"{name}{part}") for name in ("", "K_", "b_", "pad_")] for part in "qv"]
@@ -153,7 +160,7 @@ def _integrate_adaptive(m: Module, target: Target) -> None:
     """On until the end or until all records, one an accepted step, are full; how many were made."""
     f = m.function("integrate_adaptive", I64, public=True, state=PTR)
     f.leaving = flush_subnormals(f, target)
-    state = Fields(f)
+    state = Fields(f, MOTION_STATE)
     with f.loop(t=state.t0, h=state.h, r=0) as on:
         t, wanted, r = on.t, on.h, on.r
         on.leave((t >= state.t_end) | (r >= state.records))
@@ -173,8 +180,8 @@ def _integrate_adaptive(m: Module, target: Target) -> None:
         on.h = following
         with f.when(~fine):
             state.at("rejected").store(state.at("rejected").load(I64) + 1)
-            clock = f.select(t > FIRST, t, f.const(F64, FIRST))
-            vanished = h <= clock * (TINY * 2.0**-52)
+            clock = f.select(t > FIRST_STEP, t, f.const(F64, FIRST_STEP))
+            vanished = h <= clock * (MIN_STEP_ULPS * 2.0**-52)
             state.at("code").store(f.select(vanished, f.const(I64, TOO_SMALL), f.zero(I64)))
             on.leave(vanished)
         on.t = f.select(fine, then, t)
@@ -193,3 +200,35 @@ def _factor(f: IRFunction, error: Value) -> Value:
     grow, shrink = f.const(F64, GROW), f.const(F64, SHRINK)
     capped = f.select(raw >= grow, grow, raw)
     return f.select(capped > shrink, capped, shrink)
+
+
+# -- over loops over the bodies ---------------------------------------------------------------------------------
+
+_PORTS = ("q", "v", "tau", "t", "to_q", "to_v")  # of the engine; the loops have no t
+_TAKEN = (0, 1, 2, 4, 5)
+
+
+def rolled_motion_text(target: Target) -> str:
+    """The engine over a right-hand side that is a loop over the bodies, as loaded code that is called.
+
+    Sizes are fields of the state, so one module serves all large robots.
+    """
+    m = Module()
+    ports = tuple(Port(name, (int(name != "t"),)) for name in _PORTS)
+    low = Lowered((), ports[:4], ports[4:], {}, {}, ((), ()), (), None, (0, 0.0))
+    f = m.function("one", q=PTR, v=PTR, tau=PTR, t=PTR, to_q=PTR, to_v=PTR, scratch=PTR, status=PTR)
+    m.words("rolled", 3)  # as RolledCode fills it
+    f.call(VOID, loaded(f, 0), loaded(f, 2), *(getattr(f, _PORTS[k]) for k in _TAKEN), f.status)
+    f.ret()
+    f = m.function("drive", I32, pointers=PTR, strides=PTR, count=I64, arena=PTR, all=I64)
+    taken = [_without_t(f, f.pointers, PTR), _without_t(f, f.strides, I64)]
+    f.ret(f.call(I32, loaded(f, 1), loaded(f, 2), *taken, f.count, f.arena, f.all))
+    add_engine(m, low, target)
+    return m.text()
+
+
+def _without_t(f: IRFunction, entries: Value, kind: str) -> Value:
+    taken = f.alloca(kind, len(_TAKEN))
+    for to, k in enumerate(_TAKEN):
+        taken.at(to, kind).store(entries.at(k, kind).load(kind))
+    return taken

@@ -1,17 +1,18 @@
 """The parts of every integration, in machine code over the fields of its state: rates, stages, a step's end,
-records, and the return of a state to its constraints.
+records, the return of a state to its constraints, weighted sums over the stages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from ..codegen.llvm.ir import F64, I1, I32, I64, PTR, VOID, IRFunction, Module, Value
-from ..codegen.llvm.math import Lanes
-from .layout import DEPENDENT, DONE, NOT_FINITE, OPEN, SAMPLE, Fields
+from ..lower.motion import DEPENDENT, MOTION_STATE, NOT_FINITE, OPEN, SAMPLE_DONE, SAMPLE_NUMBERS
+from .fields import Fields
+from .ir import F64, I1, I32, I64, PTR, VOID, IRFunction, Module, Value
+from .math import Lanes
 
-NEWTON = 12  # steps of Newton's iteration at most; each doubles the digits
+NEWTON_STEPS = 12  # steps of Newton's iteration at most; each doubles the digits
 PORTS = (("Y_q", "Y_v", "tau", "t"), ("given",), ("to_q", "to_v"), ("P_q", "P_v", "gap", "watch"))
 
 
@@ -38,28 +39,28 @@ def _larger(f: IRFunction, x: Value, y: Value) -> Value:
 def open_samples(f: IRFunction, state: Fields) -> None:
     """Before an iteration, in which no sample is done yet."""
     with f.loop(state.count) as s:
-        state.rows.at(s.i * SAMPLE).store(f.zero(F64))
+        state.rows.at(s.i * SAMPLE_NUMBERS).store(f.zero(F64))
 
 
 @contextmanager
 def each_open(f: IRFunction, state: Fields) -> Iterator[tuple[Value, Value]]:
     """A loop over the samples that are not done: the number of each, and its numbers in `rows`."""
     with f.loop(state.count) as s:
-        numbers = state.rows.at(s.i * SAMPLE)
+        numbers = state.rows.at(s.i * SAMPLE_NUMBERS)
         with f.when(numbers.load() >= 0.0):
             yield s.i, numbers
 
 
 def all_done(f: IRFunction, state: Fields) -> Value:
     with f.loop(state.count, left=0) as s:
-        s.left = s.left + (state.rows.at(s.i * SAMPLE).load() >= 0.0).cast("zext", I64)
+        s.left = s.left + (state.rows.at(s.i * SAMPLE_NUMBERS).load() >= 0.0).cast("zext", I64)
     return s.left.equals(0)
 
 
 def _adopt(m: Module) -> None:
     """K = Z of the samples that are not done; their change grows to the largest."""
     f = m.function("adopt", state=PTR, K=PTR, Z=PTR, size=I64)
-    with each_open(f, Fields(f)) as (sample, numbers):
+    with each_open(f, Fields(f, MOTION_STATE)) as (sample, numbers):
         first, four, l = sample * f.size, f.size & -4, Lanes("double", 4)
         with f.loop(four, step=4, wide=f.zero(l.type)) as w:
             w.wide = _larger(f, _moved(f, first + w.i, l), w.wide)
@@ -99,7 +100,7 @@ def _copy(m: Module) -> None:
 def _rates(m: Module, timed: bool, constrained: bool) -> None:
     """The derivative of one sample by the scalar kernel, of several by the driver; true if a check failed."""
     f = m.function("rates", I1, state=PTR, now=F64, Y_q=PTR, Y_v=PTR, to_q=PTR, to_v=PTR)
-    state = Fields(f)
+    state = Fields(f, MOTION_STATE)
     names = [n for k, part in enumerate(PORTS) if constrained or k % 2 == 0 for n in part]
     ports = [f.arguments[n] if n in f.arguments else getattr(state, n) for n in names]
     if timed:
@@ -116,7 +117,7 @@ def _rates(m: Module, timed: bool, constrained: bool) -> None:
 def _stage(m: Module) -> None:
     """The rates of stage s, made of the first `upto` rates; true if a check failed."""
     f = m.function("stage", I1, state=PTR, s=I64, upto=I64, now=F64, h=F64, to_q=PTR, to_v=PTR)
-    state = Fields(f)
+    state = Fields(f, MOTION_STATE)
     row = f.s * state.stages
     f.call(VOID, "combine", state.Y_q, state.q, state.K_q, state.a_q.at(row), f.upto, state.pad_q, f.h)
     f.call(VOID, "combine", state.Y_v, state.v, state.K_v, state.a_v.at(row), f.upto, state.pad_v, f.h)
@@ -127,7 +128,7 @@ def _stage(m: Module) -> None:
 def _finish_step(m: Module) -> None:
     """The state at the end of a step, at the time `then`; 0, or why the motion stops there."""
     f = m.function("finish_step", I64, state=PTR, h=F64, then=F64)
-    state = Fields(f)
+    state = Fields(f, MOTION_STATE)
     f.call(VOID, "update", state.q, state.e_q, state.K_q, state.b_q, state.stages, state.pad_q, f.h)
     f.call(VOID, "update", state.v, state.e_v, state.K_v, state.b_v, state.stages, state.pad_v, f.h)
     _unit_quaternions(f, state)
@@ -141,7 +142,7 @@ def _unit_quaternions(f: IRFunction, state: Fields) -> None:
 def _record(m: Module) -> None:
     """The state as record r."""
     f = m.function("record", state=PTR, r=I64)
-    state = Fields(f)
+    state = Fields(f, MOTION_STATE)
     f.call(VOID, "copy", state.to_q.at(f.r * state.to_q_step, "i8"), state.q, state.n_q)
     f.call(VOID, "copy", state.to_v.at(f.r * state.to_v_step, "i8"), state.v, state.n_v)
     f.ret()
@@ -162,11 +163,11 @@ def _project(m: Module, constrained: bool) -> None:
     """
     f = m.function("project", I64, state=PTR, now=F64)
     if constrained:
-        state = Fields(f)
+        state = Fields(f, MOTION_STATE)
         _move(f, state, "q", "Y_q")
         _move(f, state, "v", "Y_v")
         open_samples(f, state)
-        with f.loop(NEWTON, some=True):
+        with f.loop(NEWTON_STEPS, some=True):
             with f.when(f.call(I1, "rates", f.state, f.now, state.q, state.v, state.Z_q, state.Z_v)):
                 _give_up(f, state, NOT_FINITE)
             with each_open(f, state) as (sample, numbers):
@@ -174,7 +175,7 @@ def _project(m: Module, constrained: bool) -> None:
                 _put_back(f, state, sample, "v")
                 f.call(VOID, "normalise", q, 1, state.size_q, state.quaternions, state.quaternion_count)
                 with f.when(_largest_of(f, state, sample, "gap") <= 1.0):
-                    numbers.store(f.const(F64, DONE))
+                    numbers.store(f.const(F64, SAMPLE_DONE))
                     with f.when(~(_largest_of(f, state, sample, "watch") <= 1.0)):
                         _give_up(f, state, DEPENDENT)
             with f.when(all_done(f, state)):
@@ -205,3 +206,69 @@ def _give_up(f: IRFunction, state: Fields, code: int) -> None:
     _move(f, state, "Y_q", "q")
     _move(f, state, "Y_v", "v")
     f.ret(code)
+
+
+# -- weighted sums over the stages of a Runge-Kutta method, vectors of the state lane by lane -------------------
+
+
+def add_sums(m: Module, l: Lanes) -> None:
+    """@combine, @update and @estimate. K: rates of the stages, rows of `pad` numbers; n: how many; h: the step."""
+    _combine(m, l)
+    _update(m, l)
+    _estimate(m, l)
+
+
+def _weighted(f: IRFunction, l: Lanes, i: Value, weights: Sequence[Value]) -> list[Value]:
+    """sum_j w_j K_j at place i of the state, for each row w of weights."""
+    names = [f"sum{k}" for k in range(len(weights))]
+    with f.loop(f.n, carry=dict.fromkeys(names, f.zero(l.type))) as s:
+        rate = f.K.at(s.i * f.pad + i).load(l.type, l.bytes)
+        for name, w in zip(names, weights):
+            setattr(s, name, getattr(s, name) + w.at(s.i).load().splat(l.lanes) * rate)
+    return [getattr(s, name) for name in names]
+
+
+def _combine(m: Module, l: Lanes) -> None:
+    """out = y + h sum: the argument of a stage."""
+    f = m.function("combine", out=PTR, y=PTR, K=PTR, row=PTR, n=I64, pad=I64, h=F64)
+    h = f.h.splat(l.lanes)
+    with f.loop(f.pad, step=l.lanes, some=True) as s:
+        y = f.y.at(s.i).load(l.type, l.bytes)
+        (total,) = _weighted(f, l, s.i, [f.row])
+        f.out.at(s.i).store(y + h * total, l.bytes)
+    f.ret()
+
+
+def _update(m: Module, l: Lanes) -> None:
+    """y += h sum with compensated summation (Kahan 1965): what rounding drops is added by the next step."""
+    f = m.function("update", y=PTR, e=PTR, K=PTR, row=PTR, n=I64, pad=I64, h=F64)
+    h = f.h.splat(l.lanes)
+    with f.loop(f.pad, step=l.lanes, some=True) as s:
+        at_y, at_e = f.y.at(s.i), f.e.at(s.i)
+        y, lost = (p.load(l.type, l.bytes) for p in (at_y, at_e))
+        (total,) = _weighted(f, l, s.i, [f.row])
+        increment = h * total + lost
+        new = y + increment
+        at_y.store(new, l.bytes)
+        at_e.store(increment - (new - y), l.bytes)
+    f.ret()
+
+
+def _estimate(m: Module, l: Lanes) -> None:
+    """Adds the sums of squares of two error estimates over their tolerance to best[0] and best[1]."""
+    f = m.function(
+        "estimate", best=PTR, y=PTR, K=PTR, b=PTR, e5=PTR, e3=PTR, n=I64, pad=I64, h=F64, rtol=F64, atol=F64
+    )
+    t, reduce = l.type, f"llvm.vector.reduce.fadd.{l.suffix}"
+    h, rtol, atol = (x.splat(l.lanes) for x in (f.h, f.rtol, f.atol))
+    with f.loop(f.pad, step=l.lanes, some=True, fifth=f.zero(t), third=f.zero(t)) as s:
+        y = f.y.at(s.i).load(t, l.bytes)
+        step, fifth, third = _weighted(f, l, s.i, [f.b, f.e5, f.e3])
+        old, new = (f.call(t, f"llvm.fabs.{l.suffix}", x) for x in (y, y + h * step))
+        scale = atol + rtol * f.select(new > old, new, old)
+        fifth, third = fifth / scale, third / scale
+        s.fifth, s.third = s.fifth + fifth * fifth, s.third + third * third
+    for k, x in enumerate((s.fifth, s.third)):
+        place = f.best.at(k)
+        place.store(f.call(F64, reduce, place.load(), x, flags="reassoc "))
+    f.ret()
