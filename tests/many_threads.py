@@ -142,6 +142,8 @@ def add_methods(add: Add, robot: drevo.Robot, one: State, many: State) -> None:
             f"simulate {law.__name__}", lambda r, h, law=law: r.simulate(q, v, law(r, q), duration=0.01, dt=1e-3).q
         )
     add("laws", lambda r, h: [controlled(r, q)(0.0, q, v), drevo.control.gravity_compensation(r, 0.2)(0.0, q, v)])
+    add("laws of a link", lambda r, h: [f(0.0, q, v) for f in at_the_hand(r)])
+    add("closed loop", lambda r, h: drevo.control.closed_loop(r, controlled(r, q), q, v).A)
     add("repr", lambda r, h: len(repr(r)))
 
 
@@ -216,6 +218,15 @@ def carried(moved: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> list[np.
 
 def controlled(r: drevo.Robot, q: np.ndarray) -> Any:
     return drevo.control.computed_torque(r, q, 4.0, 3.0)
+
+
+def at_the_hand(r: drevo.Robot) -> Any:
+    """Laws in task space; robots of few joints have a regularisation."""
+    hand, some = r.link_names[-1], {"regularisation": 0.3}
+    yield drevo.control.operational_space(r, hand, 4.0, 3.0, **some)
+    yield drevo.control.impedance(r, hand, 4.0, 3.0, **some)
+    yield drevo.control.admittance(r, hand, 4.0, 3.0, 2.0, **some)
+    yield drevo.control.hybrid(r, hand, 4.0, 3.0, force_axes="z", force=1.0, **some)
 
 
 def integrating(r: drevo.Robot, q: np.ndarray) -> Any:

@@ -225,6 +225,23 @@ def motions(rng: Rng) -> Iterator[Call]:
     yield call(drevo.control.pid, r, goal, 1.0, 0.1, 0.1, 5.0)
     yield call(drevo.control.computed_torque, r, goal, 1.0, 0.1)
     yield call(drevo.control.gravity_compensation, r, 0.1)
+    link, more = r.link_names[-1], {"regularisation": 0.1, "posture": goal}
+    yield call(drevo.control.operational_space, r, link, 1.0, 0.1, np.eye(4), "x y z rx ry rz", np.eye(3), **more)
+    yield call(drevo.control.impedance, r, link, np.eye(2), 0.1, axes="x y", posture_stiffness=1.0, **more)
+    yield call(drevo.control.admittance, r, link, 1.0, 0.1, 2.0, axes=["x", "y"], posture_damping=1.0, **more)
+    yield call(
+        drevo.control.hybrid,
+        r,
+        link,
+        1.0,
+        0.1,
+        axes="x",
+        force_axes="y",
+        force=2.0,
+        force_gain=0.5,
+        force_damping=1.0,
+    )
+    yield call(drevo.control.closed_loop, r, drevo.control.pd(r, goal, 1.0, 0.1), goal, goal, t=0.0, passive=False)
 
 
 def controllers(rng: Rng) -> Iterator[Call]:

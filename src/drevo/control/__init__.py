@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..io.asked import asked_all
+from .closed_loop import closed_loop
 from .controllers import computed_torque, gravity_compensation, pd, pid
 from .linearise import Linearisation, Reduced, linearise
 from .model import LinearModel, Modes
@@ -13,6 +14,7 @@ from .regulate import Regulator, lqr
 from .responses import FrequencyResponse, PoleZeroMap, StepResponse
 from .schedule import Schedule, ScheduledLaw, schedule
 from .stabilise import Stabiliser, stabilise
+from .task_space_calls import admittance, hybrid, impedance, operational_space
 from .tracking import Tracker, track, tracking_lqr
 from .trim import Trim, trim
 
@@ -34,15 +36,20 @@ __all__ = [
     "StepResponse",
     "Tracker",
     "Trim",
+    "admittance",
+    "closed_loop",
     "computed_torque",
     "controllability",
     "gravity_compensation",
+    "hybrid",
+    "impedance",
     "kalman",
     "linearise",
     "lqg",
     "lqr",
     "observability",
     "observer",
+    "operational_space",
     "optimise",
     "pd",
     "pid",

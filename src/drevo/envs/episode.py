@@ -15,7 +15,7 @@ import numpy as np
 
 from ..codegen.call.function import Function, Spec
 from ..codegen.graph.program import Program
-from ..codegen.llvm.draws import draw
+from ..codegen.llvm.draws import write_draws
 from ..codegen.llvm.stages import StageCalls, Stages
 from ..codegen.store.build import Ahead
 from ..compiler.request import requested
@@ -260,7 +260,7 @@ class EpisodeStages:
 
     def _write(self, c: StageCalls) -> None:
         if self.n_luck:
-            draw(c, "luck", "stream", self.n_luck, self.n_noise)
+            write_draws(c, "luck", "stream", self.n_luck, self.n_noise)
         if self.random.delay:
             c.fill(0.0, "tick", 0, 1)
         Loops(self.e).write(c)
@@ -269,7 +269,7 @@ class EpisodeStages:
         c.call("judged")
         with c.f.when(c.some_above("fresh")):
             with c.f.loop(TRIES, some=True) as loop:
-                draw(c, "draws", "stream1", self.n_log + self.n_even, self.n_log)
+                write_draws(c, "draws", "stream1", self.n_log + self.n_even, self.n_log)
                 c.call("begun")
                 loop.leave(~c.some_above("seeking"))
             if self.seen:

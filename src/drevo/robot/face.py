@@ -80,9 +80,9 @@ class Robot(Methods, JointArrays, ByName, InverseKinematics, AsFiles):
         return f"{head}\n{tree_of(self.model)}"
 
     def _repr_html_(self) -> str:
-        from ..compiler.pages.drawing import draw
+        from ..compiler.pages.drawing import robot_svg
 
-        return page_of(self.model, draw(self.model))
+        return page_of(self.model, robot_svg(self.model))
 
     def __eq__(self, other: object) -> bool:
         """Equal when the descriptions are: names, numbers and their order, wherever they were read."""

@@ -13,7 +13,7 @@ _ONE, _MANTISSA, _BIAS, _BITS = 0x3FF0000000000000, (1 << 52) - 1, 1023, 52
 _ATANH = tuple(1.0 / (2 * k + 1) for k in range(11))  # of the square of its argument, which is below 0.03
 
 
-def draw(c: StageCalls, block: str, stream: str, count: int, logs: int) -> None:
+def write_draws(c: StageCalls, block: str, stream: str, count: int, logs: int) -> None:
     """Numbers of SplitMix64 into a block: `count` of [0, 1), the first `logs` of which become -2 ln(1 - u).
 
     stream: a block of two whole numbers, the seed and how many have been drawn.

@@ -21,7 +21,7 @@ ASIDE, ABOVE = 0.45, 0.3  # how far the eye stands to the right of the front and
 STRAIGHT = 1e-9
 
 
-def draw(robot: Described | Model, q: list[float] | None = None) -> str:
+def robot_svg(robot: Described | Model, q: list[float] | None = None) -> str:
     """An SVG drawing of a robot, slightly bent where no configuration is given."""
     return svg(drawing_of(robot, q))
 

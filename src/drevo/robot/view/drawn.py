@@ -9,7 +9,7 @@ from pathlib import Path
 
 from numpy.typing import ArrayLike
 
-from ...compiler.pages.drawing import draw
+from ...compiler.pages.drawing import robot_svg
 from ...errors import InputError
 from ...io.saving import saving
 from ...mechanics.configuration import state
@@ -26,7 +26,7 @@ class Drawn:
         if given is not None and given.shape != (model.nq,):
             raise InputError(f"draw: q must be one configuration, ({model.nq},), not {given.shape}")
         self.name = model.name
-        self.svg = draw(model, None if given is None else given.tolist())
+        self.svg = robot_svg(model, None if given is None else given.tolist())
 
     def __repr__(self) -> str:
         return f"<Drawing of {self.name!r}: {len(self.svg)} characters of SVG; show() opens it>"
