@@ -1,9 +1,10 @@
-"""drevo compute: the value of a quantity at a state. drevo robots: the robots that have a name."""
+"""drevo compute: a quantity at a state. drevo ik: configurations that reach poses. drevo robots: their names."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 TASK_AXES = ("x", "y", "z", "rx", "ry", "rz")
+FAILED = 1  # the exit code where a pose is not reached
+QUATERNION_TOLERANCE = 1e-3  # of the length 1: what numbers of three digits leave
+POSE = "x y z qw qx qy qz"
 STATE = "joint=value, ... (name[k] of a joint with several), or all numbers; by default "
 
 
@@ -104,7 +108,7 @@ def _state(robot: Robot, name: str, text: str | None) -> Array:
 
     from ..errors import InputError, one_of
 
-    kind = "q" if name == "q" else "v"
+    kind = "q" if name in ("q", "q0") else "v"
     vector = robot.neutral() if kind == "q" else np.zeros(robot.nv)
     if text is None:
         return vector
@@ -146,6 +150,119 @@ def _labels(robot: Robot, size: int | str, axes: str | None) -> Sequence[object]
     if size == "axes":
         return (axes or " ".join(TASK_AXES)).replace(",", " ").split()
     return {3: TASK_AXES[:3], 4: (*TASK_AXES[:3], ""), 6: TASK_AXES}.get(int(size), range(int(size)))
+
+
+@guarded
+def ik(
+    robot: RobotName,
+    link: Annotated[str, option("The link that is brought there.")],
+    pose: Annotated[str | None, option(f"'{POSE}', m, the scalar of the quaternion first, or 'x y z'.")] = None,
+    poses: Annotated[Path | None, option("A CSV file, a pose in every line; a line of names is left out.")] = None,
+    every: Annotated[bool, option("All distinct solutions, not one.", "--all")] = False,
+    q0: Annotated[str | None, option(f"Where the search begins: {STATE}neutral.")] = None,
+    limits: Annotated[bool, option("Within the limits of the file, or not.", "--limits/--no-limits")] = True,
+    attempts: Annotated[int, option("Starts for a pose.")] = 100,
+    tolerance: Annotated[float, option("What may be left, m and rad.")] = 1e-9,
+    avoid: Annotated[bool, option("Geoms of the file do not touch.", "--avoid")] = False,
+    base: Base = "fixed",
+    as_json: Json = False,
+) -> None:
+    """Find configurations that bring a link to a pose, or to each of a file.
+
+    The exit code is 1 where a pose is not reached; what is left and the reason are printed.
+    """
+    from ..kinematics.inverse import Reached
+
+    arm = load_robot(robot, base)
+    goals, reach = _goals(pose, poses)
+    options: dict[str, Any] = {"limits": limits, "attempts": attempts, "tolerance": tolerance, "reach": reach}
+    options |= {"avoid": "auto"} if avoid else {}
+    options |= {} if q0 is None else {"q0": _state(arm, "q0", q0)}
+    one = arm.inverse_kinematics(link, goals, **options)
+    solutions = [Reached(*(x[k : k + 1] for x in one)) for k in range(len(goals))]
+    if every:  # what one search has not reached is said by it
+        listed = arm.inverse_kinematics(link, goals, **options, all=True)
+        solutions = [several if len(several.q) else single for single, several in zip(solutions, listed)]
+    if as_json:
+        print_json({"robot": arm.name, "link": link, "poses": [_as_json(arm, x) for x in solutions]})
+    else:
+        _print_solutions(arm, solutions)
+    if not all(x.success[0] for x in solutions):
+        raise typer.Exit(FAILED)
+
+
+def _goals(pose: str | None, file: Path | None) -> tuple[Array, str]:
+    """Poses (n, 4, 4) from the option or the file, and what of them is to be reached."""
+    import numpy as np
+
+    from ..errors import InputError
+
+    if (pose is None) == (file is None):
+        raise InputError(f"ik: give --pose '{POSE}' or --poses FILE.csv, one of them")
+    lines = [("--pose", pose)] if pose is not None else []
+    if file is not None:
+        text = file.read_text(encoding="utf-8").splitlines()
+        lines = [(f"{file}, line {k + 1}", line) for k, line in enumerate(text) if line.strip()]
+        lines = lines[1:] if lines and re.search(r"[a-df-z]", lines[0][1].lower()) else lines
+    rows = [_pose_numbers(title, line or "") for title, line in lines]
+    if not rows or len({len(x) for x in rows}) > 1:
+        raise InputError(f"ik: {file} has no poses" if not rows else f"ik: {file} has lines of 3 and of 7 numbers")
+    return np.array([_pose_matrix(title, x) for (title, _), x in zip(lines, rows)]), "pose" if len(
+        rows[0]
+    ) == 7 else "position"
+
+
+def _pose_numbers(title: str, line: str) -> list[float]:
+    from ..errors import InputError
+
+    numbers = numbers_in(title, ",".join(re.split(r"[,;\s]+", line.strip().strip("[]()")))) or []
+    if len(numbers) not in (3, 7):
+        raise InputError(f"{title} has {len(numbers)} numbers; a pose is '{POSE}', a point is 'x y z'")
+    return numbers
+
+
+def _pose_matrix(title: str, numbers: list[float]) -> Array:
+    """A pose (4, 4)."""
+    import numpy as np
+
+    from ..errors import InputError
+    from ..mechanics.rotation import from_quaternion
+
+    T = np.eye(4)
+    T[:3, 3] = numbers[:3]
+    if len(numbers) == 7:
+        length = float(np.linalg.norm(numbers[3:]))
+        if not abs(length - 1.0) <= QUATERNION_TOLERANCE:
+            raise InputError(
+                f"{title}: the quaternion (w x y z) has length {length:.6g}; a rotation has length 1, divide by it"
+            )
+        w, x, y, z = (c / length for c in numbers[3:])
+        T[:3, :3] = from_quaternion(x, y, z, w)
+    return T
+
+
+def _as_json(robot: Robot, x: Any) -> dict[str, Any]:
+    """The solutions of a pose; where there is none, the nearest configuration and what it lacks."""
+    keys = ["".join(name) for name in robot.model.freedoms("q")]
+    rows = [
+        {"q": q.tolist(), "joints": dict(zip(keys, q.tolist())), "residual": residual.tolist()}
+        for q, residual in zip(x.q, x.residual)
+    ]
+    return {"success": bool(x.success[0]), "reason": str(x.reason[0]), "solutions": rows}
+
+
+def _print_solutions(robot: Robot, poses: list[Any]) -> None:
+    """A row for every solution: coordinates by joint name, and what is left."""
+    columns = ["pose", *("".join(name) for name in robot.model.freedoms("q")), "left, m", "left, rad"]
+    rows = [
+        [k + 1, *(f"{y + 0.0:.6f}" for y in q), *(f"{y:.1e}" for y in residual)]
+        for k, x in enumerate(poses)
+        for q, residual in zip(x.q, x.residual)
+    ]
+    print_table("", columns, rows)
+    for k, x in enumerate(poses):
+        if not x.success[0]:
+            print(f"pose {k + 1}: {x.reason[0]}")
 
 
 @guarded
