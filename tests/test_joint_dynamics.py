@@ -50,14 +50,14 @@ def close(a: Any, b: Any, size: float = 1e-13) -> None:
     assert np.abs(np.asarray(a) - b).max() <= size * max(1.0, np.abs(b).max())
 
 
-@pytest.mark.parametrize("formalism", [f for f in formalisms_giving("mass_matrix") if f != "planar"])
+@pytest.mark.parametrize("formalism", [f for f in formalisms_giving("mass_matrix") if "planar" not in f])
 def test_rotors_stand_on_the_diagonal_of_M_in_every_formalism(formalism: str) -> None:
     bare, geared = (drevo.compile(arm(x), "mass_matrix", formalism=formalism) for x in (np.zeros(5), ARMATURE))
     (q,) = state(arm(), 1)
     close(geared(q), bare(q) + np.diag(ARMATURE))
 
 
-@pytest.mark.parametrize("formalism", [f for f in formalisms_giving("inverse_dynamics") if f != "planar"])
+@pytest.mark.parametrize("formalism", [f for f in formalisms_giving("inverse_dynamics") if "planar" not in f])
 def test_rotors_take_their_share_of_tau(formalism: str) -> None:
     bare, geared = (
         drevo.compile(arm(x), "inverse_dynamics", formalism=formalism) for x in (np.zeros(5), ARMATURE)
@@ -66,7 +66,7 @@ def test_rotors_take_their_share_of_tau(formalism: str) -> None:
     close(geared(q, v, a), bare(q, v, a) + ARMATURE * a)
 
 
-@pytest.mark.parametrize("formalism", [f for f in formalisms_giving("forward_dynamics") if f != "planar"])
+@pytest.mark.parametrize("formalism", [f for f in formalisms_giving("forward_dynamics") if "planar" not in f])
 def test_accelerations_feel_the_rotors(formalism: str) -> None:
     robot = arm()
     q, v, a = state(robot)

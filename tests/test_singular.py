@@ -59,7 +59,7 @@ def test_near_a_singular_configuration(quantity: str, dtype: str) -> None:
     robot = wrist()
     options = {"link": "c", "frame": "local"} if "operational" in quantity else {}
     plain = Recipe((quantity,), formalism="newton_euler", options=options).program(robot.model)
-    for formalism in ("auto", *(f for f in formalisms_giving(quantity) if f != "planar")):
+    for formalism in ("auto", *(f for f in formalisms_giving(quantity) if "planar" not in f)):
         f = drevo.compile(robot, quantity, formalism=formalism, dtype=dtype, cache=False, **options)
         refused = []
         for angle in ANGLES:
@@ -122,7 +122,7 @@ def test_singularities_that_multiply(words: str, dtype: str) -> None:
     """Two or three joints that others turn into one another: each pivot is far from lost, all digits are."""
     robot = turned(words)
     plain = Recipe(("forward_dynamics",), formalism="newton_euler").program(robot.model)
-    for formalism in ("auto", *(f for f in formalisms_giving("forward_dynamics") if f != "planar")):
+    for formalism in ("auto", *(f for f in formalisms_giving("forward_dynamics") if "planar" not in f)):
         f = drevo.compile(robot, "forward_dynamics", formalism=formalism, dtype=dtype, cache=False)
         refused = []
         for angle in (0.3, 0.1, 1e-2, 1e-3, 1e-4, 1e-5):

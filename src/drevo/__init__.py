@@ -45,7 +45,20 @@ _LAZY = {
 }
 # public modules, imported when they are first used
 _MODULES = (
-    *("casadi", "constraint", "control", "design", "dh", "doctor", "envs", "ground", "jax", "loads", "robots"),
+    *(
+        "casadi",
+        "constraint",
+        "control",
+        "design",
+        "dh",
+        "doctor",
+        "envs",
+        "ground",
+        "jax",
+        "loads",
+        "papers",
+        "robots",
+    ),
     *("simulate", "streaming", "sweep", "tasks", "torch", "walking"),
 )
 
@@ -58,6 +71,7 @@ if TYPE_CHECKING:
     from . import envs as envs
     from . import ground as ground
     from . import loads as loads
+    from . import papers as papers
     from . import robots as robots
     from . import simulate as simulate
     from . import streaming as streaming

@@ -67,6 +67,11 @@ def _plane(tree: Tree, external: Sequence[str]) -> bool:
     return not external and flat(gauged(tree)) is not None
 
 
+def _named_alone(tree: Tree, external: Sequence[str]) -> bool:
+    """Books that are read, and never of the fewest operations."""
+    return False
+
+
 class Row(NamedTuple):
     """The entry of a quantity under a formalism: the function of that name in a module of drevo.mechanics.
 
@@ -123,6 +128,7 @@ _ROWS = (
      Row("formalisms.planar", _plane, gauged)),
     ("articulated_body", "forward_dynamics", Row("algorithms.articulated_body", prepare=gauged)),
     ("vereshchagin", "forward_dynamics", Row("formalisms.vereshchagin", _small)),
+    ("vereshchagin_planar", "forward_dynamics", Row("formalisms.vereshchagin_planar", _named_alone)),
     ("telegin", "mass_matrix kinetic_energy", Row("formalisms.telegin", _small)),
     ("telegin", "inverse_dynamics bias gravity coriolis_matrix potential_energy",
      Row("formalisms.telegin_lagrange", _small)),

@@ -162,6 +162,16 @@ def written_sum(parts: Iterable[Worded], start: Worded) -> Worded:
     return start
 
 
+def central(tree: Tree, i: int) -> tuple[Vec, Sym]:
+    """The centre of mass of a body and the inertia about it: a link's own numbers where it is the whole body."""
+    P = tree.bodies[i].inertia
+    links = [(x, tree.central[name]) for name, x in tree.frames.items() if x.body == i and name in tree.central]
+    if len(links) == 1 and links[0][0].R == EYE and links[0][0].p.zero:
+        return links[0][1]
+    c = ZERO if is_zero(P.m) else P.h * (1.0 / P.m)
+    return c, P.shifted(-c).J
+
+
 class Page:
     """Writes the lines of a paper for a tree, and names the components of what they define."""
 
@@ -338,22 +348,11 @@ class JointLines:
 
     def centre(self) -> tuple[Worded, Worded]:
         """The centre of mass in the body's axes, and the inertia about it."""
-        c, J = self._central()
+        c, J = central(self.page.tree, self.i)
         said = "centre of mass of a body, in its axes, m"
         return self.page.given(f"r_{self.n}^c", c, said), self.page.given(
             f"J_{self.n}^c", J, "inertia of a body about its centre of mass, in its axes, kg m²"
         )
-
-    def _central(self) -> tuple[Vec, Sym]:
-        """A link's own numbers where it is the whole body, else those of the links together."""
-        tree, P = self.page.tree, self.body.inertia
-        links = [
-            (x, tree.central[name]) for name, x in tree.frames.items() if x.body == self.i and name in tree.central
-        ]
-        if len(links) == 1 and links[0][0].R == EYE and links[0][0].p.zero:
-            return links[0][1]
-        c = ZERO if is_zero(P.m) else P.h * (1.0 / P.m)
-        return c, P.shifted(-c).J
 
     def rotor(self, k: int = 0) -> Worded:
         """The inertia of a rotor on the joint."""

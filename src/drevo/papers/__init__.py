@@ -12,15 +12,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .compiler.formalisms import PAGES, PAPERS
-from .compiler.pages.write_out import quantity_equations
-from .design.formulas import check_formulas
-from .documents.pictures.drawing import svg
-from .errors import InputError, one_of
-from .io.given import Array
-from .mechanics.formalisms.alyushin import rigid_body_energy
-from .robot.face import Robot
-from .robots import model
+from ..compiler.formalisms import PAGES, PAPERS
+from ..compiler.pages.write_out import quantity_equations
+from ..design.formulas import check_formulas
+from ..documents.pictures.drawing import svg
+from ..errors import InputError, one_of
+from ..io.given import Array
+from ..mechanics.formalisms.alyushin import rigid_body_energy
+from ..robot.face import Robot
+from ..robots import model
+from .program import LISTINGS, separate_bodies_program
+
+__all__ = ["CheckedFormula", "make_paper", "separate_bodies_program"]
 
 TIGHT, BY_DIFFERENCES = 1e-9, 1e-5  # relative errors of what agrees
 STEP = 1e-6  # of central differences
@@ -50,6 +53,8 @@ def make_paper(name: str, folder: Path) -> list[CheckedFormula]:
     checks = [*_CHECKS[name]()]  # before anything is written: they may need a package
     folder.mkdir(parents=True, exist_ok=True)
     rows = [*_pages(name, folder), *checks]
+    if name == "vereshchagin":
+        _programs(folder / "program")
     table = ["| formula | call | against | worst error | verdict |", "|---|---|---|---|---|"]
     table += [f"| {r.formula} | `{r.call}` | {r.against} | {r.error:.1e} | {r.verdict} |" for r in rows]
     (folder / "table.md").write_text(
@@ -74,6 +79,15 @@ def _pages(name: str, folder: Path) -> Iterator[CheckedFormula]:
             call = f"write_out({example}, {quantity!r}, formalism={name!r}, sequence='paper')"
             for what, worst, _ in d.about.checks:
                 yield _row(formula, call, what, worst)
+
+
+def _programs(folder: Path) -> None:
+    """The slides' program for their chain."""
+    folder.mkdir(exist_ok=True)
+    for language in LISTINGS:
+        start = [-1.0, *[0.0] * 9]
+        for file, text in separate_bodies_program(_example("rod-chain"), language, start).items():
+            (folder / file).write_text(text, "utf-8")
 
 
 def _example(name: str) -> Robot:
