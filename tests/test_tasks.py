@@ -187,13 +187,24 @@ def test_acceleration_limits_brake_in_time():
         found = solve_ik(
             robot, q, [PostureTask(1.0)], DT, limits=limits, targets=[np.array([5.0, -5.0])], before=v
         )
-        assert (abs(found.v - v) <= 4.0 * DT * (1 + 1e-9)).all()
+        assert (abs(found.v - v) <= 4.0 * DT * (1 + 1e-9)).all() and not found.overrun.any()
         q, v = q + DT * found.v, found.v
         assert (abs(q) <= 2.0 + 1e-12).all()
         speeds.append(v[0])
     assert q == pytest.approx([2.0, -2.0], abs=1e-3)
     turns = np.sign(np.diff(speeds)[abs(np.diff(speeds)) > 1e-9])
     assert (np.diff(turns) != 0).sum() <= 2  # faster, then slower, and no more
+
+
+def test_what_cannot_brake_before_its_limit_says_so():
+    robot = chain(2)
+    limits = [ConfigurationLimit(1.0), AccelerationLimit(4.0)]
+    q, v = np.array([1.9, -1.9]), np.array([3.0, -0.5])  # 3 m/s need 1.1 rad, 0.5 need 0.03
+    step = solve_ik(robot, q, [DampingTask(1.0)], DT, limits=limits, before=v)
+    assert step.v[0] == pytest.approx(3.0 - 4.0 * DT) and step.overrun[0] == pytest.approx(2.96 - 0.87, abs=0.01)
+    assert step.overrun[1] == 0.0
+    plain = solve_ik(robot, q, [DampingTask(1.0)], DT, limits=limits[:1])
+    assert plain.overrun is None
 
 
 def test_collisions_are_kept_off():

@@ -24,6 +24,7 @@ from ..mechanics.scalar import Matrix, Scalar, Vector, clip, maximum, minimum, s
 from ..model.description import Model
 from .kinds import Posed
 
+ROUNDING_SHARE = 1e-9  # of the change of a rate in a step: less is no overrun
 Bound = Scalar | None  # None where there is none
 Bounds = list[tuple[Bound, Bound]]  # of every rate, rad/s or m/s: lower and upper
 
@@ -89,6 +90,7 @@ class VelocityLimit:
 class AccelerationLimit:
     """Bounds accelerations from step to step, and speeds by the way that is left to brake in, so that limits of
     the configuration are never met faster than they can be kept. accelerations: a number, (nv,), or by joint name.
+    A robot that begins too near to a limit to brake passes it: `IkStep.overrun` says so.
     """
 
     accelerations: Any
@@ -212,6 +214,18 @@ class RateLimits:
         """Bounds of every rate at a configuration; before: the rates of the last step."""
         place = {sv.start + k: sq.start + k for sq, sv in plain_parts(at.model) for k in range(sv.stop - sv.start)}
         return [self._bounds(k, at.q[place[k]] if k in place else 0.0, at.dt, before) for k in range(at.model.nv)]
+
+    def overruns(self, at: Posed, before: Vector) -> list[Scalar]:
+        """By how much every rate must be faster than a limit of its coordinate allows, as it brakes no harder."""
+        place = {sv.start + k: sq.start + k for sq, sv in plain_parts(at.model) for k in range(sv.stop - sv.start)}
+        out: list[Scalar] = [0.0] * at.model.nv
+        for k, a in enumerate(self.acceleration):
+            for limit, sign in ((self.upper[k], 1.0), (self.lower[k], -1.0)):
+                if a < math.inf and math.isfinite(limit):
+                    allowed = self._approach(sign * (limit - at.q[place[k]]), a, at.dt)
+                    least = sign * before[k] - a * at.dt * (1.0 + ROUNDING_SHARE)
+                    out[k] = maximum(out[k], least - allowed)
+        return out
 
     def _bounds(self, k: int, q: Scalar, dt: float, before: Vector) -> tuple[Bound, Bound]:
         a, v = self.acceleration[k], self.speed[k]

@@ -32,12 +32,14 @@ class IkStep(NamedTuple):
     v (..., nv), rad/s or m/s. kkt (..., levels): the largest of what each level lacks of the conditions of Karush,
     Kuhn and Tucker: slopes of the objective over dq, and what equalities and distances are missed by. active
     (..., nv + places): -1 or 1 for rates at their lower or upper bound, 1 for places of a CollisionLimit that
-    hold, else 0; it warm-starts the next step.
+    hold, else 0; it warm-starts the next step. overrun (..., nv), with an AccelerationLimit: rad/s or m/s by which
+    a rate is more than its limit of the configuration allows, for it cannot brake harder; 0 where all limits hold.
     """
 
     v: Array
     kkt: Array
     active: Array
+    overrun: Array | None = None
 
 
 class CompiledStack:

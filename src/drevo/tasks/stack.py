@@ -96,6 +96,7 @@ class StackProgram:
             tuple(None if x is None else x * problem.dt for x in pair)  # type: ignore[misc]
             for pair in problem.limits.bounds(self.at, before)
         ]
+        self.overruns = problem.limits.overruns(self.at, before) if problem.accelerates else []
         self.equalities = self._equalities()
         places = [(c, x.distance, x.gain) for x in problem.collisions for c in x.places(problem.model)]
         self.apart = distance_rows(self.at, places) if places else None
@@ -174,7 +175,7 @@ class StackProgram:
     # -- stages -------------------------------------------------------------------------------------------------
 
     def program(self) -> Program:
-        """(q, targets, ..) -> (v, kkt, active)."""
+        """(q, targets, ..) -> (v, kkt, active), and overrun where accelerations are bounded."""
         pack, levels = Pack(), []
         apart = len(self.apart.h) if self.apart else 0
         fixed, sides = self.equalities
@@ -212,6 +213,7 @@ class StackProgram:
             sizes[f"level{k}_kkt"] = 1
             solvers.append(LevelSolver(f"level{k}_", n, data, limited, sizes))
             sizes |= solvers[-1].blocks
+        sizes |= {"overrun": n} if self.overruns else {}
         parts = {k: x for s in solvers for k, x in s.parts.items()}
         parts["terms"] = self._terms(pack, ends)
         for k in range(1, len(levels)):
@@ -234,13 +236,17 @@ class StackProgram:
         t.output("v", [0.0] * self.n)
         t.output("kkt", [0.0] * levels, (levels,))
         t.output("active", [0.0] * (self.n + self._apart))
+        if self.overruns:
+            t.output("overrun", [0.0] * self.n)
 
     def _terms(self, pack: Pack, ends: Sequence[tuple[Scalar, Scalar]]) -> Program:
         graph = self.t.graph
         results = {
             "terms": pack.edges() or (graph.edge(0.0),),
             "low": tuple(graph.edge(x) for x, _ in ends), "high": tuple(graph.edge(y) for _, y in ends),
+            "overrun": tuple(graph.edge(x) for x in self.overruns),
         }  # fmt: skip
+        results = {name: edges for name, edges in results.items() if edges}
         part = part_of_graph("terms", graph, tuple(self.t.inputs), results, self.t.parameters)
         return replace(part, units=tuple(self.t.units))
 
@@ -286,6 +292,8 @@ class StackProgram:
         t.output("v", v)
         t.output("kkt", kkt)
         t.output("active", [*state, *holds[first : first + self._apart]])
+        if self.overruns:
+            t.output("overrun", t.input("overrun", self.n))
         return t.program()
 
 
