@@ -25,6 +25,7 @@ MODULES = {
     "drevo.tasks": "Inverse kinematics",
     "drevo.walking": "Walking",
     "drevo.doctor": "The doctor",
+    "drevo.particles": "Motions of particles",
     "drevo.papers": "The five papers made anew",
     "drevo.dh": "Denavit and Hartenberg",
     "drevo.robots": "Embedded robots",

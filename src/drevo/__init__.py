@@ -45,21 +45,8 @@ _LAZY = {
 }
 # public modules, imported when they are first used
 _MODULES = (
-    *(
-        "casadi",
-        "constraint",
-        "control",
-        "design",
-        "dh",
-        "doctor",
-        "envs",
-        "ground",
-        "jax",
-        "loads",
-        "papers",
-        "robots",
-    ),
-    *("simulate", "streaming", "sweep", "tasks", "torch", "walking"),
+    *("casadi", "constraint", "control", "design", "dh", "doctor", "envs", "ground", "jax", "loads", "robots"),
+    *("papers", "particles", "simulate", "streaming", "sweep", "tasks", "torch", "walking"),
 )
 
 if TYPE_CHECKING:
@@ -72,6 +59,7 @@ if TYPE_CHECKING:
     from . import ground as ground
     from . import loads as loads
     from . import papers as papers
+    from . import particles as particles
     from . import robots as robots
     from . import simulate as simulate
     from . import streaming as streaming

@@ -63,10 +63,10 @@ def _traced(who: str, pose: Callable[[list[Any]], Any], coordinates: int) -> Pos
             _text(who, name, x)
     edges = {name: t.graph.edge(x) for name, x in found.items()}
     called = dict(zip(nodes_of(q), coordinate_names(coordinates)))
-    return PoseFormula(coordinates, tuple(_statements(t.graph, edges, called)))
+    return PoseFormula(coordinates, tuple(statements(t.graph, edges, called)))
 
 
-def _statements(graph: Graph, edges: Mapping[str, int], called: Mapping[int, str]) -> Iterator[tuple[str, str]]:
+def statements(graph: Graph, edges: Mapping[str, int], called: Mapping[int, str]) -> Iterator[tuple[str, str]]:
     """Name and formula of all that is used twice or is long, then of the steps. called: the coordinates' nodes."""
     live = graph.live(edges.values())
     uses = [e >> 1 for n in live if graph.op[n] > INPUT for e in graph.operands(n)] + [
