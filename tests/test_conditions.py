@@ -14,7 +14,7 @@ import strategies
 from telegin_cases import case, hinged, model_of
 
 import drevo
-from drevo.design import linear
+from drevo.design import polynomial
 from drevo.design.conditions import Conditions, conditions
 from drevo.design.parameters import SNAP
 from drevo.design.polynomial import Angle, Poly, forms, rational
@@ -226,7 +226,7 @@ def test_a_robot_that_meets_them_has_them(found: Conditions) -> None:
         assert sum(abs(x) > 1e-9 for x in off) == broken, case(name)["params"]
 
 
-def lengths_of(found: Conditions, name: str) -> list[linear.SparseRow]:
+def lengths_of(found: Conditions, name: str) -> list[polynomial.SparseRow]:
     """The conditions with the lengths of another case."""
     return list(conditions(model_of(case(name)["bodies"]), constant="mass_matrix").space.rows.values())
 
@@ -252,7 +252,7 @@ def test_exact_numbers() -> None:
     assert isinstance(s, Poly) and s - s == 0.0
     with pytest.raises(TraceError):
         Poly.parameter(0) * Poly.parameter(1)
-    assert linear.rank([{0: Fraction(1), 1: Fraction(2)}, {0: Fraction(2), 1: Fraction(4)}, {}]) == 1
+    assert polynomial.rank([{0: Fraction(1), 1: Fraction(2)}, {0: Fraction(2), 1: Fraction(4)}, {}]) == 1
 
 
 @pytest.mark.parametrize("free", [["L_2"], ["L_4"], ["L_5"], ["L_7"], ["L_2", "L_5"], ["L_2", "L_4", "L_7"]])
@@ -285,12 +285,12 @@ def test_free_lengths_of_random_robots(seed: int, monkeypatch: pytest.MonkeyPatc
         verdict = c.compare(c.equations)
         assert verdict.rank == len(c) and not verdict.missing and not verdict.superfluous
         length = c.parameters.length(name)
-        found = linear.Space()
+        found = polynomial.Space()
         for row in c.rows:
-            put: linear.SparseRow = {}
+            put: polynomial.SparseRow = {}
             for column, x in row.items():
                 powers, k = c.columns[column]
-                linear.add_multiple(put, {k: x * length ** sum(a for _, a, _ in powers)}, Fraction(1))
+                polynomial.add_multiple(put, {k: x * length ** sum(a for _, a, _ in powers)}, Fraction(1))
             assert plain.space.holds(put) or sum(1 for x in offset if x) > 1
             found.add(put)
         assert len(found) == len(plain)
@@ -298,7 +298,7 @@ def test_free_lengths_of_random_robots(seed: int, monkeypatch: pytest.MonkeyPatc
         assert np.linalg.matrix_rank(both, 1e-9) == len(plain)
 
 
-def matrix_of(rows: list[linear.SparseRow], width: int) -> np.ndarray:
+def matrix_of(rows: list[polynomial.SparseRow], width: int) -> np.ndarray:
     """The forms as rows of unit length."""
     out = np.zeros((len(rows), width))
     for line, row in zip(out, rows):

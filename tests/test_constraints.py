@@ -23,8 +23,8 @@ from drevo.constraint.dynamics import constrained_dynamics, impact
 from drevo.constraint.inverse import constrained_inverse_dynamics
 from drevo.constraint.terms import constraint_terms
 from drevo.mechanics.algorithms.constraints import Kinematics
+from drevo.mechanics.reframe import refuse_gimbal_lock
 from drevo.mechanics.tree import build_tree
-from drevo.mechanics.trunk import refuse_gimbal_lock
 from drevo.robot.face import Robot
 
 MECHANISMS = json.loads((Path(__file__).parent / "data" / "zaremba.json").read_text())["mechanisms"]

@@ -17,15 +17,17 @@ import drevo
 from drevo.contact.laws.exact.problem import TouchingRobot
 from drevo.contact.laws.exact.solve import RESIDUAL_TOLERANCE, _followed, impulses, path_of
 from drevo.mechanics.algorithms.coulomb import ContactBlock, ImpulseProblem, JointLaw, onto_cone, residual
-from drevo.mechanics.algorithms.coulomb_carried import (
+from drevo.mechanics.algorithms.coulomb_interior import impulses_at
+from drevo.mechanics.algorithms.coulomb_newton import (
     CARRIED_DAMPING,
     LEAST_DELTA,
+    block_slopes,
     carried_step,
     carrier_factors,
     few_carriers,
+    largest_speed,
+    linearised,
 )
-from drevo.mechanics.algorithms.coulomb_interior import impulses_at
-from drevo.mechanics.algorithms.coulomb_newton import block_slopes, largest_speed, linearised
 from drevo.mechanics.algorithms.delassus import ContactSlot, MoreauStep
 from drevo.mechanics.algorithms.proximity import Proximity
 from drevo.mechanics.spatial import UNIT_VECS, Mat, Vec

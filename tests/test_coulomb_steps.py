@@ -16,9 +16,8 @@ from test_coulomb import G, block, boxes, closed, resting
 import drevo
 from drevo.codegen.call.function import Function
 from drevo.compiler.request import requested
-from drevo.contact.laws.exact.kernel import moreau_program
+from drevo.contact.laws.exact.kernel import ExactDerivative, moreau_program
 from drevo.contact.laws.exact.problem import TouchingRobot, exact_robot
-from drevo.contact.laws.exact.residual import ExactDerivative
 from drevo.contact.products import SPREAD_PREFIX, step_product_program
 from drevo.mechanics.algorithms.delassus import ContactSlot, MoreauStep
 from drevo.mechanics.spatial import Vec
@@ -218,7 +217,7 @@ def test_a_bounce_by_events_through_simulate() -> None:
 
 
 def test_what_has_not_converged_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("drevo.simulate.touching.UNSETTLED", -1.0)
+    monkeypatch.setattr("drevo.simulate.bouncing.UNSETTLED", -1.0)
     with pytest.warns(drevo.DrevoWarning, match="leave a residual of"):
         table = drevo.load(BALL).simulate([0, 0, 0.1, 0, 0, 0, 1.0], duration=0.01, law="coulomb")
     assert table.residual is not None and table.residual.max() <= 1e-9

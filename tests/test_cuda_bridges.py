@@ -16,7 +16,7 @@ from drevo import jax as jax_functions
 from drevo import torch as torch_functions
 from drevo.bridges.products import Products
 from drevo.codegen.gpu import xla
-from drevo.codegen.gpu import xla_entry as llvm_xla
+from drevo.codegen.gpu import xla as llvm_xla
 from drevo.codegen.gpu.cuda import THREADS
 from drevo.errors import EmitError, InputError
 

@@ -23,17 +23,16 @@ from drevo.codegen.call.fallback import fill
 from drevo.codegen.graph.node import Expr, Graph
 from drevo.codegen.graph.program import Output, Program
 from drevo.codegen.llvm import module as llvm
-from drevo.codegen.lower import outline, schedule, split
+from drevo.codegen.lower import outline, schedule
 from drevo.codegen.lower.lower import lower
-from drevo.codegen.lower.schedule import reloads
-from drevo.codegen.lower.steps import makers, operands
+from drevo.codegen.lower.schedule import makers, operands, reloads
 from drevo.compiler.differentiate import by_graph
 from drevo.compiler.recipe import Recipe
 from drevo.compiler.search import Preparation
 from drevo.compiler.trace import trace
 from drevo.compiler.tracer import Tracer
 from drevo.compiler.ways import across
-from drevo.compiler.ways.solved import solved_program
+from drevo.compiler.ways.across import solved_program
 from drevo.errors import InputError, NumericsError
 from drevo.mechanics.algorithms import derivatives as plain
 from drevo.mechanics.algorithms.inverse_dynamics import inverse_dynamics
@@ -355,7 +354,7 @@ def test_runs_of_few_steps_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -
     wanted = drevo.compile(robot, "inverse_dynamics", product="value_and_vjp")
     args = [rng.normal(size=(19, *s)) for _, s in wanted.inputs]
     for name, value in (("ONE_FUNCTION", 100), ("CHUNK", 40)):
-        monkeypatch.setattr(split, name, value)
+        monkeypatch.setattr(outline, name, value)
     found = drevo.compile(robot, "inverse_dynamics", product="value_and_vjp", cache=False)
     for x, y in zip(found(*args), wanted(*args)):
         assert np.array_equal(x, y)

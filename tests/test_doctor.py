@@ -18,12 +18,10 @@ from typer.testing import CliRunner
 import drevo
 from drevo.cli.main import app
 from drevo.doctor.findings import KINDS, SEVERITIES
-from drevo.doctor.masses import mirrored
-from drevo.doctor.nearest import _pseudo, consistent, twins_of
+from drevo.doctor.masses import _pseudo, consistent, mirrored, twins_of
 from drevo.errors import DrevoError, InputError, ModelError
 from drevo.io.plain_edit import add_value, spots_of, take_away
-from drevo.io.xml import parse
-from drevo.io.xml_edit import edited, remove, set_attribute, set_text
+from drevo.io.xml import edited, parse, remove, set_attribute, set_text
 from drevo.model.description import Inertial
 from drevo.model.loaders.native import read_plain, to_json
 

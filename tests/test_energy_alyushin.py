@@ -13,7 +13,7 @@ from kovalchuk_cases import DATA, Array, rx, ry, rz, worst
 
 import drevo
 from drevo.mechanics.algorithms.energy import kinetic_energy
-from drevo.mechanics.algorithms.reactions import joint_wrenches
+from drevo.mechanics.algorithms.inverse_dynamics import joint_wrenches
 from drevo.mechanics.formalisms import alyushin as al
 from drevo.mechanics.formalisms.alyushin import rigid_body_energy
 from drevo.mechanics.tree import build_tree

@@ -12,7 +12,7 @@ from functools import partial
 
 import pytest
 
-from drevo.codegen.graph import verify
+from drevo.codegen.graph import evaluate
 from drevo.codegen.graph.evaluate import evaluate_edges
 from drevo.codegen.graph.node import ADD, CONST, COS, SIN
 from drevo.codegen.graph.program import Program
@@ -157,7 +157,7 @@ def test_verification_follows_its_setting(monkeypatch: pytest.MonkeyPatch) -> No
     model = tree(3, ("revolute",))
     monkeypatch.setenv("DREVO_VERIFY", "2")
     good = Recipe(("inverse_dynamics",)).program(model)
-    assert verify.twins(good, trace(model, "inverse_dynamics")) <= verify.TOLERANCE
-    verify.legal(good)
+    assert evaluate.twins(good, trace(model, "inverse_dynamics")) <= evaluate.TOLERANCE
+    evaluate.legal(good)
     with pytest.raises(TraceError, match="differs from the plain recursion"):
-        verify.require_twins(good, trace(tree(3, ("revolute", "prismatic")), "inverse_dynamics"))
+        evaluate.require_twins(good, trace(tree(3, ("revolute", "prismatic")), "inverse_dynamics"))

@@ -18,7 +18,7 @@ import drevo
 from drevo.codegen.graph.evaluate import evaluate
 from drevo.compiler.differentiate import derivative, derivative_program, unpack
 from drevo.compiler.search import Preparation
-from drevo.mechanics.algorithms.displacements import motion_series
+from drevo.mechanics.algorithms.derivatives import motion_series
 from drevo.mechanics.algorithms.inertia_matrix import apply_inertia, mass_matrix
 from drevo.mechanics.formalisms import zaremba
 from drevo.mechanics.formalisms.zaremba_terms import ZarembaTerms

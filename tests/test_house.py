@@ -150,7 +150,7 @@ def test_no_cycle_of_any_kind() -> None:
 
 # what imports a module by a name that it is given, and why that is no import of this package
 BY_NAME = {
-    "drevo.codegen.store.lock": "waits for a module that another thread is importing",
+    "drevo.codegen.store.memo": "waits for a module that another thread is importing",
     "drevo.io.packages": "packages of others, where they are needed",
 }
 

@@ -69,7 +69,7 @@ def test_a_builtin_ends_after_what_it_belongs_to() -> None:
 
 LAST = """
 import builtins, os, threading, time, numpy as np, drevo
-from drevo.codegen.store.lock import LOCK
+from drevo.codegen.store.memo import LOCK
 
 class Late:
     f, zero, write = drevo.compile(drevo.load("three-link"), "gravity", cache=False), np.zeros(3), os.write

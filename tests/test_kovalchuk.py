@@ -29,11 +29,9 @@ from drevo.codegen.graph.evaluate import evaluate
 from drevo.compiler.trace import trace
 from drevo.constraint.dynamics import constrained_dynamics
 from drevo.constraint.inverse import constrained_inverse_dynamics
-from drevo.mechanics.algorithms.forward_dynamics import forward_dynamics
-from drevo.mechanics.algorithms.inertia_matrix import mass_matrix
-from drevo.mechanics.algorithms.inverse_dynamics import inverse_dynamics
+from drevo.mechanics.algorithms.inertia_matrix import forward_dynamics, mass_matrix
+from drevo.mechanics.algorithms.inverse_dynamics import inverse_dynamics, joint_wrenches
 from drevo.mechanics.algorithms.kinematics import moving_links
-from drevo.mechanics.algorithms.reactions import joint_wrenches
 from drevo.mechanics.formalisms import kovalchuk as k
 from drevo.mechanics.tree import build_tree
 

@@ -14,7 +14,7 @@ from test_rolled import chain_with, states
 from tolerances import ACCELERATIONS, EPS, solving
 
 import drevo.constraint.terms as module
-from drevo.constraint import collection, large
+from drevo.constraint import collection, terms
 from drevo.constraint import values as constraint
 from drevo.constraint.closing import hold
 from drevo.constraint.dynamics import constrained_dynamics, impact
@@ -38,7 +38,7 @@ def test_terms_by_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     found = collection.collect(robot.model, [{"link": links[9], "point": (0, 0, 0.1), "rows": 6}], [*kinds, *more])
     right = module.constraint_terms(robot, found, q, v, t)
     held = module.held_at(robot, found, q)
-    monkeypatch.setattr(large, "MAX_TRACED_BODIES", 0)
+    monkeypatch.setattr(terms, "MAX_TRACED_BODIES", 0)
     monkeypatch.setattr(module, "constraint_program", None)
     for name, x, y in zip(right._fields, module.constraint_terms(robot, found, q, v, t), right):
         assert x.shape == y.shape and np.abs(x - y).max() <= ACCELERATIONS * np.abs(y).max(), name

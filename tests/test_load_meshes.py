@@ -13,8 +13,7 @@ from loads_cases import G, panda, refused
 import drevo
 from drevo import loads
 from drevo.io.meshes import hull_faces
-from drevo.loads.polyhedra import open_edges
-from drevo.loads.solids import CUBE
+from drevo.loads.solids import CUBE, open_edges
 from drevo.model.loaders.solids import of_triangles
 
 Array = np.ndarray[Any, Any]

@@ -19,9 +19,8 @@ import drevo
 from drevo.cli import common
 from drevo.cli.main import app
 from drevo.errors import InputError, ModelError
-from drevo.io import installed, mesh_files
-from drevo.io.asked import asked
-from drevo.io.given import whole
+from drevo.io import installed, meshes
+from drevo.io.given import asked, whole
 from drevo.io.xml import parse
 from drevo.robot import saving
 from drevo.sweep import run as sweep
@@ -35,11 +34,11 @@ def test_meshes_are_found_by_every_way_of_naming_them(tmp_path: Path, monkeypatc
     (tmp_path / "ws" / "share" / "pack").mkdir(parents=True)
     file = tmp_path / "ws" / "share" / "pack" / "a b.stl"
     file.touch()
-    monkeypatch.setenv(mesh_files.VARIABLES[0], str(tmp_path / "ws"))
-    assert mesh_files.find_mesh("package://pack/a b.stl", "") == str(file)
-    assert mesh_files.find_mesh(f"file://{str(file).replace(' ', '%20')}", "") == str(file)
-    assert mesh_files.find_mesh("file://a%20b.stl", str(file.parent)) == str(file)
-    assert mesh_files.find_mesh("a\0b.stl", "") is None and mesh_files.find_mesh(" ", "") is None
+    monkeypatch.setenv(meshes.VARIABLES[0], str(tmp_path / "ws"))
+    assert meshes.find_mesh("package://pack/a b.stl", "") == str(file)
+    assert meshes.find_mesh(f"file://{str(file).replace(' ', '%20')}", "") == str(file)
+    assert meshes.find_mesh("file://a%20b.stl", str(file.parent)) == str(file)
+    assert meshes.find_mesh("a\0b.stl", "") is None and meshes.find_mesh(" ", "") is None
 
 
 def test_a_name_of_several_robots(monkeypatch: pytest.MonkeyPatch) -> None:

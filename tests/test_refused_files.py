@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo.io import mesh_files
+from drevo.io import meshes
 from drevo.io.given import numbers
 from drevo.io.meshes import read_mesh
 from drevo.model.loaders.native import to_json
@@ -184,13 +184,13 @@ def test_a_mesh_is_found_once_or_not_at_all(tmp_path: Path, monkeypatch: pytest.
     """Beside the file or above it, in any case of letters; two of one name are none."""
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "Part.STL").touch()
-    assert mesh_files.find_moved("package://x/part.stl", str(tmp_path / "a")) == str(tmp_path / "a" / "Part.STL")
-    assert mesh_files.find_moved("none.stl", str(tmp_path / "a")) is None
+    assert meshes.find_moved("package://x/part.stl", str(tmp_path / "a")) == str(tmp_path / "a" / "Part.STL")
+    assert meshes.find_moved("none.stl", str(tmp_path / "a")) is None
     (tmp_path / "a" / "b").mkdir()
     (tmp_path / "a" / "b" / "part.stl").touch()
-    assert mesh_files.find_moved("part.stl", str(tmp_path / "a")) is None
-    monkeypatch.setattr(mesh_files, "MOST_FILES", 1)
-    assert mesh_files.find_moved("part.stl", str(tmp_path / "a")) is None
+    assert meshes.find_moved("part.stl", str(tmp_path / "a")) is None
+    monkeypatch.setattr(meshes, "MOST_FILES", 1)
+    assert meshes.find_moved("part.stl", str(tmp_path / "a")) is None
 
 
 STL = b"solid a\n facet normal 0 0 1\n outer loop\n vertex 0 0 0\n vertex 1 0 0\n endloop\n endfacet\nendsolid a\n"

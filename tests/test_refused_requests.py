@@ -12,11 +12,11 @@ from public_calls import robot
 
 import drevo
 from drevo.codegen.call import selftest
-from drevo.codegen.graph import verify
+from drevo.codegen.graph import evaluate
 from drevo.codegen.graph.node import Graph
 from drevo.codegen.graph.ops import ADD
 from drevo.codegen.graph.program import Program
-from drevo.codegen.store.binaries import loaded_size
+from drevo.codegen.store.image import loaded_size
 from drevo.compiler.packing import unpack
 from drevo.compiler.tracer import Tracer
 from drevo.errors import DrevoError, InputError, TraceError
@@ -131,9 +131,9 @@ ILLEGAL = [
 @pytest.mark.parametrize(("change", "sentence"), ILLEGAL, ids=["later", "negative", "level"])
 def test_programs_that_are_none(change: Callable[[Graph, int], None], sentence: str) -> None:
     program = small()
-    verify.legal(program)
+    evaluate.legal(program)
     with pytest.raises(TraceError, match=sentence):
-        verify.legal(broken(program, change))
+        evaluate.legal(broken(program, change))
 
 
 def test_numbers_meet_at_once_what_they_would_in_code() -> None:

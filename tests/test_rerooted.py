@@ -8,7 +8,7 @@ from strategies import robot as random_tree
 from strategies import seeds
 
 import drevo
-from drevo.mechanics.trunk import trunk_pitch
+from drevo.mechanics.reframe import trunk_pitch
 from drevo.robot.face import RerootedRobot
 
 RNG = np.random.default_rng(20)

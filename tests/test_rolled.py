@@ -22,7 +22,7 @@ from drevo.compiler.formalisms import common_algorithm
 from drevo.compiler.ways.rolled import Tables, kinds_of, rolled_function
 from drevo.compiler.ways.rolled.tables import FEW
 from drevo.errors import InputError, ModelError, NumericsError
-from drevo.mechanics.algorithms.forward_dynamics import forward_dynamics
+from drevo.mechanics.algorithms.inertia_matrix import forward_dynamics
 from drevo.mechanics.algorithms.inverse_dynamics import bias, inertia_product, inverse_dynamics
 from drevo.mechanics.body_table import body_table
 from drevo.mechanics.configuration import random

@@ -19,7 +19,7 @@ from drevo.codegen.graph.node import Graph
 from drevo.codegen.graph.program import Input, Output, Parameter, Program
 from drevo.codegen.llvm import module as llvm
 from drevo.codegen.lower.lower import lower
-from drevo.codegen.lower.steps import largest_angle, operands, step_results
+from drevo.codegen.lower.schedule import largest_angle, operands, step_results
 from drevo.codegen.store import native
 from drevo.codegen.store.build import Built, manifest_of, target_of
 from drevo.errors import DrevoWarning, EmitError, NumericsError

@@ -17,7 +17,7 @@ import pytest
 
 import drevo
 from drevo.errors import DrevoWarning, ModelError
-from drevo.io.mesh_files import find_mesh
+from drevo.io.meshes import find_mesh
 from drevo.mechanics.algorithms.inverse_dynamics import inverse_dynamics
 from drevo.mechanics.algorithms.kinematics import pose
 from drevo.mechanics.tree import build_tree

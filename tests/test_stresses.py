@@ -89,7 +89,7 @@ def test_forces_enter_where_they_act() -> None:
 
 def test_diagrams_are_the_loads_in_the_sections() -> None:
     """What windows and pages draw, from their tables, against section_loads at rest."""
-    from drevo.robot.view.diagrams import loads_at, ordinates
+    from drevo.robot.view.panels import loads_at, ordinates
 
     robot = panda()
     q = robot.random(np.random.default_rng(4))

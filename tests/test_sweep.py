@@ -21,7 +21,7 @@ import pytest
 
 import drevo
 from drevo.errors import InputError
-from drevo.sweep.sampling import _permuted
+from drevo.sweep.plan import _permuted
 
 PLAN = {"robot": "puma560", "quantity": "gravity", "samples": 5000, "shard": 700, "seed": 3, "locate": True}
 

@@ -12,7 +12,7 @@ import pytest
 
 import drevo
 from drevo.mechanics.algorithms.constraints import Kinematics
-from drevo.mechanics.algorithms.tendons import tendon_length
+from drevo.mechanics.algorithms.passive import tendon_length
 from drevo.mechanics.tree import build_tree
 from drevo.model.description import Shape
 from drevo.robot.saving import forces_at_states

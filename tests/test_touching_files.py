@@ -13,7 +13,7 @@ import pytest
 import drevo
 from drevo.model.contact import DEFAULT_FRICTION, Geom, JointSoftness
 from drevo.model.description import Model
-from drevo.model.loaders.hulls import support_points
+from drevo.model.loaders.solids import support_points
 from drevo.model.loaders.writers import text_of, write_model
 from drevo.model.rotations import matrix_of_quaternion
 

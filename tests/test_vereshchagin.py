@@ -8,7 +8,7 @@ from strategies import SIMPLE, robot, state
 from tolerances import solving
 
 from drevo.errors import TraceError
-from drevo.mechanics.algorithms import articulated_body, forward_dynamics, inertia_matrix, inverse_dynamics
+from drevo.mechanics.algorithms import articulated_body, inertia_matrix, inverse_dynamics
 from drevo.mechanics.algorithms.kinematics import body_poses
 from drevo.mechanics.formalisms import vereshchagin
 from drevo.mechanics.tree import build_tree
@@ -26,7 +26,7 @@ def test_three_ways_to_the_acceleration(seed: int) -> None:
     model = robot(seed, KINDS, mimics=0.0)
     tree = build_tree(model)
     q, v, tau = (numbers(x) for x in state(model, seed))
-    expected = np.array(forward_dynamics.forward_dynamics(tree, q, v, tau))
+    expected = np.array(inertia_matrix.forward_dynamics(tree, q, v, tau))
     M = np.array(inertia_matrix.mass_matrix(tree, q), float).reshape(model.nv, model.nv)
     allowed = solving(model.nv, float(np.linalg.cond(M)) if model.nv else 1.0)
     scale = np.max(np.abs(expected), initial=1e-300)
@@ -59,10 +59,10 @@ def test_external_wrench_acts_in_all_methods() -> None:
     tree = build_tree(model)
     q, v, tau = (numbers(x) for x in state(model, 7))
     pull = {model.links[-1].name: [1.0, -2.0, 3.0, 0.5, 0.25, -1.0]}
-    expected = forward_dynamics.forward_dynamics(tree, q, v, tau, pull)
+    expected = inertia_matrix.forward_dynamics(tree, q, v, tau, pull)
     for method in (articulated_body.forward_dynamics, vereshchagin.forward_dynamics):
         assert np.allclose(method(tree, q, v, tau, pull), expected, rtol=1e-11, atol=1e-11)
-    free = forward_dynamics.forward_dynamics(tree, q, v, tau)
+    free = inertia_matrix.forward_dynamics(tree, q, v, tau)
     assert not np.allclose(free, expected, rtol=1e-3)
 
 

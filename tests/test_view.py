@@ -27,11 +27,9 @@ from drevo.errors import DrevoWarning, InputError, ModelError, TraceError
 from drevo.io.collada import read_collada
 from drevo.io.meshes import read_mesh
 from drevo.model.description import Shape
-from drevo.robot.view.diagrams import REACH
 from drevo.robot.view.figure import ellipsoid, figure_of, link_rows
-from drevo.robot.view.mesh import MeshFiles, coarser
-from drevo.robot.view.panels import heat, manipulability_ellipsoid
-from drevo.robot.view.triangles import triangles_of
+from drevo.robot.view.mesh import MeshFiles, coarser, triangles_of
+from drevo.robot.view.panels import REACH, heat, manipulability_ellipsoid
 
 Array = np.ndarray[Any, Any]
 ROOT = Path(__file__).parent.parent

@@ -25,11 +25,17 @@ from drevo.model.description import Limit
 from drevo.robot.face import Robot
 from drevo.walking import DYNAMIC, GAITS, STATIC, Gait, Walk, draw, follow, hop, plan, walk
 from drevo.walking.control import Follower
-from drevo.walking.feet import hull, inside, legs, margin, soles_at, stand
-from drevo.walking.friction import least_friction, most_friction
+from drevo.walking.feet import hull, inside, legs, margin, off_stops, refuse_limits, soles_at, stand
 from drevo.walking.gait import footholds, quintic, swing, yawed
-from drevo.walking.ground import needed, share, standing_point, total_wrench, zero_moment_point
-from drevo.walking.limits import off_stops, refuse_limits
+from drevo.walking.ground import (
+    least_friction,
+    most_friction,
+    needed,
+    share,
+    standing_point,
+    total_wrench,
+    zero_moment_point,
+)
 from drevo.walking.phase import GaitPlan
 from drevo.walking.plan import pattern
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import drevo
 from drevo.cli.main import app
-from drevo.io.saving import replacing, write_whole
+from drevo.io.files import replacing, write_whole
 from drevo.ros2 import ros2_package
 
 resource = pytest.importorskip("resource")

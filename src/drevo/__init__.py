@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .codegen.store import lock as _lock  # noqa: F401 - before the first late import: a fork waits for those under way
+from .codegen.store import memo as _lock  # noqa: F401 - before the first late import: a fork waits for those under way
 from .errors import (
     DrevoError,
     DrevoWarning,

@@ -9,7 +9,7 @@ from .codegen.call.function import Function
 from .compiler.pages.derivation import Derivation
 from .documents.sources import FORMALISM, METHOD, SOURCES, of_formalism
 from .errors import InputError, shown
-from .io.asked import asked
+from .io.given import asked
 from .simulate.table import Table
 
 

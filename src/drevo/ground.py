@@ -14,11 +14,9 @@ from numpy.typing import ArrayLike
 
 from .codegen.graph.node import Expr
 from .codegen.graph.program import Parameter
-from .compiler.traced import TracedFunction
-from .compiler.tracer import Tracer
+from .compiler.tracer import TracedFunction, Tracer
 from .errors import DrevoError, InputError, shown
-from .io.asked import asked_all
-from .io.given import Array, finite, number, numbers
+from .io.given import Array, asked_all, finite, number, numbers
 from .mechanics.jet import Jet, jet
 from .mechanics.scalar import Scalar, clip, maximum, sqrt, where
 from .mechanics.spatial import Vec

@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike
 
 from .compiler.tracer import Tracer, nodes_of
 from .errors import InputError, NumericsError
-from .io.asked import asked, asked_methods
-from .io.given import Array, callable_given, finite, numbers
+from .io.given import Array, asked, asked_methods, callable_given, finite, numbers
 from .mechanics.algorithms.kinematics import pose
 from .mechanics.configuration import neutral, state
 from .mechanics.jet import Jet, jet

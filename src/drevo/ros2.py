@@ -14,8 +14,8 @@ from pathlib import Path
 from .documents.languages.code import comment
 from .documents.sequence.names import identifier, plain
 from .errors import InputError
+from .io.files import write_whole
 from .io.given import Array
-from .io.saving import write_whole
 from .io.version import VERSION
 from .robot.face import Robot
 from .robot.writing import write_out

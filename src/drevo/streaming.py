@@ -17,8 +17,7 @@ from .codegen.call.arguments import in_memory
 from .codegen.call.function import Function
 from .codegen.call.stream import RandomSource, Worker, combined, reduced
 from .errors import InputError, NumericsError, shown
-from .io.asked import asked_all
-from .io.given import Array, whole
+from .io.given import Array, asked_all, whole
 from .io.reprs import brief
 from .mechanics import configuration
 from .model.description import Model

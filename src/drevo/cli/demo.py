@@ -57,7 +57,7 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Write out the equations of two robots, compile a third, and check and time the results."""
-    from ..io.saving import write_whole
+    from ..io.files import write_whole
 
     start = time.perf_counter()
     report = Report()
@@ -81,7 +81,7 @@ def demo(
 
 
 def _write_page(report: Report, output: Path, robot: str, quantity: str) -> None:
-    from ..io.saving import write_whole
+    from ..io.files import write_whole
     from ..robot.writing import write_out
 
     d: Derivation = write_out(load_robot(robot), quantity, symbols=None if robot == "puma560" else "all")

@@ -110,7 +110,7 @@ def _write_c(what: Any, quantity: str, name: str, folder: Path, options: dict[st
     """One C file, and what a call of its function takes at most."""
     from ..compiler.pages.derivation import write_out_program
     from ..documents.sequence.names import identifier
-    from ..io.saving import write_whole
+    from ..io.files import write_whole
     from ..robot.writing import write_out
 
     name = identifier(name).lower()

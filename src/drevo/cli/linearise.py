@@ -32,7 +32,7 @@ def linearise(
     """Linearise a robot about a state and show its natural frequencies; --json and -o also give A and B."""
     import numpy as np
 
-    from ..io.saving import ready, saving
+    from ..io.files import ready, saving
 
     if output is not None:
         ready("a linear model", output, (".npz",))

@@ -45,7 +45,7 @@ def loads(
     as_json: Json = False,
 ) -> None:
     """Show what a motion demands of the drives and, with --link, the largest loads in that link's sections."""
-    from ..io.saving import ready
+    from ..io.files import ready
     from ..loads import Trajectory, drives
 
     if trajectory is None:

@@ -42,7 +42,7 @@ def simulate(
     as_json: Json = False,
 ) -> None:
     """Simulate how a robot moves under gravity, and report how well its energy is conserved."""
-    from ..io.saving import ready
+    from ..io.files import ready
     from ..simulate.run import simulate as run
 
     if output is not None:

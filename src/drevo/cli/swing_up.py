@@ -81,7 +81,7 @@ def swing_up(
         print(f"{kind}: {motion.reason}, {motion.iterations} iterations, cost {motion.cost:.6g}")
         print(f"greatest effort {facts['effort']:.4g} of {most:g}; {facts['off']:.2g} from standing")
     if plot:
-        from ..io.saving import write_whole
+        from ..io.files import write_whole
 
         path = write_whole("swing-up", drawing_path(kind, "swing-up"), motion.svg())
         if not as_json:

@@ -12,7 +12,7 @@ from .common import Base, Json, RobotName, guarded, load_robot, numbers_in, opti
 
 if TYPE_CHECKING:
     from ..robot.face import Robot
-    from ..robot.view.diagrams import LinkSections
+    from ..robot.view.panels import LinkSections
 
 
 @guarded

@@ -63,7 +63,7 @@ def walk(
 
 
 def _report(walked: Walk, steps: int, gait: str, plot: bool, as_json: bool) -> None:
-    from ..io.saving import write_whole
+    from ..io.files import write_whole
     from ..walking import draw
 
     facts = _facts(walked, steps, gait)

@@ -39,7 +39,7 @@ def write_out(
     as_json: Json = False,
 ) -> None:
     """Write out the equations of a quantity, with operation counts and a numeric check."""
-    from ..io.saving import ready, saving
+    from ..io.files import ready, saving
     from ..robot.writing import write_out as derive
 
     target = _target(to, output)

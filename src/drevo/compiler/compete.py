@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..codegen.graph import regroup
+from ..codegen.graph.plane import with_three_products
 from ..codegen.graph.program import Program
-from ..codegen.graph.three_products import with_three_products
 from ..errors import TraceError, one_of
 from ..mechanics.rotation import ZERO_DIFFERENCE
 from ..mechanics.tree import build_tree

@@ -15,10 +15,9 @@ from ..codegen.graph.node import Expr, Graph
 from ..codegen.graph.ops import ATAN2, CONST, COS, FUNCTIONS, INPUT, OPS, SIN, UNLESS, WHEN
 from ..codegen.graph.program import Program
 from ..errors import InputError, TraceError, one_of
-from ..io.asked import asked
-from ..io.given import flag, positive
+from ..io.given import asked, flag, positive
 from ..mechanics import scalar
-from ..mechanics.algorithms.displacements import displaced, motion_series, variables
+from ..mechanics.algorithms.derivatives import displaced, motion_series, variables
 from ..mechanics.formalisms import zaremba
 from ..mechanics.formalisms.zaremba import Entries
 from ..mechanics.scalar import Scalar, Vector, is_zero

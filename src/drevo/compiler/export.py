@@ -9,13 +9,13 @@ from typing import Any
 
 from ..codegen.graph.program import Program
 from ..codegen.lower.lower import Lowered, lower
-from ..codegen.lower.steps import largest_angle
+from ..codegen.lower.schedule import largest_angle
 from ..codegen.store.build import DTYPES
 from ..codegen.store.targets import LONGEST, MACHINES, Compiled, Machine, compiled_for
 from ..documents.export_texts import c_example, c_header, wasm_example, wasm_loader
 from ..documents.sequence.names import identifier
 from ..errors import EmitError, InputError, one_of, shown
-from ..io.saving import write_whole
+from ..io.files import write_whole
 from ..io.version import VERSION
 from ..mechanics.configuration import neutral
 from ..model.description import Model

@@ -75,7 +75,7 @@ class Recipe:
         """The program that is compiled; nothing of this runs when the cache is warm."""
         from ..codegen.graph import levers
         from ..mechanics.tree import build_tree
-        from .branches import with_branches
+        from .tracer import with_branches
 
         # sums are regrouped after their derivatives are made: these look for rotations as they were traced
         late = ("regroup",) if self.product and self.formalism == "auto" else ()
@@ -98,7 +98,7 @@ class Recipe:
         return program
 
     def _quantities(self, model: Model) -> Program:
-        from ..codegen.graph import verify
+        from ..codegen.graph import evaluate
         from ..mechanics.tree import build_tree
         from .compile_cost import require_affordable
         from .formalisms import candidates
@@ -122,8 +122,8 @@ class Recipe:
         program = self._regrouped(program)
         if self.formalism == "auto" and not (self.parameters or self.external or self.passive):
             program = replace(program, across=partial(plan_of_one, model, self.quantity))
-        if verify.level() >= 1:
-            verify.legal(program)
-        if verify.level() >= 2 and best.formalism != "newton_euler":
-            verify.require_twins(program, trace(model, self.quantity, **traced))
+        if evaluate.level() >= 1:
+            evaluate.legal(program)
+        if evaluate.level() >= 2 and best.formalism != "newton_euler":
+            evaluate.require_twins(program, trace(model, self.quantity, **traced))
         return program

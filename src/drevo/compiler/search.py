@@ -16,8 +16,7 @@ from ..codegen.graph import levers
 from ..codegen.graph.node import Expr
 from ..codegen.graph.program import Program
 from ..mechanics.formalisms import khalil_forward
-from ..mechanics.formalisms.khalil_absolute import parallel_runs
-from ..mechanics.formalisms.khalil_matrix import direction_rows
+from ..mechanics.formalisms.khalil_matrix import direction_rows, parallel_runs
 from ..mechanics.reduce import gauged, leaf_phase, length_unit
 from ..mechanics.reframe import Move, apply_move, moves_at, reframed, resolve, settle_frames
 from ..mechanics.scalar import Scalar, Vector, is_zero

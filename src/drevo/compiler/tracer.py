@@ -1,22 +1,31 @@
-"""The one place where inputs, outputs and names of a Program are declared while an algorithm runs over nodes."""
+"""The one place where inputs, outputs and names of a Program are declared while an algorithm runs over nodes.
+
+To which branch of the tree each input of a program belongs: machine code puts its steps in order by it.
+
+Functions of users over scalars as graphs: each is called once; its graph is what runs and what is keyed.
+"""
 
 from __future__ import annotations
 
 import fnmatch
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
+from ..codegen.graph.evaluate import evaluate_edges
 from ..codegen.graph.node import Expr, Graph
-from ..codegen.graph.program import Guard, Input, Output, Parameter, Program
+from ..codegen.graph.ops import BY_NAME, CHOICE, FUNCTIONS, WHEN
+from ..codegen.graph.program import BranchPath, Guard, Input, Output, Parameter, Program
 from ..errors import InputError, TraceError, shown
 from ..mechanics.acting import number_itself
-from ..mechanics.algorithms.tendons import with_tendons
+from ..mechanics.algorithms.passive import with_tendons
 from ..mechanics.body_table import table_of
-from ..mechanics.context import Context
 from ..mechanics.loose import carried_inertia, loose_rates
 from ..mechanics.rotation import ZERO_DIFFERENCE
+from ..mechanics.scalar import Context, Scalar, Vector, atan2, cos, named_function, sin, sqrt, where
 from ..mechanics.tree import Tree, build_tree
+from ..mechanics.tree_indices import branch_paths
 from ..mechanics.wheels import equal_moments
 from ..model.description import Model
 from ..model.messages import did_you_mean
@@ -287,3 +296,55 @@ def scalars_in(value: Any) -> Iterator[Any]:
             yield from scalars_in(row)
     else:
         yield value
+
+
+def with_branches(program: Program, tree: Tree) -> Program:
+    """The program with `branches`, where the tree has any."""
+    of = branch_paths(tree.parents)
+    if len({*of}) < 2:
+        return program
+    link = {name: of[frame.body] for name, frame in tree.frames.items() if frame.body >= 0}
+    q, v = [()] * tree.nq, [()] * tree.nv  # type: tuple[list[BranchPath], list[BranchPath]]
+    for b, branch in zip(tree.bodies, of):
+        q[b.q : b.q + b.nq] = [branch] * b.nq
+        v[b.v : b.v + b.nv] = [branch] * b.nv
+    owned = [link.get(p.name.partition(".")[0], ()) for p in program.parameters]
+
+    def places(x: Input) -> list[BranchPath]:
+        if x.name == "parameters":
+            return owned
+        if x.name.startswith("f_ext:"):
+            return [link.get(x.name.partition(":")[2], ())] * x.size
+        return q if x.name == "q" else v if x.size == tree.nv else []
+
+    return replace(program, branches={x.name: places(x) for x in program.inputs})
+
+
+_MEANING: dict[int, Any] = {op: named_function(name) for op, name in FUNCTIONS.items()}
+_MEANING |= {BY_NAME["sin"]: sin, BY_NAME["cos"]: cos, BY_NAME["sqrt"]: sqrt, BY_NAME["atan2"]: atan2}
+_MEANING |= {
+    op: lambda c, x, op=op: where(c > 0.0, *((x, 0.0) if op == WHEN else (0.0, x))) for op in CHOICE
+}  # fmt: skip
+
+
+class TracedFunction:
+    """A function over scalars as the graph of one call of it; it computes the same on scalars of every kind.
+
+    What the function read beside its arguments is in the graph, and so in `digest`: equal graphs are equal.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program, self.digest, self.__name__ = program, program.digest, program.name
+
+    def __call__(self, *given: Vector) -> list[Sequence[Scalar]]:
+        """The scalars of each output, from those of each input."""
+        p = self.program
+        leaves = {n: x for port, values in zip(p.inputs, given) for n, x in zip(port.nodes, values, strict=True)}
+        found = iter(evaluate_edges(p.graph, p.output_edges, leaves, float, _MEANING))
+        return [list(islice(found, len(o.edges))) for o in p.outputs]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TracedFunction) and other.digest == self.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)

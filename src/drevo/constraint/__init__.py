@@ -3,7 +3,7 @@
 Points are in link axes, results in world axes; reactions act on the robot.
 """
 
-from ..io.asked import asked_all
+from ..io.given import asked_all
 from .closing import assemble, hold
 from .dynamics import constrained_dynamics, impact
 from .inverse import constrained_inverse_dynamics

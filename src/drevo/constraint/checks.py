@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import InputError, NumericsError, shown
 from ..io.given import Array, finite, positive, whole
-from ..mechanics.trunk import trunk_pitch
+from ..mechanics.reframe import trunk_pitch
 from ..model.description import Model
 from ..model.dynamics import Dynamics
 from ..model.messages import did_you_mean, listed

@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike
 
 from ..compiler.ways.rolled import is_large
 from ..errors import InputError, NumericsError
-from ..io.asked import asked
-from ..io.given import Array
+from ..io.given import Array, asked
 from ..mechanics.configuration import state
 from ..model.dynamics import Dynamics
 from .checks import LONGEST_CLOSING_STEP, driven_rates, limits, newton_on_constraints

@@ -18,10 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import DrevoError, NumericsError
-from ..io.asked import asked
-from ..io.given import FLOAT_DTYPE, Array, flag, number
+from ..io.given import FLOAT_DTYPE, Array, asked, flag, number
 from ..mechanics.configuration import state
-from ..mechanics.trunk import refuse_gimbal_lock
+from ..mechanics.reframe import refuse_gimbal_lock
 from ..model.dynamics import Dynamics
 from ..model.messages import expect_robot
 from .checks import feedback, refuse_contradictions, refuse_lost

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
-from ..compiler.traced import TracedFunction
-from ..compiler.tracer import Tracer
+from ..compiler.tracer import TracedFunction, Tracer
 from ..errors import DrevoError, InputError, TraceError, UnknownNameError, shown
 from ..mechanics.algorithms import constraints as rows_of
 from ..mechanics.algorithms.constraints import ConstraintRows, Kinematics

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 from ..codegen.call.function import Function
 from ..codegen.store.memo import memoised
 from ..errors import DrevoError, NumericsError
-from ..io.asked import asked
-from ..io.given import Array, flag
+from ..io.given import Array, asked, flag
 from ..mechanics.configuration import state
 from ..model.dynamics import Dynamics
 from .checks import driven_rates, refuse_undriven, refuse_violation

@@ -13,7 +13,7 @@ from ..mechanics.algorithms.inertia_matrix import SparseRows, elimination_order,
 from ..mechanics.algorithms.kinematics import body_poses
 from ..mechanics.algorithms.passive import coasts, passive
 from ..mechanics.formalisms import khalil_forward, khalil_matrix
-from ..mechanics.formalisms.khalil_points import RecursionKinematics
+from ..mechanics.formalisms.khalil_held import RecursionKinematics
 from ..mechanics.scalar import Scalar, Vector, dot, is_zero
 from ..mechanics.tree import Tree
 from ..mechanics.tree_indices import ancestors

@@ -16,7 +16,7 @@ from ..errors import InputError
 from ..mechanics import configuration
 from ..mechanics.algorithms import constraints as rows_of
 from ..mechanics.algorithms.constraints import ConstraintRows, Kinematics
-from ..mechanics.algorithms.tendons import tendon_coupling
+from ..mechanics.algorithms.passive import tendon_coupling
 from ..mechanics.scalar import Scalar
 from ..mechanics.spatial import Mat, Vec
 from ..model.description import Model, Tendon

@@ -20,14 +20,13 @@ from ..errors import InputError
 from ..io.given import FLOAT_DTYPE, finite
 from ..io.xml import MAX_LENGTH
 from ..mechanics.acting import has_passive
-from ..mechanics.trunk import trunk_pitch
+from ..mechanics.reframe import trunk_pitch
 from ..model.dynamics import Array, Dynamics, of_model
 from . import kernels
 from .collection import gathered, labels, made
 from .kinds import Constraint, Contact
-from .large import by_loops
 from .numbers import Numbered, anchored, anchors, pattern_of, places_of, settled, with_numbers
-from .terms import ConstraintTerms, constraint_function
+from .terms import ConstraintTerms, by_loops, constraint_function
 from .values import ContactFields
 
 SolvedMotion = tuple[Array, Array]

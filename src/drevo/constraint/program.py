@@ -26,10 +26,9 @@ from ..compiler.packing import falling
 from ..compiler.request import requested
 from ..compiler.tracer import Tracer, unknowns
 from ..errors import InputError, NumericsError, TraceError
-from ..io.asked import asked
-from ..io.given import flag
+from ..io.given import asked, flag
 from ..mechanics.algorithms.constraints import ConstraintRows, Kinematics
-from ..mechanics.algorithms.displacements import displaced, variables
+from ..mechanics.algorithms.derivatives import displaced, variables
 from ..mechanics.algorithms.inertia_matrix import Factors, factorised
 from ..mechanics.algorithms.passive import passive as passive_forces
 from ..mechanics.algorithms.schur import Schur

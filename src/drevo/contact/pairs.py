@@ -14,8 +14,8 @@ from ..mechanics.algorithms.colliders import between, on_ground, places
 from ..mechanics.algorithms.constraints import Kinematics
 from ..mechanics.algorithms.inertia_matrix import mass_matrix
 from ..mechanics.algorithms.kinematics import WORLD_POSE, Pose, jacobian
+from ..mechanics.algorithms.passive import tendon_length
 from ..mechanics.algorithms.proximity import PlacedGeom, Proximity
-from ..mechanics.algorithms.tendons import tendon_length
 from ..mechanics.configuration import neutral
 from ..mechanics.scalar import Scalar, sqrt
 from ..mechanics.spatial import Mat, Vec

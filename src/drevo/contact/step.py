@@ -16,20 +16,17 @@ from ..compiler.recipe import TANGENTS
 from ..compiler.request import requested
 from ..errors import InputError, one_of
 from ..ground import Uneven, ground_of
-from ..io.asked import asked
-from ..io.given import flag, number, seconds, whole
+from ..io.given import asked, flag, number, seconds, whole
 from ..mechanics.acting import without_passive
 from ..model.description import Model
 from ..model.dynamics import Described
 from ..model.messages import model_of, names_in
 from ..model.regularity import require_masses
-from .laws.exact.kernel import moreau_program
+from .laws.exact.kernel import ExactDerivative, moreau_program
 from .laws.exact.problem import exact_robot
-from .laws.exact.residual import ExactDerivative
-from .laws.soft.kernel import step_program
+from .laws.soft.kernel import SoftDerivative, step_program
 from .laws.soft.law import PENALTY_LAWS, RowGroup
 from .laws.soft.problem import soft_problem
-from .laws.soft.residual import SoftDerivative
 from .laws.soft.stages import SoftProblem
 from .pairs import warn_of_untouched
 from .products import mark_of, prefix_of, require_one_product, step_product_program

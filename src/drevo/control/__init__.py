@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..io.asked import asked_all
+from ..io.given import asked_all
 from .closed_loop import closed_loop
 from .controllers import computed_torque, gravity_compensation, pd, pid
 from .linearise import Linearisation, Reduced, linearise

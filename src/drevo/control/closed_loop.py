@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import DrevoError, InputError
 from ..io.given import Array, finite, number
-from ..mechanics.algorithms.displacements import displaced
+from ..mechanics.algorithms.derivatives import displaced
 from ..mechanics.configuration import require_unit_quaternions
 from ..mechanics.jet import Jet, jet
 from ..mechanics.tree import build_tree

@@ -30,7 +30,7 @@ from ..constraint.prepared import PreparedSet, SolvedMotion
 from ..constraint.terms import compiled_set
 from ..mechanics.acting import has_passive
 from ..mechanics.algorithms.constraints import Kinematics
-from ..mechanics.algorithms.displacements import displaced, variables
+from ..mechanics.algorithms.derivatives import displaced, variables
 from ..mechanics.algorithms.inertia_matrix import SingularError, factorised, lower_rows
 from ..mechanics.algorithms.passive import passive, passive_slopes
 from ..mechanics.formalisms.khalil_held import HeldPoint, HeldSlopes, held_slopes

@@ -31,8 +31,7 @@ from ..constraint.kinds import Constraint
 from ..constraint.prepared import TIME_ZERO, PreparedSet
 from ..constraint.solve import CONSISTENT_SHARE, pseudoinverse
 from ..errors import DrevoError, InputError, NumericsError
-from ..io.asked import asked
-from ..io.given import Array, finite, flag, leading
+from ..io.given import Array, asked, finite, flag, leading
 from ..mechanics.acting import has_passive
 from ..mechanics.algorithms.passive import passive as passive_forces
 from ..mechanics.algorithms.passive import passive_slopes, passive_tree

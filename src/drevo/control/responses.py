@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike
 from ..documents.pictures.picture import Figure, Pictured
 from ..documents.pictures.plot import Curve, Panel
 from ..errors import InputError, NumericsError, shown
+from ..io.files import saving
 from ..io.given import Array, finite, seconds, whole
 from ..io.packages import package
 from ..io.reprs import result
-from ..io.saving import saving
 
 LOST = 1e-14  # of the largest singular value of s - A: below it s is a pole
 INFINITE = 1e-10  # of a generalised eigenvalue a / b: where b is below it, of the size of a and b

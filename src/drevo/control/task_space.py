@@ -27,7 +27,7 @@ from ..compiler.pages.telegin_inputs import with_coordinates
 from ..compiler.tracer import Tracer
 from ..io.given import Array, finite, leading, number
 from ..mechanics.algorithms.inertia_matrix import Factors, dense, factorised, lower_rows, mass_matrix_rows
-from ..mechanics.algorithms.operational import inverted, weighed
+from ..mechanics.algorithms.task_space import inverted, weighed
 from ..mechanics.jet import Jet, jet
 from ..mechanics.manifold import log_ball
 from ..mechanics.rotation import unit_quaternion

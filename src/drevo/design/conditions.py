@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, TraceError, shown
-from ..io.asked import asked
-from ..io.given import flag
+from ..io.given import asked, flag
 from ..io.reprs import brief_list
 from ..mechanics.algorithms.energy import potential_energy
 from ..mechanics.formalisms.telegin import elements
@@ -37,9 +36,8 @@ from .free_lengths import (
     snapped_to_known,
     texts,
 )
-from .linear import Space, SparseRow, space
 from .parameters import SNAP, Coefficients, Parameters
-from .polynomial import NUMBER, ONE, Form, Monomial, Poly, forms
+from .polynomial import NUMBER, ONE, Form, Monomial, Poly, Space, SparseRow, forms, space
 
 CONSTANT = ("mass_matrix", "potential_energy")
 CLOSE = 1e-12

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, TraceError, shown
-from ..io.asked import asked
+from ..io.given import asked
 from ..io.reprs import brief
 from ..model.description import Model
 from ..model.messages import did_you_mean, model_of
@@ -20,12 +20,11 @@ from . import expressions
 from .corrections import Corrections
 from .exact import Algebra, Relation
 from .expressions import FormulaNode
-from .givens import conditions_of, fulfilled
 from .proofs import Proof, at_the_numbers, counterexample, proof_of
+from .statements import conditions_of, fulfilled
 from .telegin_names import LETTERS, split_name
 from .truth import NOTATIONS, Truth, checked_tree, exact_truth, sampled_truth
-from .units import UnitsDiffer, unit_of
-from .vocabulary import renamings
+from .vocabulary import UnitsDiffer, renamings, unit_of
 
 Array = np.ndarray[Any, Any]
 

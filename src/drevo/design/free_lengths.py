@@ -16,9 +16,8 @@ from ..io.reprs import brief, brief_list
 from ..mechanics.tree import build_tree
 from ..model.description import Model
 from . import expressions
-from .linear import Space, SparseRow
 from .parameters import SNAP, Coefficients, Parameters
-from .polynomial import ONE, Form, Monomial
+from .polynomial import ONE, Form, Monomial, Space, SparseRow
 
 CLOSE = 1e-12  # of a coefficient: printed numbers are rounded
 Unknown = tuple[Monomial, int]  # powers of lengths, parameter

@@ -20,8 +20,7 @@ from ..mechanics.tree import Tree, plain_tree
 from ..mechanics.tree_indices import children_of
 from ..model.description import Model
 from ..model.rotations import quaternion_of
-from .linear import SparseRow, add_multiple
-from .polynomial import NUMBER, ONE, Angle, Poly, exact, forms, rational, slide
+from .polynomial import NUMBER, ONE, Angle, Poly, SparseRow, add_multiple, exact, forms, rational, slide
 
 KINDS = ("xy", "xz", "yz", "dx", "dy", "dz", "y", "x", "z", "m")  # a condition is solved for the first of these
 LENGTH = {"m": 0, "dx": 1, "dy": 1, "dz": 1}  # power of a length in each; 2 for the rest

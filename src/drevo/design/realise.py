@@ -21,9 +21,8 @@ from ..model.description import Inertial, Model
 from ..model.loaders.solids import ZERO, combined_inertia
 from ..robot.face import Robot
 from .free_lengths import texts
-from .linear import Space
 from .parameters import Parameters
-from .polynomial import NUMBER
+from .polynomial import NUMBER, Space
 
 STEPS = (-1.0, -0.5, 0.0, 0.5, 1.0)  # places of masses in a cube of the half-width `reach` about each pole
 THICKNESS = 1e-3  # share of a redistributed body's mass that is spread over all places, so that it is no sheet

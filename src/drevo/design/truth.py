@@ -17,9 +17,8 @@ from ..errors import InputError, TraceError
 from ..mechanics.algorithms.energy import kinetic_energy, potential_energy
 from ..mechanics.algorithms.inertia_matrix import mass_matrix
 from ..mechanics.algorithms.inverse_dynamics import bias, gravity, inverse_dynamics
-from ..mechanics.context import Context
 from ..mechanics.formalisms import alyushin, kovalchuk, telegin, vereshchagin, zaremba
-from ..mechanics.scalar import Scalar
+from ..mechanics.scalar import Context, Scalar
 from ..mechanics.spatial import Mat, RigidInertia, Sym, Vec
 from ..mechanics.tree import Tree, plain_tree
 from ..mechanics.tree_indices import ancestors

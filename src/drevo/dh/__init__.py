@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..io.asked import asked_all
+from ..io.given import asked_all
 from .building import Constants, builder, from_dh, place_standard
 from .reading import CONVENTIONS, Table, table
 

@@ -8,14 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ..io.xml import Element, Line, Reader
-from ..io.xml_edit import Edit, insert_child, remove, set_attribute, set_text
+from ..io.xml import Edit, Element, Line, Reader, insert_child, remove, set_attribute, set_text
 from ..model.description import Inertial, Mat3
 from ..model.loaders.schema import true
 from ..model.loaders.sdf.frames import child_text, read_pose
 from ..model.rotations import from_rpy, matrix_of_quaternion, transpose, turn_tensor
-from .findings import Change
-from .subject import Subject
+from .findings import Change, Subject
 
 TURNS = ("quat", "axisangle", "euler", "xyaxes", "zaxis")  # of MJCF
 TENSOR = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")

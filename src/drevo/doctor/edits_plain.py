@@ -11,8 +11,7 @@ from ..io.plain_edit import Spot, add_value, set_value, spots_of, take_away
 from ..model.description import Inertial
 from ..model.loaders.native import read_plain
 from .edits import MendedText, Told, writers
-from .findings import Change
-from .subject import Subject
+from .findings import Change, Subject
 
 KeyOrPlace = str | int
 

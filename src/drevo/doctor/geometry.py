@@ -13,8 +13,7 @@ import numpy as np
 
 from ..errors import DrevoError
 from ..io.files import Files, read_head
-from ..io.mesh_files import find_mesh
-from ..io.meshes import read_mesh_file
+from ..io.meshes import find_mesh, read_mesh_file
 from ..model.description import Shape
 
 Array = np.ndarray[Any, Any]

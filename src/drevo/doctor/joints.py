@@ -6,11 +6,10 @@ import os
 from collections.abc import Iterator
 
 from ..io import xml
-from ..io.mesh_files import find_mesh, find_moved
+from ..io.meshes import find_mesh, find_moved
 from ..io.xml import Element
 from ..model.loaders.sdf.frames import child_text
-from .findings import Change, Finding, of_element
-from .subject import Subject
+from .findings import Change, Finding, Subject, of_element
 
 BOUNDED = ("revolute", "prismatic", "helical")
 DRIVEN = (*BOUNDED, "continuous")

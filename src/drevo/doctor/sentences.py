@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from .findings import Change, Finding
-from .nearest import consistent
-from .subject import Subject
+from .findings import Change, Finding, Subject
+from .masses import consistent
 
 # words of a sentence -> the kind of the finding, the first that fits
 WORDS = (

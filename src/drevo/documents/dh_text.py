@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from .languages.markdown import escaped
+from .languages.latex import escaped
 from .sequence.names import latex_text
 
 TableRow = Mapping[str, Any]

@@ -19,18 +19,18 @@ from typing import TYPE_CHECKING, Any
 
 from ..codegen.call.arguments import in_memory
 from ..errors import InputError, shown
-from ..io.asked import asked_all
+from ..io.given import asked_all
 from ..io.packages import package
 from .ours import TASKS
 
 if TYPE_CHECKING:
     from .own import Env, Servo, State
     from .randomise import Scaled
-    from .stable import stable_baselines
+    from .registration import stable_baselines
     from .vector import StepEnv
 
 __all__ = ["TASKS", "Env", "Scaled", "Servo", "State", "make", "register", "stable_baselines"]
-_LATE = {"Env": "own", "Servo": "own", "State": "own", "Scaled": "randomise", "stable_baselines": "stable"}
+_LATE = {"Env": "own", "Servo": "own", "State": "own", "Scaled": "randomise", "stable_baselines": "registration"}
 
 
 def make(

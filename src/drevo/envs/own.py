@@ -13,8 +13,7 @@ from ..compiler.tracer import scalars_in
 from ..contact.pairs import warn_of_untouched
 from ..errors import DrevoError, InputError, shown
 from ..ground import ground_of
-from ..io.asked import asked_methods
-from ..io.given import finite, seconds, whole
+from ..io.given import asked_methods, finite, seconds, whole
 from ..mechanics.algorithms.kinematics import pose, velocity
 from ..mechanics.scalar import Scalar, Vector, clip, maximum, where
 from ..mechanics.spatial import Mat, Vec

@@ -1,4 +1,7 @@
-"""The robot of a task: where it comes from, what drives it, and its states in MuJoCo's order."""
+"""The robot of a task: where it comes from, what drives it, and its states in MuJoCo's order.
+
+Pictures of an environment: by the plain renderer, or in a window of the browser.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +19,17 @@ from ..contact.laws.soft.problem import soft_problem
 from ..contact.laws.soft.stages import SoftProblem
 from ..errors import InputError
 from ..ground import ground_of
+from ..io.given import Array
 from ..io.packages import package
 from ..mechanics.rotation import from_quaternion
 from ..mechanics.scalar import Scalar, Vector, dot, maximum, minimum, sqrt
 from ..mechanics.spatial import Vec
 from ..model.description import Model
 from ..robot.face import Robot
+from ..robot.view.raster import Renderer
 from ..robots.loading import load
 from .tasks import Task
 
-Array = np.ndarray[Any, Any]
 METHODS = {"Euler": "euler", "RK4": "rk4", "implicitfast": "implicitfast"}
 
 
@@ -155,3 +159,27 @@ def asset(name: str) -> Path:
             f"gymnasium {gymnasium.__version__} has no {name}; install gymnasium[mujoco] 1.0 or later"
         )
     return path
+
+
+RENDER_MODES = ("rgb_array", "human")
+
+
+class Picture:
+    """The robot of an environment as it is drawn."""
+
+    def __init__(self, robot: Any, ground: Any) -> None:
+        self.robot, self.renderer = robot, Renderer(robot, ground)
+        self.window: Any = None
+
+    def shown(self, q: Array, window: bool) -> Array | None:
+        """A picture, or None where a window shows it."""
+        if not window:
+            return self.renderer.picture(q)
+        if self.window is None:
+            self.window = self.robot.view(q)
+        self.window.q = q
+        return None
+
+    def close(self) -> None:
+        if self.window is not None:
+            self.window.close()

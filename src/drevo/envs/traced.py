@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..compiler.traced import TracedFunction
-from ..compiler.tracer import Tracer
+from ..compiler.tracer import TracedFunction, Tracer
 from ..mechanics.scalar import Scalar, Vector
 from ..mechanics.tree import build_tree
 from ..model.description import Model

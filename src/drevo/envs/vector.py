@@ -14,8 +14,7 @@ from gymnasium.vector.utils import batch_space
 from ..errors import InputError, one_of, shown
 from ..io.given import finite, flag, number, whole
 from .episode import AFTER, BEFORE, INFO, JUDGED, SEEN, STATE, episode, sight
-from .picture import RENDER_MODES, Picture
-from .simulation import TaskRobot
+from .simulation import RENDER_MODES, Picture, TaskRobot
 from .tasks import Task
 from .traced import traced_task
 

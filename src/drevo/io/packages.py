@@ -1,4 +1,7 @@
-"""Packages that Drevo can do without until they are needed."""
+"""Packages that Drevo can do without until they are needed.
+
+Results as tables of pandas, which is imported where one is asked for.
+"""
 
 from __future__ import annotations
 
@@ -15,3 +18,8 @@ def package(module: str, what: str, name: str = "") -> Any:
     except ImportError as error:
         name = name or module.split(".")[0]
         raise InputError(f"{what} needs the package {name}, which is not installed: pip install {name}") from error
+
+
+def frame(data: Any) -> Any:
+    """A pandas.DataFrame of a list of rows, or of columns by name. Raises InputError where pandas is missing."""
+    return package("pandas", "to_pandas").DataFrame(data)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from .xml_edit import Edit
+from .xml import Edit
 
 _PLAIN_SPACE = re.compile(r"(?:\s+|#[^\n]*)*")
 _STRING = re.compile(r'"""(?:\\.|[^\\])*?"""(?!")|\'\'\'.*?\'\'\'(?!\')|"(?:\\.|[^"\\])*"|\'[^\']*\'', re.DOTALL)

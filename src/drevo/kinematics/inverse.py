@@ -17,8 +17,7 @@ from ..codegen.store.memo import memoised
 from ..compiler.request import requested
 from ..contact.distances import chosen_pairs, distance_function
 from ..errors import InputError, one_of, shown
-from ..io.asked import asked
-from ..io.given import Array, finite, flag, positive, whole
+from ..io.given import Array, asked, finite, flag, positive, whole
 from ..mechanics.configuration import ranges, require_unit_quaternions
 from ..mechanics.tree import build_tree
 from ..model.messages import did_you_mean, names_in

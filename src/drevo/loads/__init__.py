@@ -1,13 +1,12 @@
 """Loads and accuracy: Zaremba's program package. Sections of links, drives over a cycle, errors of the tool."""
 
-from ..io.asked import asked_all
+from ..io.given import asked_all
 from .consistency import Agreement, Consistency, consistency
 from .cycle import Drives, Envelope, drives, envelope
 from .diagrams import diagrams
 from .external import AppliedForce
-from .masses import Distribution, distribution
+from .masses import Distribution, distribution, read_solids
 from .sections import COMPONENTS, SectionLoads, SectionMotion, inertial_loads, section_loads, section_motion
-from .solid_files import read_solids
 from .solids import Solid, box, capsule, cylinder, mesh, point, rod, sphere
 from .span import Span, span_of
 from .stresses import Profile, Stresses

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..errors import DrevoError
 from ..io.given import Array, number
+from ..io.packages import frame
 from ..io.reprs import result
-from ..io.tables import frame
 from ..model.description import Inertial, Link, Model
 from ..model.messages import model_of
 from .masses import pseudo_inertia

@@ -15,10 +15,10 @@ from ..constraint.prepared import Contacts
 from ..documents.pictures.picture import Figure, Pictured
 from ..documents.pictures.plot import Curve, Panel
 from ..errors import InputError, shown
+from ..io.files import saving
 from ..io.given import Array, flag, number
+from ..io.packages import frame
 from ..io.reprs import result
-from ..io.saving import saving
-from ..io.tables import frame
 from ..model.messages import expect_robot
 from ..robot.face import Robot
 from .external import GivenForces, Surroundings

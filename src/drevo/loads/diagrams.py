@@ -11,7 +11,7 @@ from ..errors import DrevoError, InputError
 from ..io.given import Array, whole
 from ..model.description import Link, Model
 from ..model.messages import model_of
-from ..robot.view.diagrams import LinkSections
+from ..robot.view.panels import LinkSections
 from .masses import UNIFORM, GivenDistribution
 from .sections import Cut, attached, cut_link
 from .shapes import ROLES, solids_of

@@ -13,8 +13,7 @@ from ..io.meshes import hull_faces
 from ..model.description import Link, Model, Shape
 from ..robot.view.mesh import MeshFiles
 from . import solids
-from .polyhedra import open_edges
-from .solids import Solid
+from .solids import Solid, open_edges
 
 ROLES = ("collision", "visual")
 

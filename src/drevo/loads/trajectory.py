@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike
 from ..constraint.passive import acting_in
 from ..documents.pictures.picture import Figure, Pictured
 from ..errors import InputError, shown
+from ..io.files import saving
 from ..io.given import Array, finite, flag, numbers, whole
+from ..io.packages import frame
 from ..io.reprs import result
-from ..io.saving import saving
-from ..io.tables import frame
 from ..mechanics.configuration import require_unit_quaternions
 from ..model.messages import expect_robot
 from ..robot.face import Robot

@@ -6,6 +6,8 @@ many entries of placements and inertias are zero. A `Move` names a choice by wha
 that meet get a common pole, a constant turn about an own or a parent's axis goes into a joint's zero, a
 tilted placement becomes a turn about one coordinate axis. With that a chain gets Denavit-Hartenberg frames.
 `reframed` takes, body by body, the move of least estimated cost; formalisms.search goes on by true counts.
+
+The trunk: six massless joints for a base that floats, z, y, x, yaw, pitch, roll. Kovalchuk and co-authors.
 """
 
 from __future__ import annotations
@@ -13,8 +15,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from ..errors import NumericsError
+from ..model.base import TRUNK
+from ..model.description import Model
 from .rotation import axis_rotation
 from .scalar import Scalar, atan2, cos, is_zero, sin
 from .spatial import EYE, UNIT_VECS, ZERO, Mat, RigidInertia, Vec
@@ -250,3 +257,32 @@ def _best_at(tree: Tree, i: int, children: Sequence[int]) -> Move | None:
         if price < least:
             best, least = m, price
     return best
+
+
+Array = np.ndarray[Any, Any]
+GIMBAL_LOCK_COSINE = 1e-6  # |cos pitch|: below it yaw and roll are the same axis to 6 digits
+
+
+def trunk_pitch(model: Model) -> int | None:
+    """Index in q of the pitch of a trunk, or None."""
+    first = model.joints[:6]
+    if tuple((j.kind, j.axis) for j in first) != TRUNK or not first[0].name.startswith("trunk_1"):
+        return None
+    return 4
+
+
+def refuse_gimbal_lock(model: Model, q: Array) -> None:
+    """NumericsError where a trunk's pitch is at +-90 degrees: yaw and roll are one axis, M is singular."""
+    pitch = trunk_pitch(model)
+    if pitch is None:
+        return
+    angle = np.asarray(q, float)[..., pitch]
+    locked = np.abs(np.cos(angle)) < GIMBAL_LOCK_COSINE
+    if np.any(locked):
+        k = int(np.argmax(locked))
+        where = f" in row {k} of the batch" if angle.ndim else ""
+        raise NumericsError(
+            f"the trunk of robot {model.name!r} is in gimbal lock{where}: joint {model.joints[pitch].name!r} "
+            f"(pitch) is {float(angle.flat[k]):.9g} rad, where yaw and roll turn about the same axis; load "
+            "with base='floating'"
+        )

@@ -1,6 +1,8 @@
 """The scalar contract: + - * / and the functions below, on floats, arrays and graph nodes alike.
 
 This is the one bridge between algorithms and the graph.
+
+The hooks by which an algorithm names what it computes.
 """
 
 from __future__ import annotations
@@ -185,3 +187,23 @@ def accumulate(out: dict[Key, Scalar], key: Key, x: Scalar) -> None:
     """Adds x to an entry; structural zeros make none."""
     if not is_zero(x):
         out[key] = out[key] + x if key in out else x
+
+
+class Context:
+    """The hooks of tracing in an algorithm: names, sections, guards, assumptions. On numbers they do nothing."""
+
+    in_metres = False  # lengths keep their unit, for people read their symbols
+
+    def name(self, label: str, x: Scalar) -> None: ...
+
+    def section(self, title: str) -> None: ...
+
+    def guard(self, pivot: Scalar, scale: Scalar, joint: str) -> None: ...
+
+    def assume(self, sentence: str) -> None: ...
+
+    def line(self, left: Sequence[str], right: Sequence[str], equation: str, meaning: str) -> None: ...
+
+    def mark(self, x: Scalar) -> str:
+        """@NAME of a parameter that stays a symbol, with its sign; empty for anything else."""
+        return ""

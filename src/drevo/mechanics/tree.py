@@ -16,10 +16,9 @@ from ..errors import TraceError
 from ..model.description import Inertial, Model, Tendon
 from ..model.description import Joint as JointData
 from .acting import Acting, ParameterValue, acting, armature, number_itself, offsets_of, weightless
-from .context import Context
 from .joints import NQ_NV, Elementary, Motion, Placement, elementary_chain, gamma, motion_subspace, place
 from .rotation import ZERO_DIFFERENCE, axis_rotation, carrying, snap_rotation
-from .scalar import Scalar, Vector, cos, dot, sin
+from .scalar import Context, Scalar, Vector, cos, dot, sin
 from .spatial import EYE, SYM_ZERO, UNIT_VECS, ZERO, ZERO_INERTIA, Mat, RigidInertia, Sym, Vec, inertia_of
 from .tree_indices import tour
 

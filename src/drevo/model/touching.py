@@ -1,4 +1,7 @@
-"""Judges what touches, drives and measures in a description: geoms, pairs, softness, actuators, sensors, steps."""
+"""Judges what touches, drives and measures in a description: geoms, pairs, softness, actuators, sensors, steps.
+
+Paths of tendons as straight segments.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from .contact import (
     Solimp,
     Solref,
 )
-from .description import Joint
+from .description import Joint, TendonSegment, Vec3
 from .draft import Draft
 from .messages import listed
 from .pairing import LEFT_OUT
@@ -181,3 +184,20 @@ def _check_stepping(draft: Draft) -> None:
         draft.problems.append(
             f"the initial configuration has {len(draft.initial)} numbers, q has {count}; correct it"
         )
+
+
+Waypoint = tuple[str, Vec3]  # a link, a point of it
+
+
+def segments_along(path: Iterable[Waypoint | float]) -> tuple[TendonSegment, ...]:
+    """The segments between places one after the other; a number is a pulley, behind which a branch begins anew and
+    counts divided by the number."""
+    found, last, share = [], None, 1.0
+    for step in path:
+        if not isinstance(step, tuple):
+            last, share = None, 1.0 / step
+            continue
+        if last is not None:
+            found.append(TendonSegment(*last, *step, share))
+        last = step
+    return tuple(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..io.asked import asked_methods
+from ..io.given import asked_methods
 from ..model.description import Model
 
 if TYPE_CHECKING:

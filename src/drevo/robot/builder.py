@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError, one_of, shown
-from ..io.asked import asked_methods
+from ..io.given import asked_methods
 from ..io.xml import ANY
 from ..model import values
 from ..model.description import (
@@ -32,7 +32,7 @@ from ..model.description import (
 )
 from ..model.draft import STANDARD_GRAVITY, Draft
 from ..model.messages import did_you_mean
-from ..model.tendons import Waypoint, segments_along
+from ..model.touching import Waypoint, segments_along
 from ..model.validation import finish
 from .face import Robot
 from .formula import GivenPose, formula_of

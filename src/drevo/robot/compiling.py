@@ -10,7 +10,7 @@ from typing import Any
 from ..codegen.call.function import Function, Spec
 from ..compiler.compile import Options, compile_quantity
 from ..errors import InputError
-from ..io.asked import asked
+from ..io.given import asked
 from ..model.description import Model
 from ..model.dynamics import Described
 from ..model.messages import did_you_mean

@@ -13,20 +13,17 @@ from ..codegen.call.arguments import in_memory
 from ..codegen.call.method import compiled
 from ..codegen.store.memo import memoised
 from ..errors import InputError, nearest, shown
-from ..io.asked import asked_methods
-from ..io.given import Array, generator
+from ..io.given import Array, asked_methods, generator
 from ..mechanics import configuration
 from ..mechanics.acting import without_passive
-from ..mechanics.trunk import refuse_gimbal_lock, trunk_pitch
+from ..mechanics.reframe import refuse_gimbal_lock, trunk_pitch
 from ..model.description import Model, same_description
 from ..model.messages import model_of
 from ..model.quantities import CATALOGUE, quantity
 from .as_files import AsFiles
 from .inverse_kinematics import InverseKinematics
-from .joints import JointArrays
+from .joints import ByName, JointArrays
 from .methods import Methods
-from .moving_base import MovingBase, clocked
-from .names import ByName
 from .of_link import OfLink
 from .rerooted import StateMaps, rerooted_model, with_configurations
 from .tree_text import page_of, tree_of
@@ -46,10 +43,11 @@ if TYPE_CHECKING:
     from ..control.linearise import Linearisation
     from ..model.dynamics import DifferenceDerivatives, IntegrateDerivatives
     from ..simulate.table import Table
+    from .moving_base import MovingBase
     from .topology import Topology
     from .under import Held
-    from .view.diagrams import LinkSections
     from .view.drawn import Drawn
+    from .view.panels import LinkSections
     from .view.window import Window
 
 
@@ -185,12 +183,12 @@ class Robot(Methods, JointArrays, ByName, InverseKinematics, AsFiles):
     def simulate(self, q0: ArrayLike, v0: ArrayLike | None = None, tau: Any = None, **given: Any) -> Table:
         """The motion from a state, compiled with its integrator: `drevo.simulate.run.simulate`.
 
-        With ground= or law=: under one-sided contact, `drevo.simulate.touching.simulate_touching`. step= is dt=.
+        With ground= or law=: under one-sided contact, `drevo.simulate.bouncing.simulate_touching`. step= is dt=.
         """
         if "step" in given and "dt" not in given:  # the word of an earlier state
             given["dt"] = given.pop("step")
         if given.keys() & {"ground", "law"}:
-            from ..simulate.touching import simulate_touching
+            from ..simulate.bouncing import simulate_touching
 
             return simulate_touching(self, q0, v0, tau, **given)
         from ..simulate.run import simulate
@@ -280,6 +278,8 @@ class Robot(Methods, JointArrays, ByName, InverseKinematics, AsFiles):
         a cubic spline (SciPy). Body 0 is the base, also one that floats, on a trunk or in a plane.
         Raises InputError.
         """
+        from .moving_base import MovingBase, clocked
+
         light, heavy = clocked(self.model, position, orientation, times)
         return MovingBase(self, Robot(light), Robot(heavy))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ..io.asked import asked_methods
+from ..io.given import asked_methods
 
 
 @asked_methods

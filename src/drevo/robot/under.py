@@ -14,8 +14,7 @@ from ..constraint.inverse import driven_of, efforts_under
 from ..constraint.kinds import Constraint
 from ..constraint.prepared import Contacts
 from ..constraint.results import ConstrainedEfforts, ConstrainedMotion, Impact
-from ..io.asked import asked_methods
-from ..io.given import Array
+from ..io.given import Array, asked_methods
 from ..io.reprs import brief_fields
 from ..model.dynamics import Dynamics, Forces
 

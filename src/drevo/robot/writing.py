@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from ..compiler.pages.derivation import Derivation
 from ..errors import InputError
-from ..io.asked import asked
+from ..io.given import asked
 
 if TYPE_CHECKING:
     from pathlib import Path

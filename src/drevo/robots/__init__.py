@@ -14,7 +14,7 @@ from inspect import signature
 from typing import ParamSpec
 
 from ..errors import ModelError, one_of
-from ..io.asked import asked
+from ..io.given import asked
 from ..model import values
 from ..model.base import with_base
 from ..model.description import Model

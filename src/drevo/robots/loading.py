@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import MissingFileError, ModelError, nearest, shown
-from ..io.asked import asked
+from ..io.given import asked
 from ..model import values
 from ..model.description import Model
 from ..model.loaders import is_path, load_model

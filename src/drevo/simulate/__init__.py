@@ -1,6 +1,6 @@
 """Motion in time: integrators as values, one compiled engine for all of them, results as a table."""
 
-from ..io.asked import asked_all
+from ..io.given import asked_all
 from .control import Control, damping
 from .integrators import DOP853, GAUSS4, GAUSS6, METHODS, MIDPOINT, RK4, SEMI_IMPLICIT_EULER, Integrator
 from .run import Event, simulate

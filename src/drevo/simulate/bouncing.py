@@ -2,10 +2,13 @@
 
 Steps under Coulomb's law are right to first order in the step; this is right to the tolerances of the integrator,
 for few bodies that touch and leave. Contacts that stay closed are not for it.
+
+Motions of robots that touch: one compiled call from record to record.
 """
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any
 
@@ -15,13 +18,17 @@ from numpy.typing import ArrayLike
 from ..contact.laws.exact.problem import TouchingRobot, exact_robot
 from ..contact.laws.exact.solve import impulses
 from ..contact.pairs import warn_of_untouched
-from ..errors import InputError, NumericsError
-from ..io.given import Array, seconds, whole
+from ..contact.step import METHODS, compile_step
+from ..errors import InputError, NumericsError, one_of, warn_caller
+from ..io.given import Array, asked, flag, seconds, whole
 from ..mechanics.algorithms.delassus import ContactSlot, impact_problem
 from ..mechanics.algorithms.kinematics import WORLD_POSE, body_poses
 from ..mechanics.algorithms.passive import passive_tree
 from ..mechanics.tree import Tree
 from ..model.dynamics import Dynamics
+from .arguments import NumericLaw, by_step, checked_law, start
+from .checks import STEPS, bounded
+from .control import Control, law_function
 from .run import Event, simulate
 from .table import Occurrence, Table
 
@@ -105,3 +112,118 @@ def _joined(robot: Dynamics, pieces: list[Table], starts: list[float], found: li
     q, v = (np.concatenate([getattr(piece, x) for piece in pieces]) for x in "qv")
     steps, rejected = (sum(getattr(piece, x) for piece in pieces) for x in ("steps", "rejected"))
     return Table(robot, t, q, v, "dop853", steps, rejected, tuple(found))
+
+
+UNSETTLED = 1e-6  # m/s: a residual of the exact law that is told
+
+
+@asked
+def simulate_touching(
+    robot: Dynamics,
+    q0: ArrayLike,
+    v0: ArrayLike | None = None,
+    tau: ArrayLike | None = None,
+    *,
+    duration: float,
+    dt: float = 1e-3,
+    ground: object = "plane",
+    law: str = "soft",
+    method: str | None = None,
+    every: int = 1,
+    friction: float | None = None,
+    threads: int = 1,
+    passive: bool = True,
+    **more: Any,
+) -> Table:
+    """The motion from (q0, v0) on a ground; leading dimensions are a batch.
+
+    tau: nothing, constant efforts (..., nv), efforts held over each step (steps, ..., nv), or a law, a Control or
+    any function (t, q, v): the efforts at the beginning of a step are held over it. ground, law, method, friction:
+    see `contact.step.compile_step`; more: what a law of contact takes beside, as restitution. With law "coulomb"
+    and method "dop853" impacts are found by events, `bouncing.simulate_bouncing`. dt: s; a record every `every`.
+    passive: with the damping, dry friction and springs of the joints. The table has `contact_forces`
+    (n, ..., places, 3), N in world axes, and `residual` (n, ...): of the steps up to a record the worst. Raises
+    InputError, ModelError, NumericsError.
+    """
+    one_of("simulate: law", law, METHODS, InputError)
+    robot = robot if flag("simulate: passive", passive) else robot.without_passive()
+    if law == "coulomb" and isinstance(method, str) and method == "dop853":
+        more = {"duration": duration, "dt": dt, "ground": ground, "friction": friction, **more}
+        return simulate_bouncing(robot, q0, v0, tau, **more)
+    end, dt = seconds("duration", duration), seconds("dt", dt)
+    every = whole("every", every, use=": a record is kept every 1, 2, ... steps")
+    bounded(end, dt, STEPS, "steps")
+    steps = max(1, math.ceil(end / dt - 1e-9))
+    records = -(-steps // every)
+    lead, q, v = start(robot, q0, v0, records + 1.0)
+    drive, repeat = _drive(robot, tau, lead, dt, records * every, every)
+    more = {"friction": friction, **({} if method is None else {"method": method}), **more}
+    f = compile_step(robot, dt=dt, ground=ground, law=law, repeat=repeat, **more)
+    out = _stepped(partial(f, threads=threads), q, v, drive, records, every // repeat, dt * repeat)
+    if law == "coulomb":
+        _tell_unsettled(out[3], dt * every)
+    shape = (records + 1, *lead)
+    qs, vs, forces, residual, driven = (x.reshape(*shape, *x.shape[2:]) for x in out)
+    times = dt * every * np.arange(records + 1)
+    return Table(
+        robot, times, qs, vs, f"{method or METHODS[law][0]} under the {law} law", records * every, passive=True,
+        driven=driven, contact_forces=forces, residual=residual,
+    )  # fmt: skip
+
+
+def _tell_unsettled(residual: Array, interval: float) -> None:
+    """A warning where impulses do not fulfil the law."""
+    worst = residual.max(initial=0.0)
+    if worst > UNSETTLED:
+        when = interval * np.unravel_index(int(residual.argmax()), residual.shape)[0]
+        told = f"simulate: until t = {when:g} s the impulses of a step leave a residual of {worst:.2g} m/s"
+        warn_caller(f"{told}; the table's residual says where: take a shorter step")
+
+
+def _efforts(robot: Dynamics, tau: Any, lead: tuple[int, ...], steps: int) -> Array:
+    """(1 or steps, count, nv)."""
+    x, stepped = by_step(robot, np.zeros(robot.nv) if tau is None else tau, lead)
+    if stepped and len(x) < steps:
+        raise InputError(f"tau has {len(x)} steps; the motion takes {steps}")
+    return np.ascontiguousarray(x.reshape(len(x), math.prod(lead), robot.nv))
+
+
+def _drive(
+    robot: Dynamics, tau: Any, lead: tuple[int, ...], dt: float, steps: int, every: int
+) -> tuple[NumericLaw, int]:
+    """Efforts (count, nv) by time and state, and over how many steps they are held."""
+    if isinstance(tau, Control):
+        f = law_function(robot, tau)
+        return checked_law(robot, lambda t, q, v: f(np.array([t]), q, v), lead), 1
+    if callable(tau):
+        return checked_law(robot, tau, lead), 1
+    held = _efforts(robot, tau, lead, steps)
+    last = len(held) - 1
+    return lambda t, *_: held[min(round(t / dt), last)], 1 if last else every
+
+
+def _stepped(
+    f: Any, q: Array, v: Array, drive: NumericLaw, records: int, times: int, dt: float
+) -> tuple[Array, ...]:
+    """Records of q, v, forces, the residual and efforts, each (records + 1, count, ...); the first has no forces.
+
+    times: calls of f from record to record.
+    """
+    out: tuple[Array, ...] = ()
+    for k in range(records):
+        worst = np.zeros(len(q))
+        for n in range(k * times, (k + 1) * times):
+            try:
+                tau = drive(n * dt, q, v)
+                q1, v1, forces, residual = f(q, v, tau)
+            except NumericsError as error:
+                raise NumericsError(f"simulate: in the call from {n * dt:g} s on {error}") from error
+            shapes = q1.shape, v1.shape, forces.shape, residual.shape, v1.shape
+            out = out or tuple(np.zeros((records + 1, *x)) for x in shapes)
+            if n == k * times:
+                out[0][k], out[1][k], out[4][k] = q, v, tau
+            q, v, worst = q1, v1, np.maximum(worst, residual)
+        for x, y in zip(out, (q, v, forces, worst)):
+            x[k + 1] = y
+    out[4][-1] = drive(records * times * dt, q, v)
+    return out

@@ -17,7 +17,7 @@ from ..codegen.store.build import UNMADE, Spec, machine_code, require_unmade, ta
 from ..codegen.store.key import key, request
 from ..codegen.store.memo import persisted
 from ..compiler.pivots import require_regular
-from ..compiler.traced import TracedFunction
+from ..compiler.tracer import TracedFunction
 from ..compiler.ways.rolled import (
     Tables,
     forces_by_joint,

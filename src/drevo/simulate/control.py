@@ -11,8 +11,7 @@ import numpy as np
 from ..codegen.call.function import Function, Spec
 from ..codegen.graph.node import Expr, Graph
 from ..compiler.request import requested
-from ..compiler.traced import TracedFunction
-from ..compiler.tracer import Tracer
+from ..compiler.tracer import TracedFunction, Tracer
 from ..errors import DrevoError, InputError, TraceError
 from ..io.given import finite
 from ..mechanics.scalar import Scalar, Vector

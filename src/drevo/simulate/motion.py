@@ -15,8 +15,7 @@ import numpy as np
 
 from ..codegen.graph.program import Program
 from ..compiler.formalisms import fastest
-from ..compiler.traced import TracedFunction
-from ..compiler.tracer import Tracer
+from ..compiler.tracer import TracedFunction, Tracer
 from ..constraint.collection import all_rows
 from ..constraint.kinds import Constraint
 from ..constraint.numbers import Numbered, anchored, anchors, pattern_of, settled, with_numbers, with_places

@@ -17,14 +17,13 @@ from ..constraint.kinds import Constraint
 from ..errors import InputError, NumericsError
 from ..io.given import Array, callable_given, flag, positive, seconds, short_text, whole
 from ..model.dynamics import Dynamics
-from .adaptive import Adaptive, TimedState
 from .arguments import Efforts, RightHandSide, by_step, right_hand_side, start
 from .checks import ADAPTIVE_STEPS, FINEST, STEPS, bounded, is_tame
 from .compiled_motion import CompiledMotion
 from .constraints import HeldConstraints, stopped
 from .control import Control, beyond_law
 from .integrators import Integrator, integrator
-from .state import EngineState
+from .state import Adaptive, EngineState, TimedState
 from .table import Occurrence, Table
 
 BLOCK = 2048  # numbers of one array of a block of a batch: all arrays of a block stay in the first cache

@@ -15,10 +15,10 @@ from ..constraint.passive import acting_in
 from ..documents.pictures.picture import Figure, Pictured
 from ..documents.pictures.plot import Curve, Panel
 from ..errors import InputError
+from ..io.files import saving
 from ..io.given import Array, number
+from ..io.packages import frame
 from ..io.reprs import result
-from ..io.saving import saving
-from ..io.tables import frame
 from ..model.description import Model
 from ..model.dynamics import Dynamics
 from .constraints import HeldConstraints

@@ -6,7 +6,7 @@ A shard depends on its number alone; results come together in the order of the s
 bit for any number of workers, and after any number of interruptions.
 """
 
-from ..io.asked import asked_all
+from ..io.given import asked_all
 from .plan import EXAMPLE, Plan, read_plan
 from .run import Swept, run
 from .shards import run_shard

@@ -14,14 +14,12 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, ModelError, one_of, warn_caller
-from ..io.files import read_regular_file
+from ..io.files import read_regular_file, write_whole
 from ..io.given import flag, whole
 from ..io.packages import package
 from ..io.reprs import brief
-from ..io.saving import write_whole
 from ..io.version import VERSION
-from .plan import Plan, read_plan
-from .sampling import Array
+from .plan import Array, Plan, read_plan
 from .shards import (
     ManifestRow,
     Prepared,

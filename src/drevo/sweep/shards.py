@@ -15,11 +15,9 @@ import numpy as np
 from ..codegen.call.function import Function
 from ..codegen.call.stream import Worker
 from ..errors import InputError, ModelError, NumericsError
-from ..io.files import read_regular_file
-from ..io.saving import write_whole
+from ..io.files import read_regular_file, write_whole
 from ..streaming import prepared
-from .plan import Histogram, Plan
-from .sampling import Array, Sampler, sampler_of
+from .plan import Array, Histogram, Plan, Sampler, sampler_of
 
 ManifestRow = dict[str, Any]
 PIECE = 2**14  # samples computed and reduced at a time

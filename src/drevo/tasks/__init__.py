@@ -6,7 +6,7 @@ function of (q, targets) that computes thousands at once. The words are those of
 
 from __future__ import annotations
 
-from ..io.asked import asked_all
+from ..io.given import asked_all
 from .kinds import (
     ComTask,
     DampingTask,

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from ..compiler.formalisms import common_algorithm
 from ..errors import InputError, shown
 from ..io.given import number, numbers, whole
-from ..mechanics.algorithms.displacements import displaced
+from ..mechanics.algorithms.derivatives import displaced
 from ..mechanics.configuration import neutral
 from ..mechanics.jet import Jet, jet
 from ..mechanics.manifold import logarithm, logarithm_rates

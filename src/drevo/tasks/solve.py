@@ -14,8 +14,7 @@ from ..compiler.request import requested
 from ..constraint.collection import collect
 from ..constraint.kinds import Constraint
 from ..errors import InputError, shown
-from ..io.asked import asked
-from ..io.given import Array, flag, number, seconds
+from ..io.given import Array, asked, flag, number, seconds
 from ..model.dynamics import Dynamics
 from ..model.messages import did_you_mean, expect_robot, names_in
 from .kinds import KinematicTask

@@ -1,6 +1,6 @@
 """Walking: a planned gait, drives that follow it, and a simulation on soles that push, slip and lift."""
 
-from ..io.asked import asked_all
+from ..io.given import asked_all
 from .feet import soles
 from .gait import DYNAMIC, GAITS, STATIC, Gait
 from .hop import hop

@@ -11,11 +11,9 @@ from ..constraint.solve import matvec
 from ..io.given import Array
 from ..io.reprs import result
 from ..robot.face import Robot
-from .feet import BASE, Leg, cross, margin, soles_at, stand
-from .friction import most_friction
+from .feet import BASE, Leg, cross, margin, refuse_limits, soles_at, stand
 from .gait import Gait
-from .ground import Support, needed, share
-from .limits import refuse_limits
+from .ground import Support, most_friction, needed, share
 
 LOADED = 1.0  # N: a foot that is just lifted or put down presses less
 

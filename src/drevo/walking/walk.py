@@ -21,10 +21,9 @@ from ..model.description import ContactPoint
 from ..robot.compiling import compile
 from ..robot.face import Robot
 from .control import Follower
-from .feet import Corners, Leg
+from .feet import Corners, Leg, refuse_limits
 from .gait import DYNAMIC, Gait
 from .ground import total_wrench, zero_moment_point
-from .limits import refuse_limits
 from .phase import GaitPlan, strongest
 from .plan import plan
 from .plots import walk_figure

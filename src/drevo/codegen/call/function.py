@@ -19,7 +19,7 @@ from ..entry.layout import PAGED
 from ..store import native
 from ..store.build import UNMADE, Ahead, Built, FunctionFace, obtain_code, without_code
 from ..store.build import Spec as Spec
-from ..store.lock import LOCK
+from ..store.memo import LOCK
 from . import selftest
 from .arguments import Array, BoundCall, NamedShape, bind, by_name, check_out, distinct, gather, in_memory
 from .traced import graph_among, on_graph

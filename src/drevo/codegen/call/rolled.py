@@ -192,8 +192,8 @@ def _entry(sizes: Sizes, spec: Spec) -> bytes:
     """The Python entry of the unrolled form, before functions that only pass on."""
     from ..entry.entry import add_python_entry, entry_shape
     from ..llvm.bodies.rolled_driver import add_forwards
+    from ..llvm.driver import add_single
     from ..llvm.ir import Module
-    from ..llvm.single import add_single
 
     m, ports = Module(), len(sizes.ports) + len(sizes.results)
     add_forwards(m, len(sizes.arguments), len(sizes.loads), len(sizes.results))

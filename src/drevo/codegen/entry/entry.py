@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
+from ..llvm.driver import STACK
 from ..llvm.ir import I1, I32, I64, PTR, VOID, Module, Value
-from ..llvm.single import STACK
 from ..llvm.target import LINE
 from ..lower.lower import Port
 from .layout import ObjectLayout

@@ -1,10 +1,17 @@
-"""Compiled functions as custom calls of XLA, the compiler behind JAX."""
+"""Compiled functions as custom calls of XLA, the compiler behind JAX.
+
+The handlers by which XLA calls a batch driver, or launches a kernel on its stream of a GPU: custom calls of its
+foreign function interface, no Python in them.
+
+Offsets are those of `xla/ffi/api/c_api.h`, version 0, on machines of 64 bits; `codegen.gpu.xla` compares that
+file with what stands here, and the handler refuses smaller frames than it reads.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from math import prod
 from pathlib import Path
@@ -12,13 +19,233 @@ from typing import Any
 
 from ...errors import EmitError, InputError
 from ..call.function import Function
+from ..llvm.ir import I8, I32, I64, PTR, IRFunction, Module, Value
 from ..store import native
 from ..store.build import DTYPES, Spec
 from ..store.key import key
 from ..store.memo import persisted
 from .cuda import THREADS, CudaFunction
 from .driver import driver
-from .xla_entry import CALLED, DEVICES, FIELDS, PRINT, TABLE, VERSION, xla_launch_text, xla_text
+
+# struct -> the fields that are read, or stand before those ("": of any name)
+FIELDS = {
+    "XLA_FFI_CallFrame": ("struct_size", "extension_start", "api", "ctx", "stage", "args", "rets", "attrs"),
+    "XLA_FFI_Args": ("struct_size", "extension_start", "size", "types", "args"),
+    "XLA_FFI_Rets": ("struct_size", "extension_start", "size", "types", "rets"),
+    "XLA_FFI_Buffer": ("struct_size", "extension_start", "dtype", "data", "rank", "dims"),
+    "XLA_FFI_Metadata": ("struct_size", "api_version", "traits", "state_type_id"),
+    "XLA_FFI_Error_Create_Args": ("struct_size", "extension_start", "message", "errc"),
+    "XLA_FFI_Stream_Get_Args": ("struct_size", "extension_start", "ctx", "stream"),
+    "XLA_FFI_Api": (
+        "struct_size", "extension_start", "api_version", "internal_api", "XLA_FFI_Error_Create",
+        "", "", "", "XLA_FFI_Stream_Get",
+    ),
+}  # fmt: skip
+VERSION = (0, 3)  # of the interface whose header was read
+API, CONTEXT, ARGS, RETS = (
+    16,
+    24,
+    72,
+    112,
+)  # in a call frame: the arrays of buffers lie 32 bytes into args (40) and rets (80)
+FRAME = 168  # bytes up to the attributes
+DTYPE, DATA, RANK, DIMS = 16, 24, 32, 40  # in a buffer
+METADATA, API_VERSION, TRAITS = 24, 8, 32  # in the extension, in the metadata
+ERROR_CREATE, ERROR, INVALID = 48, 28, 3  # in the api, whose version has 24 bytes; its argument; INVALID_ARGUMENT
+STREAM_GET, STREAM = 80, 32  # in the api; size of its argument
+NUMBER = {"float": 11, "double": 12}
+TABLE = ("single", "drive", "malloc", "free")  # addresses, filled after loading; single may be 0
+CALLED = (
+    "cuCtxGetDevice",
+    "cuLaunchKernel",
+    "cuGetErrorName",
+)  # of the driver; PRINT and kernels of devices follow
+PRINT = "PyOS_snprintf"
+SENTENCE = 512  # bytes, at most
+DEVICES = 16  # of one machine
+LINE = 64  # bytes of a cache line, where working memory begins
+WRONG = "the arrays are not of the type and the sizes that the function takes"
+
+
+def xla_text(
+    inputs: Sequence[int], outputs: Sequence[tuple[int, ...]], scalar: str, memory: tuple[int, int], failed: str
+) -> str:
+    """ptr @handler(frame). inputs: sizes; outputs: shapes; memory: bytes that one sample and a batch work in;
+    failed: what is said of a failed check."""
+    f, data, n = _begun(inputs, outputs, scalar, len(TABLE))
+    m, sizes = f.module, [*inputs, *map(_size, outputs)]
+    pointers, strides = _stored(data), f.alloca(I64, len(sizes))
+    for k, size in enumerate(sizes):
+        strides.at(k, I64).store(f.const(I64, size * (8 if scalar == "double" else 4)))
+    single, drive, malloc, free = (f.const(PTR, "@addresses").at(k, PTR).load(PTR) for k in range(len(TABLE)))
+    with f.when(n.equals(1) & single.differs("null")):
+        room, raw = _room(m, f.frame, malloc, memory[0])
+        _finish(m, f.frame, f.call(I32, single, pointers, room), free, raw, failed)
+    room, raw = _room(m, f.frame, malloc, memory[1])
+    _finish(m, f.frame, f.call(I32, drive, pointers, strides, n, room, n), free, raw, failed)
+    return m.text()
+
+
+def xla_launch_text(
+    inputs: Sequence[int], outputs: Sequence[tuple[int, ...]], scalar: str, threads: int, who: str
+) -> str:
+    """ptr @handler(frame) that launches a kernel of the current device on XLA's stream.
+
+    threads: of a block, a power of 2. who: is named where the driver refuses.
+    """
+    f, data, n = _begun(inputs, outputs, scalar, len(CALLED) + 1 + DEVICES)
+    m, table = f.module, f.const(PTR, "@addresses")
+    device_of, launch, *told = (table.at(k, PTR).load(PTR) for k in range(len(CALLED) + 1))
+    _add_told(m, who)
+    ordinal = f.alloca(I32)
+    _require_driver(f.call(I32, device_of, ordinal), f.frame, told)
+    device = ordinal.load(I32).cast("sext", I64)
+    _require(m, (device >= 0) & (device < DEVICES), f.frame, f"more than {DEVICES} GPUs are not known")
+    kernel = table.at(device + (len(CALLED) + 1), PTR).load(PTR)
+    _require(m, kernel.differs("null"), f.frame, "this GPU was not among JAX's devices when it compiled")
+    asked = f.alloca(I64, 4)
+    asked.store(f.const(I64, STREAM))
+    asked.at(1, I64).store(f.const(I64, 0))
+    asked.at(2, PTR).store(f.frame.at(CONTEXT, I8).load(PTR))
+    failed = f.call(PTR, f.frame.at(API, I8).load(PTR).at(STREAM_GET, I8).load(PTR), asked)
+    with f.when(failed.differs("null")):
+        f.ret(failed)
+    count = f.alloca(I64)
+    count.store(n)
+    cells = _stored([_stored([x]) for x in data] + [count])
+    blocks, one, none = (
+        ((n + (threads - 1)) >> (threads.bit_length() - 1)).cast("trunc", I32),
+        f.const(I32, 1),
+        f.const(I32, 0),
+    )
+    shape = (blocks, one, one, f.const(I32, threads), one, one, none)
+    stream, null = asked.at(3, PTR).load(PTR), f.zero(PTR)
+    _require_driver(f.call(I32, launch, kernel, *shape, stream, cells, null), f.frame, told)
+    f.ret("null")
+    return m.text()
+
+
+def _require_driver(failed: Value, frame: Value, told: Sequence[Value]) -> None:
+    """Returns a sentence with the driver's name of an error, where a call of it failed."""
+    f = failed.f
+    with f.when(failed.differs(0)):
+        f.ret(f.call(PTR, "driver_refused", frame, failed, *told))
+
+
+def _add_told(m: Module, who: str) -> None:
+    """ptr @driver_refused(frame, error, name_of, print)."""
+    texts = {"form": f"{who}: NVIDIA's driver refuses the launch: %s", "nameless": "an error without a name"}
+    for at, text in texts.items():
+        m.constant(at, I8, [str(b) for b in (*text.encode(), 0)])
+    f = m.function("driver_refused", PTR, frame=PTR, error=I32, name_of=PTR, print=PTR)
+    said, room = f.alloca(PTR), f.alloca(I8, SENTENCE)
+    said.store(f.zero(PTR))
+    f.call(I32, f.name_of, f.error, said)
+    found = said.load(PTR)
+    name = f.select(found.equals("null"), f.const(PTR, "@nameless"), found)
+    f.call("i32 (ptr, i64, ptr, ...)", f.print, room, SENTENCE, f.const(PTR, "@form"), name)
+    f.ret(f.call(PTR, "refuse", f.frame, room))
+
+
+def _stored(values: Sequence[Value]) -> Value:
+    """Addresses side by side, in memory."""
+    f = values[0].f
+    found = f.alloca(PTR, len(values))
+    for k, x in enumerate(values):
+        found.at(k, PTR).store(x)
+    return found
+
+
+def _begun(
+    inputs: Sequence[int], outputs: Sequence[tuple[int, ...]], scalar: str, words: int
+) -> tuple[IRFunction, list[Value], Value]:
+    """@handler up to where it has checked its buffers: itself, where they lie, how many samples there are, at
+    least one. words: addresses, filled after loading."""
+    m = Module()
+    m.words("addresses", words)
+    _add_refuse(m)
+    sizes = [*inputs, *map(_size, outputs)]
+    f = m.function("handler", PTR, public=True, attributes=' "stackrealign"', frame=PTR)
+    extension = f.frame.at(8, I8).load(PTR)
+    with f.when(extension.differs("null")):
+        _describe(extension)
+    _require(m, f.frame.load(I64) >= FRAME, f.frame, WRONG)
+    args, rets = f.frame.at(ARGS, I8).load(PTR), f.frame.at(RETS, I8).load(PTR)
+    buffers = [args.at(k, PTR).load(PTR) for k in range(len(inputs))]
+    buffers += [rets.at(k, PTR).load(PTR) for k in range(len(outputs))]
+    lead = buffers[len(inputs)].at(RANK, I8).load(I64) - len(outputs[0])
+    n = _product(f.frame, buffers[len(inputs)], lead)
+    fits = f.const("i1", "true")
+    for b, size in zip(buffers, sizes):
+        rank = b.at(RANK, I8).load(I64)
+        fits = fits & b.at(DTYPE, I8).load(I32).equals(NUMBER[scalar]) & (rank >= 0)
+        fits = fits & _product(f.frame, b, rank).equals(n * size)
+    _require(m, fits, f.frame, WRONG)
+    with f.when(n.equals(0)):
+        f.ret("null")
+    return f, [b.at(DATA, I8).load(PTR) for b in buffers], n
+
+
+def _room(m: Module, frame: Value, malloc: Value, size: int) -> tuple[Value, Value]:
+    """Working memory from the beginning of a cache line on, and what is to be freed."""
+    raw = frame.f.call(PTR, malloc, size + LINE)
+    _require(m, raw.differs("null"), frame, "there is not enough memory")
+    return ((raw.cast("ptrtoint", I64) + (LINE - 1)) & -LINE).cast("inttoptr", PTR), raw
+
+
+def _finish(m: Module, frame: Value, bad: Value, free: Value, raw: Value, failed: str) -> None:
+    frame.f.call("void", free, raw)
+    _require(m, bad.equals(0), frame, failed)
+    frame.f.ret("null")
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    n = 1
+    for k in shape:
+        n *= k
+    return n
+
+
+def _describe(extension: Value) -> None:
+    """Answers XLA when a handler is registered: the version it was written for, and that it has no traits."""
+    f = extension.f
+    metadata = extension.at(METADATA, I8).load(PTR)
+    version = metadata.at(API_VERSION, I8)
+    for place, x in ((16, VERSION[0]), (20, VERSION[1])):
+        version.at(place, I8).store(f.const(I32, x))
+    metadata.at(TRAITS, I8).store(f.const(I32, 0))
+    f.ret("null")
+
+
+def _product(frame: Value, buffer: Value, axes: Value) -> Value:
+    """The product of the first dimensions of a buffer."""
+    f = frame.f
+    dims = buffer.at(DIMS, I8).load(PTR)
+    with f.loop(axes, total=f.const(I64, 1)) as s:
+        s.total = s.total * dims.at(s.i, I64).load(I64)
+    return s.total
+
+
+def _require(m: Module, holds: Value, frame: Value, sentence: str) -> None:
+    """Returns the error with this sentence where it does not hold."""
+    f, name = frame.f, f"said{len(m.data)}"
+    bytes_ = sentence.encode() + b"\0"
+    m.constant(name, I8, [str(b) for b in bytes_])
+    with f.when(~holds):
+        f.ret(f.call(PTR, "refuse", frame, f.const(PTR, f"@{name}")))
+
+
+def _add_refuse(m: Module) -> None:
+    """An error of XLA's; it copies the message."""
+    f = m.function("refuse", PTR, frame=PTR, message=PTR)
+    create = f.frame.at(API, I8).load(PTR).at(ERROR_CREATE, I8).load(PTR)
+    given = f.alloca(I64, 4)
+    given.store(f.const(I64, ERROR))
+    given.at(1, I64).store(f.const(I64, 0))
+    given.at(2, PTR).store(f.message)
+    given.at(3, I64).store(f.const(I64, INVALID))
+    f.ret(f.call(PTR, create, given))
+
 
 _KEPT: list[object] = []  # programs of XLA point to handlers and drivers for as long as the process lives
 

@@ -2,6 +2,8 @@
 
 Row-major arrays are transposed into a tile of the arena and back. In batch-last layout the kernel reads and
 writes the caller's own arrays, but for what `llvm_columns` sends over a stage.
+
+The call for one sample, with the interface that all kernels share.
 """
 
 from __future__ import annotations
@@ -192,3 +194,19 @@ def _add_clear(m: Module, l: Lanes) -> None:
     with f.loop(f.n, some=True) as s:
         f.p.at(s.i, l.type).store(f.zero(l.type), l.bytes)
     f.ret()
+
+
+STACK = 1 << 15  # bytes of scratch that one sample may take from the stack
+
+
+def add_single(m: Module, ports: int, target: Target, scratch: int) -> None:
+    """i32 @single(pointers, room): 1 if a check failed. Pointers to inputs, then outputs; room: of `scratch` bytes
+    on a cache line, where they are more than STACK."""
+    f = m.function("single", I32, public=True, pointers=PTR, room=PTR)
+    room = f.room if scratch > STACK else f.alloca("<8 x i64>", -(-scratch // 64))
+    status = f.alloca(target.scalar)
+    status.store(f.zero(target.scalar))
+    restore = flush_subnormals(f, target)
+    f.call(VOID, "one", *(f.pointers.at(k, PTR).load(PTR) for k in range(ports)), room, status)
+    restore()
+    f.ret(status.load(target.scalar).is_nan().cast("zext", I32))

@@ -12,9 +12,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from ..graph.ops import ADD, ATAN2, CHOICE, DIV, FUNCTIONS, MUL, UNLESS
 from ..graph.program import FLOOR
 from ..lower.lower import Lowered, ends
-from ..lower.outline import sinks_of
-from ..lower.split import SplitSteps, StepRun
-from ..lower.steps import CHOOSE, FMA, GUARD, SINCOS, TURN, Step, grouped, operands, step_results
+from ..lower.outline import SplitSteps, StepRun, sinks_of
+from ..lower.schedule import CHOOSE, FMA, GUARD, SINCOS, TURN, Step, grouped, operands, step_results
 from .ir import I1, I8, I32, PTR, VOID, IRFunction, Module, Value, literal
 from .math import NEAR, WIDEST, Lanes, add_atan2, add_sincos, add_turned
 from .ports import ALONE, Address, Ports

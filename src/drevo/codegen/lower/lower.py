@@ -32,8 +32,20 @@ from ..graph.ops import (
     WHEN,
 )
 from ..graph.program import Output, Program
-from .schedule import Order, live_numbers, scheduled
-from .steps import CHOOSE, FMA, GUARD, SINCOS, TURN, Step, makers, operands, step_results
+from .schedule import (
+    CHOOSE,
+    FMA,
+    GUARD,
+    SINCOS,
+    TURN,
+    Order,
+    Step,
+    live_numbers,
+    makers,
+    operands,
+    scheduled,
+    step_results,
+)
 
 FINITE = {
     DIV: 1,

@@ -8,7 +8,7 @@ from .loops import FieldLayout
 
 # y, e: state and what its update rounded off; Y, K, Z: stage, rates, new rates; P: state put on its constraints;
 # gap: what is left of them in units of CLOSED; watch: what must stay below 1 as long as they are independent;
-# rows: SAMPLE numbers of each sample while something is iterated, see `steps`
+# rows: SAMPLE_NUMBERS of each sample while something is iterated, see `llvm.motion`
 _NAMES = (
     "q", "v", "e_q", "e_v", "Y_q", "Y_v", "K_q", "K_v", "Z_q", "Z_v", "a_q", "a_v", "b_q", "b_v", "c",
     "tau", "tau_step", "t", "t0", "h", "k", "stages", "sweeps", "count", "every", "records",

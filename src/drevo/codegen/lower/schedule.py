@@ -1,8 +1,11 @@
-"""The order of the steps: as the algorithm wrote them, unless another finds more of its operands in registers."""
+"""The order of the steps: as the algorithm wrote them, unless another finds more of its operands in registers.
+
+The steps of a kernel: operations of a machine without registers, in the order of execution.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import reduce
 from heapq import heapify, heappop, heappush
 from itertools import groupby, takewhile
@@ -10,9 +13,56 @@ from types import MappingProxyType
 from typing import Literal
 
 from ...errors import EmitError, one_of
-from ..graph.ops import DIV
+from ..graph.ops import BINARY, DIV, OPS
 from ..graph.program import BranchPath
-from .steps import SINCOS, Step, makers, operands, step_results
+
+FMA, SINCOS, GUARD, TURN, CHOOSE = range(len(OPS), len(OPS) + 5)  # beside the operations of the graph
+
+# (op, to, a, b, c): operands are edges (2 * value + sign); FMA is a * b + c.
+# CHOOSE is b where a > 0, else c.
+# SINCOS: sin goes to `to`, cos to the *value* b; a is the argument. GUARD: pivot a and its scale b; makes nothing.
+# TURN: the angle a * b, an input and a constant, less whole turns where it is large.
+Step = tuple[int, int, int, int, int]
+# angles reach up to 2 to this power: then rounding leaves r within 2^-10 of its bounds, and n * part is exact
+ANGLE_BITS = {("double", True): 40, ("float", True): 20, ("double", False): 20, ("float", False): 11}
+_THREE, _TWO = (FMA, CHOOSE), (*BINARY, GUARD, TURN)
+_END = [5 if op in _THREE else 4 if op in _TWO else 3 for op in range(CHOOSE + 1)]  # of the operands in a step
+
+
+def operands(step: Step) -> tuple[int, ...]:
+    """The operand edges of a step."""
+    return step[2 : _END[step[0]]]
+
+
+def step_results(step: Step) -> tuple[int, ...]:
+    """The values that a step makes."""
+    op = step[0]
+    if op <= FMA:
+        return (step[1],)
+    return () if op == GUARD else (step[1], step[3]) if op == SINCOS else (step[1],)
+
+
+def makers(steps: Sequence[Step]) -> dict[int, int]:
+    """Value -> position of the step that makes it."""
+    return {v: k for k, step in enumerate(steps) for v in step_results(step)}
+
+
+def grouped(run: Sequence[Step]) -> Iterator[tuple[Step, ...]]:
+    """Steps one by one, but for two sines and cosines that follow one another."""
+    k = 0
+    while k < len(run):
+        pair = tuple(run[k : k + 2])
+        whole = (
+            len(pair) == 2 and all(s[0] == SINCOS for s in pair) and pair[1][2] >> 1 not in step_results(pair[0])
+        )
+        yield pair if whole else (run[k],)
+        k += 1 + whole
+
+
+def largest_angle(scalar: str, fma: bool) -> float:
+    """The largest angle whose sine is still right; above it the result is NaN, never garbage."""
+    return 2.0 ** ANGLE_BITS[scalar, fma] * (1.0 - 2.0 ** (-53 if scalar == "double" else -24))
+
 
 Order = Literal["auto", "create", "column", "greedy"]
 ORDERS = ("auto", "create", "column", "greedy")

@@ -17,12 +17,12 @@ from ...io.given import flag
 from ..entry.layout import ObjectLayout
 from . import cache, native
 from .key import key
-from .lock import LOCK
-from .memo import persisted
+from .memo import LOCK, persisted
 
 if TYPE_CHECKING:
     from ..graph.program import Program
-    from ..llvm.module import Entry, Target
+    from ..llvm.module import Entry
+    from ..llvm.target import Target
     from ..lower.lower import Lowered
 
 DTYPES = {"float64": "double", "float32": "float"}

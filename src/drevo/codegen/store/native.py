@@ -20,7 +20,7 @@ import numpy as np
 from ...errors import EmitError
 from ..entry.layout import TABLE, ObjectLayout, names_after
 from . import image, processor
-from .lock import LOCK
+from .memo import LOCK
 
 _FASTCALL_KEYWORDS = 0x82
 _ABI = (0x1000009, 0x2000000)  # NumPy's array struct is the same in both

@@ -9,12 +9,12 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ...errors import EmitError
-from ..llvm.portable import portable_text, ptx_text
+from ..llvm.module import portable_text, ptx_text
 from ..llvm.target import Target
 from ..lower.lower import Lowered
 from . import native
-from .binaries import loaded_size, wasm_module, with_any_floats
-from .lock import LOCK
+from .image import loaded_size, wasm_module, with_any_floats
+from .memo import LOCK
 from .processor import require_instructions
 
 LONGEST = 60_000  # steps in one function: register allocation takes a minute

@@ -16,13 +16,12 @@ from ...codegen.graph.program import Program
 from ...documents.about import About, Check, about_program
 from ...documents.languages.table import BY_ENDING, text_in
 from ...documents.paper import as_printed
-from ...documents.sequence.reading import read_sequence
+from ...documents.sequence.reading import read_sequence, sympy
 from ...documents.sequence.sequence import LONGEST, Sequence, write_sequence
-from ...documents.sequence.symbolic import sympy
 from ...documents.sequence.turns import less_turns
 from ...errors import InputError
-from ...io.asked import asked_methods
-from ...io.saving import saving
+from ...io.files import saving
+from ...io.given import asked_methods
 from ...model.messages import shorten
 
 if TYPE_CHECKING:
@@ -126,7 +125,7 @@ class Derivation:
 
     def cuda(self, dtype: str = "float64") -> str:
         """CUDA C++: kernels NAME_rows and NAME_batch_last, in double, or in float for dtype "float32"."""
-        from ...documents.languages.cuda import cuda
+        from ...documents.languages.c import cuda
 
         return cuda(self.sequence, self.about, dtype)
 

@@ -24,8 +24,7 @@ from ..compile_cost import require_readable
 from ..formalisms import common_algorithm, page_of_paper
 from ..trace import trace
 from .derivation import Derivation, write_out_program
-from .inexact import inexact_energy
-from .lagrange import TERMS, lagrange_equations
+from .lagrange import TERMS, inexact_energy, lagrange_equations
 from .symmetry import symmetrised
 from .telegin_inputs import described, with_coordinates
 

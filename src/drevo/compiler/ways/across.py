@@ -1,21 +1,29 @@
 """The derivatives of one state, its freedoms side by side: the recursions of `algorithms.derivatives` by rows.
 
 World axes about the first body that is free, or about the world's origin.
+
+Derivatives of forward dynamics of one state: -M^-1 times the columns that the recursion leaves, eight of them
+side by side.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...codegen.graph.program import Program
+from ...codegen.llvm.dense.inverse import InverseTail
 from ...codegen.lower.loops import Across, RowPairs, RowSweep
 from ...codegen.lower.lower import Lowered
 from ...mechanics.algorithms.derivatives import InertiaRates, inertia_rates
-from ...mechanics.algorithms.inertia_matrix import apply_inertia
+from ...mechanics.algorithms.inertia_matrix import Factors, apply_inertia
 from ...mechanics.algorithms.kinematics import Pose
 from ...mechanics.body_table import BODY_KINDS
 from ...mechanics.joints import NO_MOTION, Motion
 from ...mechanics.spatial import EYE, ZERO, Vec
 from ...model.description import Model
+from ..formalisms import unsolved_derivatives
+from ..tracer import Tracer
+from . import MIN_SOLVED_FREEDOMS
 from .rolled.dynamics import LOAD
 from .rolled.step import (
     Kind,
@@ -205,3 +213,23 @@ def _columns() -> Lowered:
     t.write("row", flat_of(B.times(psi1) + apply_inertia(body, psi2) + S.cross_force(f)), p.up_q)
     t.write("row", flat_of(B.times(S) + apply_inertia(body, both)), p.up_v)
     return t.step()
+
+
+def _inverse_tail(t: Tracer, f: Factors) -> InverseTail:
+    """The factors as hidden results, and the solve that reads them."""
+    lower = tuple(tuple(sorted(row)) for row in f.L)
+    t.output("L", [row[j] for row, at in zip(f.L, lower) for j in at])
+    t.output("E", [-x for x in f.inverse])
+    return InverseTail(tuple(f.order), lower)
+
+
+def solved_program(model: Model) -> Program | None:
+    """dtau/dq and dtau/dv at the accelerations, -1, and the factors of M; None for small robots."""
+    if model.nv < MIN_SOLVED_FREEDOMS:
+        return None
+    t = Tracer("forward_dynamics_derivatives", model)
+    _, dq, dv, f = unsolved_derivatives(t.tree, *t.state("q", "v", "tau"))
+    one = [[-float(r == c) for c in range(model.nv)] for r in range(model.nv)]
+    for name, x in (("dq", dq), ("dv", dv), ("one", one)):
+        t.output(name, x)
+    return t.program(named=True, tail=_inverse_tail(t, f))

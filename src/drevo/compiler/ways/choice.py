@@ -86,8 +86,7 @@ def plan_of_one(model: Model, quantity: Sequence[str], short: bool) -> Any:
 
     short: these would do for one state.
     """
-    from .across import QUANTITIES, plan_across
-    from .solved import solved_program
+    from .across import QUANTITIES, plan_across, solved_program
 
     if len(quantity) != 1 or quantity[0] not in QUANTITIES:
         return None

@@ -18,10 +18,9 @@ from ...compiler.differentiate import at_zero
 from ...compiler.tracer import Tracer, unknowns
 from ...constraint.functions import call_traced, short
 from ...errors import InputError, UnknownNameError
-from ...mechanics.algorithms.displacements import displaced, variables
+from ...mechanics.algorithms.derivatives import displaced, variables
 from ...mechanics.algorithms.kinematics import pose
-from ...mechanics.context import Context
-from ...mechanics.scalar import Scalar, Vector, is_zero
+from ...mechanics.scalar import Context, Scalar, Vector, is_zero
 from ...mechanics.tree import Tree
 from ...model.description import Model
 from ...model.messages import did_you_mean

@@ -23,10 +23,8 @@ from ...model.dynamics import Dynamics
 from ..columns import short_size
 from ..linear_kernels import LinearKernels
 from .cost import Cost, CostShape, expansion_program, value_program
-from .impact import StruckKnot, through_impact
-from .layout import KNOT_STATE, KnotRecord
-from .steps import HeldBy, knot_program, turning_program
-from .sweep import Areas, KnotSizes, add_rollout, sweep_code
+from .steps import HeldBy, StruckKnot, knot_program, through_impact, turning_program
+from .sweep import KNOT_STATE, Areas, KnotRecord, KnotSizes, add_rollout, sweep_code
 
 LANES = 8  # lengths of a step that are tried at once
 

@@ -1,15 +1,26 @@
-"""One knot of a trajectory as a program: the reference and its gains, the motion, the cost of the knot."""
+"""One knot of a trajectory as a program: the reference and its gains, the motion, the cost of the knot.
+
+The impact of new contacts at the first knot of a phase: the velocity is projected by M, all at once.
+
+    M (v+ - v) = Gamma^T N,   Gamma v+ = 0                                     Zaremba (2.17), without restitution
+
+and its derivatives, from the same equations: dv+ by v is the projection, by q it solves them for the changes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from ...codegen.graph.program import Program
 from ...compiler.formalisms import fastest
 from ...compiler.tracer import Tracer
 from ...constraint.collection import all_rows
 from ...constraint.kinds import Constraint
+from ...constraint.prepared import PreparedSet
+from ...io.given import Array
 from ...mechanics.algorithms.constraints import Kinematics
 from ...mechanics.algorithms.inertia_matrix import factorised, lower_rows
 from ...mechanics.algorithms.passive import passive
@@ -18,8 +29,9 @@ from ...mechanics.manifold import exponential, exponential_rates, logarithm
 from ...mechanics.scalar import Scalar, Vector, clip, dot
 from ...mechanics.tree import Tree
 from ...model.description import Model
+from ..linear_kernels import derivatives_of_constraints
 from .cost import Cost, CostShape
-from .layout import KnotRecord
+from .sweep import KnotRecord
 
 
 class HeldBy(NamedTuple):
@@ -96,3 +108,36 @@ def velocity_after(tree: Tree, found: Sequence[Constraint], q: Vector, v: Vector
     matrix = fastest(tree, ["mass_matrix", "bias"])["mass_matrix"](tree, q)
     schur = Schur(factorised(tree, lower_rows(matrix)), rows.jacobian)
     return [x + y for x, y in zip(v, schur.accelerations([0.0] * tree.nv, rows.rate)[0])]
+
+
+class StruckKnot:
+    """The impact of a set of constraints at one state."""
+
+    def __init__(self, given: PreparedSet) -> None:
+        n, m, robot = given.robot.nv, given.size, given.robot
+        self.given, self.curved = given, derivatives_of_constraints(robot, given.found)
+        self.system, self.sides = np.zeros((n + m, n + m)), np.zeros((n + m, 2 * n))
+        self.twice, self.still = np.zeros((2, n)), np.zeros(n)
+
+    def slopes(self, q: Array, v: Array, t: Array) -> tuple[Array, Array, Array]:
+        """v+ and its derivatives by q (on the tangent space) and by v."""
+        given, robot, n = self.given, self.given.robot, self.given.robot.nv
+        after, held = given.form.impact(q, v, t, *given.numbers, self.still[:1])
+        hessian, _, _, rate = self.curved(q, after, self.still, held[: given.size], t)
+        self.twice[0] = after - v  # with the weight, and below it the weight alone
+        both, _, M = robot.inverse_dynamics_derivatives(q, self.still, self.twice)
+        jacobian = given.terms(q, after, t).jacobian
+        self.system[:n, :n], self.system[:n, n:], self.system[n:, :n] = M[0], -jacobian.T, jacobian
+        self.sides[:n, :n], self.sides[:n, n:] = hessian - (both[0] - both[1]), M[0]
+        self.sides[n:, :n] = -rate
+        out = np.linalg.solve(self.system, self.sides)[:n]
+        return after, out[:, :n], out[:, n:]
+
+
+def through_impact(model: Array, n: int, dt: float, by_q: Array, by_v: Array) -> None:
+    """A knot's linear model [A, B, ..], in place, by the state before an impact: v + dt a' comes out."""
+    A = model[: 2 * n * n].reshape(n, 2 * n)
+    a_v = A[:, n:].copy()
+    A[:, :n] += by_q / dt + a_v @ by_q
+    A[:, n:] = a_v @ by_v + by_v / dt
+    A.reshape(-1)[n :: 2 * n + 1] -= 1.0 / dt

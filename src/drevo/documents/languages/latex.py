@@ -1,16 +1,21 @@
-"""Sequence -> LaTeX: aligned equations by section, with page breaks, a legend, counts and checks."""
+"""Sequence -> LaTeX: aligned equations by section, with page breaks, a legend, counts and checks.
+
+Sequence -> Markdown with $ and $$ mathematics, for notebooks and repositories.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from ...errors import EmitError
 from .. import document
 from ..about import About
+from ..document import CITE, COUNTED
 from ..paper import as_printed
 from ..sequence.expression import Style, write_terms
-from ..sequence.names import latex_name, latex_text
+from ..sequence.names import latex_name, latex_text, plain
 from ..sequence.sequence import Result, Section, Sequence, Statement
 from ..vectors import VectorSection, tex_rows
 from .tex_lines import COLUMN, GAP, PAGE, broken_sum, width
@@ -285,3 +290,47 @@ def beside_in_column(note: str) -> str:
 def _tagged(note: str) -> str:
     """A note at the edge of the column, below an equation that leaves no room."""
     return rf" \tag*{{\footnotesize {latex_text(note)}}}" if note else ""
+
+
+def markdown(sequence: Sequence, facts: About) -> str:
+    """A document of its own."""
+    by = f"Formalism: {escaped(facts.book)}. " if facts.formalism else ""
+    head = [f"# {escaped(facts.title)}", "", f"{by}Operations: **{facts.totals}**.", "", escaped(COUNTED), ""]
+    head += [escaped(facts.less_in_all) + ".", ""] if facts.less_in_all else []
+    marks = Marks(
+        escaped,
+        "{:.10g}".format,
+        _markdown_heading,
+        _markdown_table,
+        _markdown_aligned,
+        lambda text: [text, ""],
+        PAGE,
+        beside_in_column,
+        _vectors,
+    )
+    lines = [*head, *tex_body(sequence, facts, marks)]
+    lines += [*_markdown_heading(0, "Assumptions"), *(f"* {escaped(a)}" for a in facts.assumptions), ""]
+    lines += [*_markdown_heading(0, "Sources"), *(f"* {escaped(r)}" for r in (*facts.references, CITE))]
+    return "\n".join([*lines, ""])
+
+
+def escaped(text: str) -> str:
+    """Any text, so that Markdown and HTML see nothing in it but text."""
+    return re.sub(r"([\\`*_{}\[\]()#+!|<>~$&])", r"\\\1", plain(text))
+
+
+def _markdown_table(head: Cells, rows: Iterable[Cells]) -> list[str]:
+    """Titles and rows; a blank line ends it."""
+    return [f"| {' | '.join(head)} |", "|" + "---|" * len(head), *(f"| {' | '.join(row)} |" for row in rows), ""]
+
+
+def _markdown_heading(level: int, title: str) -> list[str]:
+    return [f"##{'#' * level} {title}", ""]
+
+
+def _vectors(lines: list[str]) -> list[str]:
+    return ["$$", r"\begin{alignedat}{2}", " \\\\\n".join(lines), r"\end{alignedat}", "$$", ""]
+
+
+def _markdown_aligned(lines: list[str]) -> list[str]:
+    return ["$$", r"\begin{aligned}", " \\\\\n".join(lines), r"\end{aligned}", "$$", ""]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...io.asked import asked_methods
+from ...io.given import asked_methods
 from ...io.packages import package
 from ...io.reprs import result
 from .plot import COLOURS, Curve, Panel, plot

@@ -10,10 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ...model.rotations import plane_axes
-from ..context import Context
 from ..jet import Jet, jet, jet_along
 from ..joints import NO_MOTION, Motion, Placement
-from ..scalar import Matrix, Scalar, Vector, sqrt
+from ..scalar import Context, Matrix, Scalar, Vector, sqrt
 from ..spatial import EYE, ZERO, Mat, Vec
 from ..tree import Tree
 from ..tree_indices import ancestors

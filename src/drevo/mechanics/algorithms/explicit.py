@@ -14,10 +14,8 @@ from ..jet import Jet, jet
 from ..scalar import Matrix, Scalar, Vector, accumulate, dot
 from ..tree import Tree
 from .inertia_matrix import Factors, factorised, lower_rows
-from .inverse_dynamics import External
-from .operational import inverted, require_mobile, weighed
-from .reactions import LinkPowers
-from .task_space import TaskTerms, chosen_rows, task_dynamics, volume
+from .inverse_dynamics import External, LinkPowers
+from .task_space import TaskTerms, chosen_rows, inverted, require_mobile, task_dynamics, volume, weighed
 
 Compute = Callable[..., Any]
 Parts = Mapping[str, Compute]  # the algorithms on the expanded tree

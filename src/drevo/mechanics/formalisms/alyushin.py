@@ -18,8 +18,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ...errors import InputError, NumericsError, TraceError, one_of
-from ...io.asked import asked
-from ...io.given import Array, finite, number
+from ...io.given import Array, asked, finite, number
 from ..algorithms.kinematics import body_poses, step_velocity
 from ..joints import Motion
 from ..scalar import Scalar, Vector, cos, is_zero, sin

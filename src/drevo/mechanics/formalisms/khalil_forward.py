@@ -18,8 +18,7 @@ from ..tree import Tree, TreeBody
 from ..tree_indices import ancestors, children_of
 from ..wheels import last_wheels
 from .khalil import efforts, inverse_dynamics
-from .khalil_absolute import parallel_runs
-from .khalil_matrix import Meeting, direction_rows
+from .khalil_matrix import Meeting, direction_rows, parallel_runs
 
 MAX_MEAN_SQUARE_RATES = (
     50  # mean square of the rates above one: beyond it articulated bodies win by a sixth and more

@@ -23,9 +23,18 @@ from ..scalar import Matrix, Scalar, Vector, accumulate, is_constant, is_negativ
 from ..spatial import UNIT_VECS, Mat, Sym, Vec
 from ..tree import Tree
 from ..tree_indices import ancestors, children_of, subtree_ends
-from .telegin_cosines import Cosines
 from .telegin_planar import is_planar, planar_elements
-from .telegin_terms import Formula, Product, bilinear, length, linear, quadratic, sum_of_products, turned_form
+from .telegin_terms import (
+    Cosines,
+    Formula,
+    Product,
+    bilinear,
+    length,
+    linear,
+    quadratic,
+    sum_of_products,
+    turned_form,
+)
 
 RateIndex = tuple[int, int]  # (body, which of its columns)
 

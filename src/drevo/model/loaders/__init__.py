@@ -17,7 +17,7 @@ from ..description import Model
 from ..draft import Draft
 from ..messages import listed
 from ..validation import finish
-from .hulls import check_hulls
+from .solids import check_hulls
 
 XACRO = ".xacro"  # of a macro language that writes URDF
 XML_SUFFIXES = (".urdf", ".xml", ".mjcf", ".sdf", ".world", XACRO)
@@ -57,7 +57,7 @@ def load_model(
     try:
         draft = read_draft(source, where, [values.path(root) for root in roots], model, check_hulls(hulls))
         if loops is not None:
-            import_module("drevo.model.loaders.beside").read_beside(draft, values.path(loops))
+            import_module("drevo.model.loaders.native").read_beside(draft, values.path(loops))
         draft.gravity = draft.gravity if down is None else down
         return finish(draft, base, strict)
     except ModelError as error:

@@ -43,6 +43,7 @@ from ..values import BOUND_THAT_IS_NONE
 from .mjcf import CONTACT
 from .mjcf.equality import MIMIC, shifted
 from .mjcf_contact import (
+    TendonLines,
     actuator_of,
     geoms_of,
     joint_softness,
@@ -55,7 +56,6 @@ from .mjcf_contact import (
     softness_of,
     unless,
 )
-from .mjcf_tendons import TendonLines
 from .writing import TextValue, Written, begin, element
 
 KINDS = {"fixed": "", "revolute": "hinge", "continuous": "hinge", "prismatic": "slide"}

@@ -8,6 +8,8 @@
 
 The names and meanings are those of drevo.model.description. Line numbers and the file's own path are not
 kept.
+
+Additions that a robot file has no words for, from one beside it: TOML or JSON, lists of Drevo's own format.
 """
 
 from __future__ import annotations
@@ -19,10 +21,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import lru_cache
 from importlib import import_module
+from pathlib import Path
 from types import UnionType
 from typing import Any, get_args, get_type_hints
 
 from ...errors import ModelError
+from ...io.files import read_regular_file
 from ...io.xml import ANY, MAX_MASS, MAX_XML_BYTES, TAG_LIMITS, too_many_bytes
 from .. import values
 from ..contact import Actuator, ContactPair, Geom, JointSoftness, Sensor, Stepping
@@ -329,3 +333,25 @@ def _reader(kind: type, hint: Any, needed: bool) -> Callable[[object], Any]:
     if parts and parts[-1] is ...:
         return values.sequence if parts[0] is float else _each(_reader(kind, parts[0], False))
     return values.tuple_of(len(parts), ANY) if parts else _one(hint)
+
+
+KEYS = ("loops", "couplings", "tendons", "tendon_couplings", "contacts", "exclusions")
+
+
+def read_beside(draft: Draft, path: str) -> None:
+    """Enter the loops, couplings, tendons, ... of a file. Raises ModelError."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in (".toml", ".json"):
+        raise ModelError(f"loops: the file {path!r} ends in {suffix or 'nothing'!r}; give .toml or .json")
+    try:
+        plain = read_plain(read_regular_file(path, MAX_XML_BYTES), suffix)
+    except ModelError as error:
+        raise ModelError(f"loops: the file {path!r}: {error}") from None
+    for key, rows in plain.items():
+        if key == "drevo":
+            continue
+        if key not in KEYS or not isinstance(rows, list):
+            raise ModelError(
+                f"loops: the file {path!r} holds {key!r}; beside a robot stand lists of {', '.join(KEYS)}"
+            )
+        getattr(draft, key).extend(parts_of(key, rows, f"{key} of {path!r}", draft))

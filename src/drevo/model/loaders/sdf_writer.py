@@ -24,7 +24,7 @@ from ..description import (
 )
 from ..draft import STANDARD_GRAVITY
 from ..rotations import IDENTITY_POSE, FramePose, compose, inverse_pose, to_rpy
-from . import own
+from . import primitives
 from .closures import closing_joint
 from .writing import PLAIN, Written, begin, element, text_element
 
@@ -45,8 +45,8 @@ def to_sdf(robot: Model) -> Written:
         "model",
         *(_link(link, joints[link.name]) for link in model.links[1:]),
         *map(_joint, (*model.joints, *closing)),
-        () if any(link.inertial for link in robot.links) else element(own.KINEMATIC),
-        own.own_elements(told, gravity=False),
+        () if any(link.inertial for link in robot.links) else element(primitives.KINEMATIC),
+        primitives.own_elements(told, gravity=False),
         name=model.name,
     )
     if model.gravity != STANDARD_GRAVITY:
@@ -54,7 +54,7 @@ def to_sdf(robot: Model) -> Written:
             "world", text_element("gravity", model.gravity), held, name="default"
         )  # "world" is reserved
     out.lines = element(
-        "sdf", held, version="1.11", **{"xmlns:drevo": own.NAMESPACE, "xmlns:drake": "drake.mit.edu"}
+        "sdf", held, version="1.11", **{"xmlns:drevo": primitives.NAMESPACE, "xmlns:drake": "drake.mit.edu"}
     )
     return out
 
@@ -138,7 +138,7 @@ def _joint(joint: Joint) -> list[str]:
     d = joint.dynamics or JointDynamics()
     moves = joint.kind not in ("fixed", "spherical", "free")
     return element(
-        own.JOINT if joint.kind == "free" else "joint",
+        primitives.JOINT if joint.kind == "free" else "joint",
         _pose(back),
         text_element("parent", joint.parent),
         text_element("child", joint.child),

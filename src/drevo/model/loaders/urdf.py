@@ -32,7 +32,7 @@ from ..description import (
 from ..draft import Draft
 from ..messages import list_counts, shorten
 from ..rotations import from_rpy, matrix_of_quaternion, turn_tensor
-from . import own
+from . import primitives
 from .primitives import enter_geoms
 from .schema import check_known, format_table
 from .sdf.include import located
@@ -47,7 +47,7 @@ ONCE = {
     "inertial": ("origin", "mass", "inertia"),
 }
 KNOWN = {
-    "robot": ("link", "joint", "material", *TAGS, *own.TAGS),
+    "robot": ("link", "joint", "material", *TAGS, *primitives.TAGS),
     "link": ("inertial", "visual", "collision"),
     "joint": (*ONCE["joint"], "calibration", "safety_controller"),
     "inertial": ONCE["inertial"],
@@ -66,7 +66,7 @@ def draft_of(root: Element, source: str = "", files: Files | None = None) -> Dra
         draft.notes.append("the robot has no name in the file; it is called 'robot'")
     draft.links = [_link(draft, element) for element in root.all("link")]
     draft.joints = [_joint(draft, element) for element in root.all("joint")]
-    own.read_own(draft, root)
+    primitives.read_own(draft, root)
     read_loops(draft, root)
     files = files or Files(source)
     enter_geoms(draft, dict(_friction(root)), files, lambda uri: located(uri, files, files.folder))

@@ -19,7 +19,7 @@ from ..description import (
 )
 from ..rotations import to_rpy
 from ..values import BOUND_THAT_IS_NONE
-from .own import NAMESPACE, own_elements
+from .primitives import NAMESPACE, own_elements
 from .writing import PLAIN, Written, begin, element
 
 KINDS = {**PLAIN, "free": "floating"}

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ...compiler.pages.drawing import robot_svg
 from ...errors import InputError
-from ...io.saving import saving
+from ...io.files import saving
 from ...mechanics.configuration import state
 from ...model.description import Model
 

@@ -19,14 +19,14 @@ from ...documents.languages.html import Live, code_part, page_body, page_head, p
 from ...documents.languages.html_style import SCRIPT
 from ...documents.live import SETTINGS, LiveFunction, LiveInput, data_of, document, scripts, slider
 from ...errors import DrevoError, InputError, warn_caller
-from ...io.saving import saving
+from ...io.files import saving
 from ...mechanics.configuration import neutral, state
 from ...model.description import Model
 from ...model.dynamics import Described
 from ...model.messages import model_of
-from .diagrams import KINDS, LinkSections, checked_tables, page_tables
 from .figure import figure_of
 from .mesh import MeshFiles
+from .panels import KINDS, LinkSections, checked_tables, page_tables
 
 STATE = ("poses", "mass_matrix", "gravity", "kinetic_energy", "potential_energy", "center_of_mass")
 LAYERS = {

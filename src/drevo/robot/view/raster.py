@@ -10,8 +10,7 @@ from ...io.given import Array
 from ...io.packages import package
 from ...mechanics.configuration import neutral
 from .figure import link_rows
-from .mesh import MeshFiles, coarser
-from .triangles import ball, revolved, triangles_of
+from .mesh import MeshFiles, ball, coarser, revolved, triangles_of
 
 PICTURE_FACES = 8_000  # of all meshes of a robot
 SKY_COLOUR, FLOOR_COLOUR, TILE_EDGE_COLOUR = (247, 248, 250), (226, 230, 236), (203, 209, 218)

@@ -17,7 +17,7 @@ from ....codegen.lower.loops import BLOCK_BODIES, MIN_LONG_BODIES, Rolled, solve
 from ....codegen.store.build import Spec
 from ....errors import TraceError
 from ....io.memory import lent
-from ....mechanics.algorithms.operational import immobile
+from ....mechanics.algorithms.task_space import immobile
 from ....mechanics.body_table import BodyTable, body_table
 from ....model.description import Joint, Model
 from ....model.quantities import CATALOGUE

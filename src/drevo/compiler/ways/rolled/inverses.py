@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ....codegen.lower.loops import BodyLoop, TreeSolve
 from ....codegen.lower.lower import Lowered
 from ....mechanics.algorithms.articulated_body import articulated_of_body
-from ....mechanics.algorithms.operational import inverted
+from ....mechanics.algorithms.task_space import inverted
 from ....mechanics.joints import NO_FORCE, Force, Motion
 from ....mechanics.scalar import Matrix, Scalar, Vector, sqrt
 from ....mechanics.spatial import Mat, Vec

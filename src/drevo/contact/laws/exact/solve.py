@@ -16,9 +16,14 @@ from ....mechanics.algorithms.coulomb import (
     parted,
     residual,
 )
-from ....mechanics.algorithms.coulomb_carried import carried_step, carrier_factors, few_carriers
 from ....mechanics.algorithms.coulomb_interior import aimed, barriers, begun, impulses_at, stepped
-from ....mechanics.algorithms.coulomb_newton import MIN_DECREASE, newton_step
+from ....mechanics.algorithms.coulomb_newton import (
+    MIN_DECREASE,
+    carried_step,
+    carrier_factors,
+    few_carriers,
+    newton_step,
+)
 from ....mechanics.scalar import Vector, dot
 
 Array = np.ndarray[Any, Any]

@@ -21,7 +21,6 @@ from ....mechanics.algorithms.coulomb import (
     parted,
     residual,
 )
-from ....mechanics.algorithms.coulomb_carried import CarrierFactors, carried_step, carrier_factors, few_carriers
 from ....mechanics.algorithms.coulomb_interior import (
     TOLD,
     BlockBarrier,
@@ -32,7 +31,15 @@ from ....mechanics.algorithms.coulomb_interior import (
     kind,
     stepped,
 )
-from ....mechanics.algorithms.coulomb_newton import MIN_DECREASE, linearised, stabiliser
+from ....mechanics.algorithms.coulomb_newton import (
+    MIN_DECREASE,
+    CarrierFactors,
+    carried_step,
+    carrier_factors,
+    few_carriers,
+    linearised,
+    stabiliser,
+)
 from ....mechanics.algorithms.delassus import ContactSlot, free_motion, moved
 from ....mechanics.scalar import Scalar, dot, maximum, where
 from ...packing import Pack, Packed, of

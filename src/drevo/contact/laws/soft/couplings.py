@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ....mechanics.algorithms.constraints import Kinematics
-from ....mechanics.algorithms.tendons import tendon_coupling, tendon_length
+from ....mechanics.algorithms.passive import tendon_coupling, tendon_length
 from ....mechanics.rotation import angle_and_axis, from_quaternion, unit_quaternion
 from ....mechanics.scalar import Scalar, is_zero
 from ....mechanics.spatial import Mat, Vec

@@ -28,7 +28,7 @@ from .file import (
 from .geoms import geom_of, pose_of_ends, shape_of
 from .inertials import inertial_of
 from .posture import Posture
-from .softness import read_softness
+from .settings import read_softness
 from .touching import read_geoms, read_world
 
 KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "spherical", "free": "free"}

@@ -12,10 +12,9 @@ from ...messages import list_counts
 from ..schema import label_of
 from .actuators import acts_alone, read_actuator, read_sensor
 from .defaults import PARAMETERS, SHARED_DEFAULTS
-from .equality import LOOPS, Layout, read_equality
+from .equality import LOOPS, TENDONS, Layout, read_equality, read_tendon_equality, read_tendons
 from .file import File
 from .posture import Posture
-from .tendons import TENDONS, read_tendon_equality, read_tendons
 from .touching import read_pair
 
 NOTED = ("equality", "tendon", "actuator", "contact", "sensor", "deformable", "plugin")

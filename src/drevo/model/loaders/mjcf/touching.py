@@ -10,11 +10,11 @@ from ....io.xml import Element, Reader
 from ...contact import ContactPair, Geom
 from ...description import Vec3
 from ...rotations import quaternion_of
-from ..hulls import hull_of
+from ..solids import hull_of
 from .equality import Layout
 from .file import File, PlacedElement, read_some
 from .geoms import SolidGeom, geom_of
-from .softness import read_friction, read_solimp, read_solref, read_whole
+from .settings import read_friction, read_solimp, read_solref, read_whole
 
 READ = ("plane", "sphere", "capsule", "cylinder", "box")
 ENDS = ("geom1", "geom2")

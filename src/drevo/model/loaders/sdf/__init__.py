@@ -18,7 +18,7 @@ from ...description import Link
 from ...draft import STANDARD_GRAVITY, Draft
 from ...messages import list_counts, listed
 from ...rotations import compose
-from .. import own
+from .. import primitives
 from ..closures import split_loops
 from ..primitives import enter_geoms
 from ..schema import check_known, format_table, true
@@ -27,7 +27,7 @@ from .include import flattened, included, located
 from .joints import read_gearboxes, read_joint
 from .links import read_link
 
-KNOWN = ("pose", "link", "joint", "frame", "static", "self_collide", "allow_auto_disable", *own.TAGS)
+KNOWN = ("pose", "link", "joint", "frame", "static", "self_collide", "allow_auto_disable", *primitives.TAGS)
 
 
 def draft_of(root: Element, source: str = "", files: Files | None = None, model: str = "") -> Draft:
@@ -55,8 +55,8 @@ def draft_of(root: Element, source: str = "", files: Files | None = None, model:
             read_joint(scene, element)
     split_loops(draft)
     read_gearboxes(scene)
-    own.read_own(draft, top)
-    if top.first(own.KINEMATIC):
+    primitives.read_own(draft, top)
+    if top.first(primitives.KINEMATIC):
         draft.links = [replace(link, inertial=None) for link in draft.links]
         draft.take_as_kinematic()
     enter_geoms(draft, scene.friction, files, lambda uri: located(uri, files, files.folder))

@@ -11,13 +11,13 @@ from ....io.xml import Element, Reader
 from ...description import IDENTITY, Vec3
 from ...draft import Draft
 from ...rotations import IDENTITY_POSE, FramePose, compose, from_rpy, inverse_pose, matrix_of_quaternion
-from .. import own
+from .. import primitives
 from ..schema import true
 
 MODEL = "__model__"
 WORLD = "world"
 PLACED = "placed"  # of a <frame> made here: the frame in the model that stands where its pose says
-JOINTS = ("joint", own.JOINT)  # free ones among them, which SDFormat does not have
+JOINTS = ("joint", primitives.JOINT)  # free ones among them, which SDFormat does not have
 
 
 @dataclass(slots=True)
