@@ -329,8 +329,32 @@ def test_pairs_that_a_limit_cannot_keep_apart_are_told():
     robot = drevo.load(BOXES)
     with pytest.warns(drevo.DrevoWarning, match=r"not kept apart, .*table"):
         compile_ik(robot, [PostureTask()], DT, limits=[CollisionLimit()])
-    with pytest.raises(drevo.InputError, match=r"'tool' and 'table' are no pair .*contact leaves out: .*table"):
+    with pytest.raises(drevo.InputError, match=r"no closed form: 'tool' and 'table'"):
         compile_ik(robot, [PostureTask()], DT, limits=[CollisionLimit([("tool", "table")])])
+
+
+LINK_OF_URDF = """<link name="l{k}"><collision><origin xyz="0.25 0 0"/><geometry><sphere radius="0.05"/></geometry>
+</collision><inertial><mass value="1"/>
+<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
+JOINT_OF_URDF = """<joint name="j{k}" type="revolute"><parent link="l{k}"/><child link="l{n}"/><axis xyz="0 0 1"/>
+<origin xyz="0.3 0 0"/><limit lower="-3" upper="3" effort="1" velocity="1"/></joint>"""
+
+
+def test_pairs_of_a_limit_are_those_of_distance():
+    """A URDF has no bits of contact: links that are neither adjacent nor excluded."""
+    links = [LINK_OF_URDF.format(k=k) for k in range(4)]
+    joints = [JOINT_OF_URDF.format(k=k, n=k + 1) for k in range(3)]
+    robot = drevo.load(f"<robot name='arm'>{''.join(links + joints)}</robot>")
+    q = np.array([0.2, 2.4, 2.4])
+    pairs = robot.distance(q).pairs
+    assert len(pairs) == 3
+    limits = [CollisionLimit(distance=0.01), VelocityLimit(1.0)]
+    f = compile_ik(robot, [PostureTask(1.0)], DT, limits=limits)
+    for _ in range(200):
+        step = f(q, np.array([3.0, 3.0, 3.0]))
+        q = q + DT * step.v
+        assert step.active.shape == (3 + 3,) and robot.distance(q).distance.min() > 0.01 - 1e-3
+    assert robot.distance(q).distance.min() < 0.02
 
 
 def test_a_robot_whose_matrix_is_factorised_by_loops():

@@ -8,22 +8,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..contact.distances import AUTO
+from ..contact.distances import AUTO, chosen_pairs
 from ..contact.laws.soft.stages import Columns
-from ..contact.pairs import ContactCandidate, contact_candidates, left_out_of_contact
-from ..errors import InputError, shown, warn_caller
+from ..contact.pairs import ContactCandidate, held_geom, interaction_of, with_ground
+from ..errors import InputError, warn_caller
 from ..io.given import Array, number, numbers
+from ..mechanics.algorithms.colliders import places
 from ..mechanics.algorithms.kinematics import WORLD_POSE, body_poses
 from ..mechanics.scalar import Matrix, Scalar, Vector, clip, maximum, minimum, sqrt, where
+from ..mechanics.tree import build_tree
 from ..model.description import Model
+from ..model.messages import shorten
+from ..model.pairing import TOUCHING_PAIRS, as_ruled
 from .kinds import Posed
 
+NO_WEIGHT = 0.0, 0.0  # of a place whose force is not asked for
 ROUNDING_SHARE = 1e-9  # of the change of a rate in a step: less is no overrun
 Bound = Scalar | None  # None where there is none
 Bounds = list[tuple[Bound, Bound]]  # of every rate, rad/s or m/s: lower and upper
@@ -98,8 +103,8 @@ class AccelerationLimit:
 
 @dataclass(frozen=True)
 class CollisionLimit:
-    """Keeps geoms of the file apart. pairs: "auto", all that may touch, or names [(geom or link, geom or link),
-    ...].
+    """Keeps geoms of the file apart. pairs: "auto", or names [(geom or link, geom or link), ...], as of
+    robot.distance.
 
     distance: m that they keep. gain: the share of what is left that one step may take.
     """
@@ -112,44 +117,37 @@ class CollisionLimit:
         number("CollisionLimit: distance", self.distance)
         number("CollisionLimit: gain", self.gain, "a number above 0, up to 1", lambda x: 0.0 < x <= 1.0)
 
-    def warn_of_left_out(self, model: Model) -> None:
-        """One DrevoWarning for pairs of geoms that "auto" does not keep apart."""
-        if self.pairs == AUTO and (notes := left_out_of_contact(model)):
-            warn_caller(
-                f"CollisionLimit of robot {model.name!r}: these are not kept apart, for their distance has no "
-                f"closed form: {'; '.join(notes)}; put spheres, capsules or hulls in their place"
-            )
+    def chosen(self, robot: Any) -> CollisionLimit:
+        """The limit with its pairs by name of geoms, those that `robot.distance(q, pairs)` has.
+
+        A DrevoWarning names pairs without a closed form, which are not kept apart; InputError where all are so.
+        """
+        geoms = {x.name: x for x in with_ground(robot.model, None).geoms}
+        pairs = chosen_pairs(robot, self.pairs)
+        ruled = [tuple(x.kind for x in as_ruled(geoms[a], geoms[b])) in TOUCHING_PAIRS for a, b in pairs]
+        lost = [f"{a!r} and {b!r}" for (a, b), fine in zip(pairs, ruled) if not fine]
+        if lost and (self.pairs == AUTO or any(ruled)):
+            warn_caller(f"CollisionLimit of robot {robot.name!r}: {_unruled(lost)}")
+        elif lost:
+            raise InputError(f"CollisionLimit: {_unruled(lost)}")
+        return replace(self, pairs=tuple(pair for pair, fine in zip(pairs, ruled) if fine))
 
     def places(self, model: Model) -> tuple[ContactCandidate, ...]:
-        """The places where its geoms may touch."""
-        every = contact_candidates(model)
-        if isinstance(self.pairs, str):
-            if self.pairs != AUTO:
-                raise InputError(f'CollisionLimit: pairs is {self.pairs!r}; it must be "auto" or pairs of names')
-            return every
-        return tuple(c for pair in self.pairs for c in _meant(every, pair, left_out_of_contact(model)))
+        """The places where its geoms, chosen by name, may touch."""
+        model, out = with_ground(model, None), []
+        tree, geoms = build_tree(model), {x.name: x for x in model.geoms}
+        for a, b in (as_ruled(geoms[a], geoms[b]) for a, b in self.pairs):
+            ends = held_geom(tree, a), held_geom(tree, b)
+            rest = (ends[0].body, ends[1].body), interaction_of(a, b), NO_WEIGHT, ends
+            out += [ContactCandidate((a, b), k, *rest) for k in range(places((a.kind, b.kind), len(b.points)))]
+        return tuple(out)
 
 
-def _meant(every: Sequence[ContactCandidate], pair: Any, without: Sequence[str]) -> list[ContactCandidate]:
-    """The places of a pair of geoms, links."""
-    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-        raise InputError(f"CollisionLimit: {shown(pair)} is no pair; give (geom or link, geom or link)")
-    a, b = pair
-
-    def one(name: str, geom: Any) -> bool:
-        return name in (geom.name, geom.link)
-
-    out = [
-        c for c in every
-        if (one(a, c.geoms[0]) and one(b, c.geoms[1])) or (one(b, c.geoms[0]) and one(a, c.geoms[1]))
-    ]  # fmt: skip
-    if not out:
-        known = ", ".join(sorted({g.name for c in every for g in c.geoms})[:8]) or "none"
-        lost = f"; contact leaves out: {'; '.join(without)}" if without else ""
-        raise InputError(
-            f"CollisionLimit: {a!r} and {b!r} are no pair that may touch; geoms that may: {known}{lost}"
-        )
-    return out
+def _unruled(pairs: Sequence[str]) -> str:
+    return (
+        f"these are not kept apart, for their distance has no closed form: {shorten(pairs)}; "
+        "put spheres, capsules or hulls in their place"
+    )
 
 
 StackLimit = ConfigurationLimit | VelocityLimit | AccelerationLimit | CollisionLimit

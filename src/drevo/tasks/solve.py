@@ -186,9 +186,7 @@ def _checked_stack(
     for kind in LIMITS[:3]:
         if sum(isinstance(x, kind) for x in limits) > 1:
             raise InputError(f"limits: there are several {kind.__name__}; give one")
-    for limit in limits:
-        if isinstance(limit, CollisionLimit):
-            limit.warn_of_left_out(model)
+    limits = [x.chosen(robot) if isinstance(x, CollisionLimit) else x for x in limits]
     links = {link.name for link in model.links}
     for task in (*tasks, *equal):
         for link in task.links():
