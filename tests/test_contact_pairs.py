@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo.contact.pairs import contact_candidates, inverse_weights, with_ground
+from drevo.contact.pairs import contact_candidates, inverse_weights, left_out_of_contact, with_ground
 from drevo.ground import ground_of
 from drevo.mechanics.algorithms.kinematics import body_poses
 from drevo.mechanics.tree import build_tree
@@ -101,12 +101,13 @@ def test_candidates_are_the_contacts_of_mujoco(model: Model) -> None:
         if here:
             assert np.abs(np.array(order[0]) - order[1]).max() < 1e-10
     assert counts > 300
-    assert not any("pairs of the kinds" in note for note in model.notes)
+    assert left_out_of_contact(model) == []
     boxes = drevo.load(
         TEXT.replace('<geom type="sphere" size=".15"', '<geom type="box" size=".1 .1 .1"'), strict=False
     )
-    (told,) = (x for x in boxes.model.notes if "pairs of the kinds" in x)
-    assert told.startswith("left out of contact: pairs of the kinds box-box ('") and "), cylinder-box ('" in told
+    assert left_out_of_contact(boxes.model, searched=True) == []
+    (told,) = left_out_of_contact(boxes.model)
+    assert told.startswith("pairs of the kinds box-box ('") and "), cylinder-box ('" in told
 
 
 def test_inverse_weights_are_those_of_mujoco(model: Model) -> None:

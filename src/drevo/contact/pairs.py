@@ -8,25 +8,36 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import NumericsError, warn_caller
+from ..errors import InputError, NumericsError, warn_caller
 from ..ground import Deciding, Uneven, ground_of
 from ..mechanics.algorithms.colliders import between, on_ground, places
 from ..mechanics.algorithms.constraints import Kinematics
 from ..mechanics.algorithms.inertia_matrix import mass_matrix
 from ..mechanics.algorithms.kinematics import WORLD_POSE, Pose, jacobian
 from ..mechanics.algorithms.passive import tendon_length
-from ..mechanics.algorithms.proximity import PlacedGeom, Proximity
+from ..mechanics.algorithms.proximity import PlacedGeom, Proximity, frame_of
 from ..mechanics.configuration import neutral
-from ..mechanics.scalar import Scalar, sqrt
+from ..mechanics.scalar import Scalar, Vector, sqrt
 from ..mechanics.spatial import Mat, Vec
 from ..mechanics.tree import Tree, build_tree
 from ..model.contact import ContactPair, Geom, Solimp, Solref
 from ..model.description import IDENTITY, ORIGIN, Model
-from ..model.pairing import LEFT_OUT, TOUCHING_PAIRS, as_ruled, touching_pairs, weld_bodies
+from ..model.messages import shorten
+from ..model.pairing import (
+    LEFT_OUT,
+    SEARCHED_PAIRS,
+    TOUCHING_PAIRS,
+    as_ruled,
+    touching_pairs,
+    weld_bodies,
+    without_rule,
+)
+from .convex.solids import searched_places
 
 Poses = Mapping[int, Pose]
 LEAST_FRICTION = 1e-5
 LEAST_SOLMIX = 1e-15  # of solmix: below it a geom has none
+OF_PAIRS = "pairs of the kinds"  # how notes on pairs begin
 FLOOR_NAME = "ground"
 ALL_CONTACT_BITS = 2**31 - 1  # bits of what touches everything
 
@@ -59,14 +70,23 @@ class ContactCandidate(NamedTuple):
     solids: tuple[HeldGeom, HeldGeom]
     ground: Uneven | None = None
 
-    def touch(self, poses: Poses) -> Proximity:
+    @property
+    def searched(self) -> bool:
+        """True where the places of the pair are searched for in machine code."""
+        return (self.geoms[0].kind, self.geoms[1].kind) in SEARCHED_PAIRS
+
+    def touch(self, poses: Poses, place: Vector = ()) -> Proximity:
+        """place: distance, point and normal of a place that has been searched for."""
         a, b = (solid.at(poses) for solid in self.solids)
-        found = (on_ground(self.ground.surface, b) if self.ground else between(a, b))[self.place]
+        if self.searched:
+            proximity = Proximity(place[0], Vec(*place[1:4]), frame_of(Vec(*place[4:])))
+        else:
+            proximity = (on_ground(self.ground.surface, b) if self.ground else between(a, b))[self.place]
         if not any(any(solid.geom.surface) for solid in self.solids):
-            return found
-        (u, w), (u2, w2) = (_surface(solid.geom, at, found.point) for solid, at in zip(self.solids, (a, b)))
-        n, *tangents = found.frame
-        return found._replace(slip=(*(t.dot(u2 - u) for t in tangents), n.dot(w2 - w)))
+            return proximity
+        (u, w), (u2, w2) = (_surface(solid.geom, at, proximity.point) for solid, at in zip(self.solids, (a, b)))
+        n, *tangents = proximity.frame
+        return proximity._replace(slip=(*(t.dot(u2 - u) for t in tangents), n.dot(w2 - w)))
 
     def near(self, poses: Poses) -> Scalar | None:
         """By spheres about both; None against uneven ground."""
@@ -97,22 +117,25 @@ class HeldGeom(NamedTuple):
         return pose.p + pose.R @ self.p
 
 
-def contact_candidates(model: Model, ground: object = None) -> tuple[ContactCandidate, ...]:
+def contact_candidates(
+    model: Model, ground: object = None, searched: bool = False
+) -> tuple[ContactCandidate, ...]:
     """All places where the robot may touch itself, what stands beside it, and the ground.
 
     ground: None for the planes of the model itself; "plane" for z = 0 where it has none; `drevo.ground.grid` or
-    `drevo.ground.function` in their place.
+    `drevo.ground.function` in their place. searched: with the pairs whose places are searched for.
     """
     floor = ground_of(ground)
     model = with_ground(model, floor)
     tree, weights = build_tree(model), inverse_weights(model).bodies
     placed = {geom.name: held_geom(tree, geom) for geom in model.geoms}
     found = []
-    for a, b, interaction in interactions(model):
+    for a, b, interaction in interactions(model, searched):
         ends, bodies = (placed[a.name], placed[b.name]), (placed[a.name].body, placed[b.name].body)
         weight = weights[a.link][0] + weights[b.link][0], weights[a.link][1] + weights[b.link][1]
         uneven = floor if a.name == FLOOR_NAME and isinstance(floor, Uneven) else None
-        for k in range(places((a.kind, b.kind), len(b.points))):
+        count = places((a.kind, b.kind), len(b.points)) or searched_places(a.kind, b.kind)
+        for k in range(count):
             found.append(ContactCandidate((a, b), k, bodies, interaction, weight, ends, uneven))
     return tuple(found)
 
@@ -152,16 +175,31 @@ def with_ground(model: Model, ground: Uneven | str | None) -> Model:
     return replace(model, geoms=geoms)
 
 
-def left_out_of_contact(model: Model) -> list[str]:
-    """The notes on geoms of a file, and kinds of their pairs, that contact has no rule for."""
-    return [x.removeprefix(LEFT_OUT) for x in model.notes if x.startswith(LEFT_OUT)]
+def left_out_of_contact(model: Model, searched: bool = False) -> list[str]:
+    """The notes on geoms of a file that contact has no rule for, and kinds of pairs; searched: those whose places
+    are searched for are none of them."""
+    notes = [x.removeprefix(LEFT_OUT) for x in model.notes if x.startswith(LEFT_OUT)]
+    notes = [x for x in notes if not x.startswith(OF_PAIRS)]  # of a file written before
+    kinds = "" if searched else without_rule(model)
+    return [*notes, f"{OF_PAIRS} {kinds}"] if kinds else notes
 
 
-def warn_of_untouched(model: Model, ground: object) -> None:
-    """One DrevoWarning for what passes through other things in steps of the model, if anything does."""
+def require_no_search(model: Model, pairs: Sequence[tuple[HeldGeom, HeldGeom]]) -> None:
+    """InputError where places of contact are searched for: the search has no derivatives."""
+    if pairs:
+        names = shorten([f"{a.geom.name!r} and {b.geom.name!r}" for a, b in pairs])
+        raise InputError(
+            f"step: robot {model.name!r} has no derivatives of its steps, for the places where {names} touch are "
+            "searched for; exclude these pairs, or put spheres and capsules in their place"
+        )
+
+
+def warn_of_untouched(model: Model, ground: object, searched: bool = True) -> None:
+    """One DrevoWarning for what passes through other things in steps of the model, if anything does. searched:
+    whether places of contact are searched for where a pair has no rule."""
     if "contact" in model.stepping.disabled:
         return
-    notes = left_out_of_contact(model)
+    notes = left_out_of_contact(model, searched)
     if all(geom.kind == "plane" for geom in model.geoms) and (model.contacts or ground is None):
         return
     if notes:
@@ -176,13 +214,14 @@ def warn_of_untouched(model: Model, ground: object) -> None:
         )
 
 
-def interactions(model: Model) -> Iterator[tuple[Geom, Geom, Interaction]]:
-    """Pairs of geoms that may touch and have a rule, in its order, with their parameters."""
+def interactions(model: Model, searched: bool = False) -> Iterator[tuple[Geom, Geom, Interaction]]:
+    """Pairs of geoms that may touch and have a rule, or are searched, in its order, with their parameters."""
+    kinds = (*TOUCHING_PAIRS, *SEARCHED_PAIRS) if searched else TOUCHING_PAIRS
     if "contact" in model.stepping.disabled:
         return
     for a, b, pair in touching_pairs(model):
         first, second = as_ruled(a, b)
-        if (first.kind, second.kind) in TOUCHING_PAIRS:
+        if (first.kind, second.kind) in kinds:
             yield first, second, _overridden(model, interaction_of(a, b, pair))
 
 

@@ -28,7 +28,7 @@ from .laws.soft.kernel import SoftDerivative, step_program
 from .laws.soft.law import PENALTY_LAWS, RowGroup
 from .laws.soft.problem import soft_problem
 from .laws.soft.stages import SoftProblem
-from .pairs import warn_of_untouched
+from .pairs import require_no_search, warn_of_untouched
 from .products import mark_of, prefix_of, require_one_product, step_product_program
 
 METHODS = {"soft": ("euler", "implicitfast", "rk4"), "coulomb": ("moreau",)}  # the usual one first
@@ -91,7 +91,7 @@ def compile_step(
     require_masses(model, "step")
     one_of("step: law", law, LAWS, InputError)
     floor = ground_of(ground)
-    warn_of_untouched(model, floor)
+    warn_of_untouched(model, floor, searched=law != "coulomb")
     step, times = seconds("step: dt", dt), whole("step: repeat", repeat, use=": steps of one call")
     if friction is not None:
         friction = number("step: friction", friction, "a coefficient, 0 or more", lambda x: 0.0 <= x < math.inf)
@@ -160,6 +160,8 @@ def _soft(robot: Any, model: Model, r: StepRequest, spec: Spec) -> Function:
 
     ahead = Ahead(f"step of {model.name!r}", lambda: soft_step_cost(stated(), product))
 
+    if product:
+        require_no_search(model, [x.solids for x in stated().slots if x.solids])
     require_one_product(
         r.product, r.method != "rk4" and r.repeat == 1 and not r.last, r.numbers, bool(model.stepping.noslip)
     )

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from ..contact.pairs import contact_candidates
+from ..errors import InputError
 from ..mechanics.algorithms.kinematics import WORLD_POSE, Pose, body_poses, step_velocity
 from ..mechanics.joints import NO_MOTION, Motion
 from ..mechanics.scalar import Scalar, Vector
@@ -99,7 +100,11 @@ class Sight:
 
     def _wrenches(self) -> list[Scalar]:
         found = {link: (Vec(0.0, 0.0, 0.0), Vec(0.0, 0.0, 0.0)) for link in self.links}
-        places = contact_candidates(self.model)
+        places = contact_candidates(self.model, searched=True)
+        if any(x.searched for x in places):
+            raise InputError(
+                f"robot {self.model.name!r} has no wrenches of contacts that are searched for; take forces"
+            )
         forces = self.ask("forces") if places else []
         for k, x in enumerate(places):
             force = Vec(*forces[3 * k : 3 * k + 3])

@@ -163,7 +163,7 @@ class Env(StepEnv):
             functions.judge, {}, ground=lambda: ground, mujoco=False, drive=functions.drive,
             controls=functions.ranges(actions), random=randomised(randomise, commands),
         )  # fmt: skip
-        functions.places = lambda: [slot.links for slot in self.body.problem.slots]
+        functions.places = lambda: [slot.links for slot in self.body.problem.slots for _ in range(slot.most)]
         if task.random.push and robot.model.slices()[0][0].kind != "free":
             raise InputError("Env: push needs a robot with a free base: load it with base='floating'")
         super().__init__(robot.name, functions.begun(task), num_envs, threads, autoreset, {}, dtype, render_mode)

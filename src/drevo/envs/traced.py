@@ -68,7 +68,7 @@ def traced_task(task: Task, body: TaskRobot, numbers: TaskNumbers) -> TracedTask
     model = body.model
     sizes = {"efforts": model.nv, "constraint": model.nv, "earlier": model.nv, "elapsed": 1}
     sizes |= {"previous": body.controls.shape[1], "commands": len(task.random.commands)}
-    sizes |= {"forces": 3 * len(body.problem.slots)} if not task.mujoco else {}
+    sizes |= {"forces": 3 * sum(slot.most for slot in body.problem.slots)} if not task.mujoco else {}
     sizes |= Sight(model, build_tree(model), task.looks, lambda _: []).sizes if task.looks else {}
     t, m = _moment("observe", body, sizes)
     t.output("observation", list(task.observe(m)))

@@ -19,6 +19,11 @@ TOUCHING_PAIRS = (
     ("sphere", "box"),
     ("capsule", "box"),
 )
+# kinds whose places of contact are searched for in machine code, likewise
+SEARCHED_PAIRS = (
+    *((kind, "hull") for kind in GEOM_ORDER[1:]),
+    *(("cylinder", "cylinder"), ("cylinder", "box"), ("box", "box")),
+)
 LEFT_OUT = "left out of contact: "  # how notes begin on what touches in a file and not here
 MOST_GEOMS = 500  # of a robot whose pairs are looked through where it is loaded
 
@@ -80,7 +85,7 @@ def as_ruled(a: Geom, b: Geom) -> tuple[Geom, Geom]:
 
 def without_rule(model: Model) -> str:
     """The pairs that may touch and have no rule, as kinds with their names; empty where there is none."""
-    if len(model.geoms) > MOST_GEOMS:
+    if len(model.geoms) > MOST_GEOMS or "contact" in model.stepping.disabled:
         return ""
     names: dict[str, list[str]] = {}
     for a, b in (as_ruled(a, b) for a, b, _ in touching_pairs(model)):

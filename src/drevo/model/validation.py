@@ -19,7 +19,6 @@ from .description import IDENTITY, JOINT_SIZES, ORIGIN, Inertial, Joint, Limit, 
 from .draft import Draft
 from .joint_parts import SMALLEST_AXIS, check_formula, checked_dynamics
 from .messages import MOST_PROBLEMS, listed, refuse, shorten
-from .pairing import LEFT_OUT, without_rule
 from .references import check_closures, check_keyframes, check_tendons
 from .rotations import add_vectors, apply, matmul, unit
 from .touching import check_touching
@@ -51,9 +50,6 @@ def finish(draft: Draft, base: str = "fixed", strict: bool = False) -> Model:
         draft.problems += draft.standing
     refuse(draft.where, draft.problems)
     model = with_base(_assemble(draft), base, draft.kinematic)
-    if kinds := without_rule(model):
-        told = f"{LEFT_OUT}pairs of the kinds {kinds}"
-        model = replace(model, notes=(*(note for note in model.notes if note != told), told))
     if draft.doubts or draft.unread:
         warn_caller(_doubtful(draft))
     return model

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from ...codegen.llvm.ir import F64, I64, PTR, VOID, Value
+from ...codegen.llvm.ir import F64, I64, PTR, VOID, IRFunction, Value
 from ...codegen.llvm.plain import add_plain
 from ...codegen.llvm.stages import StageCalls
-from ...mechanics.algorithms.proximity import PlacedGeom
+from ...mechanics.algorithms.proximity import NO_PLACE, PlacedGeom
 from ...mechanics.scalar import Scalar
 from ...model.contact import Geom
+from .clipping import MAX_PLACES, PLACE_NUMBERS
+from .hulls import faces_of_points
+from .places import MAX_OTHER_PLACES, places_between
 from .search import between_solids
 from .simplex import BOX, CYLINDER, HULL, PLANE, POINT, SEGMENT
 
@@ -17,7 +20,7 @@ CORES = {"plane": PLANE, "sphere": POINT, "capsule": SEGMENT, "cylinder": CYLIND
 ROUND = ("sphere", "capsule")  # a ball about each of their points
 PLACE = 12  # numbers of a placed geom: rotation by rows, position
 RESULTS = 10  # numbers of a pair: distance, two points, normal
-LANES_FUNCTION = "search_in_lanes"
+LANES_FUNCTION, PLACES_FUNCTION = "search_in_lanes", "places_in_lanes"
 NOWHERE = 1e300  # of a place: no geom is there
 
 
@@ -43,45 +46,122 @@ class PairSearch:
 
     def write(self, c: StageCalls, k: int, at_a: Value, at_b: Value, out: Value) -> None:
         """Pair k in all lanes: from the blocks of two placed geoms into one of RESULTS."""
-        a, b = self.pairs[k]
-        m = c.f.module
-        if LANES_FUNCTION not in m.functions:
+        if LANES_FUNCTION not in c.f.module.functions:
             _add_lanes(c)
+        c.f.call(VOID, LANES_FUNCTION, *self.tables(c, k), at_a, at_b, out)
+
+    def tables(self, c: StageCalls, k: int, *more: float) -> list[Value]:
+        """Kinds and numbers of points of pair k, its sizes, and the points of both."""
+        a, b = self.pairs[k]
         counts = CORES[a.kind], len(a.points), CORES[b.kind], len(b.points)
-        size = [*sizes_of(a), *sizes_of(b), a.radius + b.radius]
-        tables = [
-            c.table(I64, counts), c.table(F64, size), _points(c, a), _points(c, b),
-        ]  # fmt: skip
-        c.f.call(VOID, LANES_FUNCTION, *tables, at_a, at_b, out)
+        size = [*sizes_of(a), *sizes_of(b), a.radius + b.radius, *more]
+        return [c.table(I64, counts), c.table(F64, size), _points(c, a), _points(c, b)]
+
+
+class PlacesSearch(PairSearch):
+    """The search for places of contact between pairs of geoms, up to a distance each."""
+
+    def __init__(self, pairs: Iterable[tuple[Geom, Geom]], margins: Sequence[float]) -> None:
+        super().__init__(pairs)
+        self.margins = margins
+
+    def find(self, c: StageCalls, k: int, at_a: Value, at_b: Value, near: Value, out: Value, stride: int) -> Value:
+        """The most places of pair k in a lane where `near` is negative; each lane's are written, every `stride`
+        values from `out` on, as distance, point and normal; what is none is NO_PLACE away."""
+        a, b = self.pairs[k]
+        if PLACES_FUNCTION not in c.f.module.functions:
+            _add_places(c)
+        tables = [*self.tables(c, k, self.margins[k]), _faces(c, a), _faces(c, b)]
+        most = c.f.const(I64, searched_places(a.kind, b.kind))
+        return c.f.call(I64, PLACES_FUNCTION, *tables, at_a, at_b, near, out, c.f.const(I64, stride), most)
+
+
+def searched_places(first: str, second: str) -> int:
+    """The most places that the search finds between two kinds of solids."""
+    if first == second == "box":
+        return MAX_PLACES
+    return MAX_OTHER_PLACES if {first, second} <= {"cylinder", "box", "hull"} else 1
+
+
+def _faces(c: StageCalls, geom: Geom) -> Value:
+    return c.table(I64, faces_of_points(geom.points)[1] if geom.kind == "hull" else (0,))
 
 
 def _points(c: StageCalls, geom: Geom) -> Value:
-    return c.table(F64, [x for point in geom.points for x in point] or [0.0])
+    normals = faces_of_points(geom.points)[0] if geom.kind == "hull" else ()
+    return c.table(F64, [x for point in (*geom.points, *normals) for x in point] or [0.0])
 
 
 def _add_lanes(c: StageCalls) -> None:
-    """A function that searches lane by lane."""
-    m, l = c.f.module, c.l
-    name = add_plain(m, between_solids)
+    """A function that searches lane by lane for distances."""
     given = dict.fromkeys(("which", "size", "points_a", "points_b", "at_a", "at_b", "out"), PTR)
-    f = m.function(LANES_FUNCTION, VOID, given)
-    a, b, found = f.alloca(F64, PLACE), f.alloca(F64, PLACE), f.alloca(F64, RESULTS)
-    wide = l.scalar == F64
-    for place in (a, b):
-        with f.loop(PLACE, some=True) as k:
-            place.at(k.i).store(f.const(F64, NOWHERE))
-    with f.loop(l.lanes, some=True) as lane:
-        changed = f.alloca(I64)
+    f = c.f.module.function(LANES_FUNCTION, VOID, given)
+    name, result = add_plain(c.f.module, between_solids), f.alloca(F64, RESULTS)
+    solids = _Solids(c, f)
+    with f.loop(c.l.lanes, some=True) as lane:
+        with f.when(solids.read(lane.i).differs(0)):  # lanes beyond a batch are like the last one of it
+            f.call(VOID, name, f.which, f.size, f.points_a, f.points_b, solids.a, solids.b, result)
+        with f.loop(RESULTS, some=True) as k:
+            solids.put(f.out, k.i, lane.i, result.at(k.i).load())
+    f.ret()
+
+
+def _add_places(c: StageCalls) -> None:
+    """A function that searches lane by lane for places."""
+    pointers = ("which", "size", "points_a", "points_b", "faces_a", "faces_b", "at_a", "at_b", "near", "out")
+    f = c.f.module.function(
+        PLACES_FUNCTION, I64, dict.fromkeys(pointers, PTR) | dict.fromkeys(("stride", "most"), I64)
+    )
+    name, result = add_plain(c.f.module, places_between), f.alloca(F64, 1 + MAX_PLACES * PLACE_NUMBERS)
+    solids, count = _Solids(c, f), f.alloca(I64)
+    count.store(f.const(I64, 0))
+    tables = (f.which, f.size, f.points_a, f.points_b, f.faces_a, f.faces_b)
+    with f.loop(c.l.lanes, some=True) as lane:
+        changed = solids.read(lane.i)
+        is_near = f.near.at(lane.i, c.l.scalar).load(c.l.scalar) < 0.0
+        with f.when(~is_near):
+            result.store(f.const(F64, 0.0))
+            solids.forget()
+        with f.when(is_near & changed.differs(0)):
+            f.call(VOID, name, *tables, solids.a, solids.b, result)
+        places = f.let(I64, f"fptosi double {result.load().text} to i64")
+        count.store(f.select(places > count.load(I64), places, count.load(I64)))
+        with f.loop(f.most, some=True) as place:
+            some = place.i < places
+            with f.loop(PLACE_NUMBERS, some=True) as k:
+                x = result.at(place.i * PLACE_NUMBERS + k.i + 1).load()
+                upright = f.select(k.i.equals(6), f.const(F64, 1.0), f.const(F64, 0.0))
+                none = f.select(k.i < 1, f.const(F64, NO_PLACE), upright)
+                solids.put(f.out, place.i * f.stride + k.i, lane.i, f.select(some, x, none))
+    f.ret(count.load(I64))
+
+
+class _Solids:
+    """Two placed solids of one lane, as 12 numbers each on the stack of a function under construction."""
+
+    def __init__(self, c: StageCalls, f: IRFunction) -> None:
+        self.f, self.l = f, c.l
+        self.a, self.b, self.changed = f.alloca(F64, PLACE), f.alloca(F64, PLACE), f.alloca(I64)
+        self.forget()
+
+    def forget(self) -> None:
+        """Whatever is read next differs."""
+        for place in (self.a, self.b):
+            place.store(self.f.const(F64, NOWHERE))
+
+    def read(self, lane: Value) -> Value:
+        """Reads those of a lane; not 0 where they are not those that were read before."""
+        f, l, changed = self.f, self.l, self.changed
         changed.store(f.const(I64, 0))
-        for block, place in ((f.at_a, a), (f.at_b, b)):
+        for block, place in ((f.at_a, self.a), (f.at_b, self.b)):
             with f.loop(PLACE, some=True) as k:
-                x = block.at(k.i * l.lanes + lane.i, l.scalar).load(l.scalar)
-                x = x if wide else x.cast("fpext", F64)
+                x = block.at(k.i * l.lanes + lane, l.scalar).load(l.scalar)
+                x = x if l.scalar == F64 else x.cast("fpext", F64)
                 changed.store(changed.load(I64) | place.at(k.i).load().differs(x).cast("zext", I64))
                 place.at(k.i).store(x)
-        with f.when(changed.load(I64).differs(0)):  # lanes beyond a batch are like the last one of it
-            f.call(VOID, name, f.which, f.size, f.points_a, f.points_b, a, b, found)
-        with f.loop(RESULTS, some=True) as k:
-            x = found.at(k.i).load()
-            f.out.at(k.i * l.lanes + lane.i, l.scalar).store(x if wide else x.cast("fptrunc", l.scalar))
-    f.ret()
+        return changed.load(I64)
+
+    def put(self, out: Value, k: Value, lane: Value, x: Value) -> None:
+        """Stores value k of a lane."""
+        l = self.l
+        out.at(k * l.lanes + lane, l.scalar).store(x if l.scalar == F64 else x.cast("fptrunc", l.scalar))

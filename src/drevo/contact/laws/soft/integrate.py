@@ -19,7 +19,8 @@ from ....mechanics.spatial import UNIT_VECS, Mat, Vec, skew
 from ....mechanics.tree import Tree, TreeBody
 from ....mechanics.tree_indices import ancestors
 from ...packing import of
-from .stages import DampingSlopes, Evaluation, PackedRows, SlotLayout, StageTracer, free_joints
+from .damping import DampingSlopes
+from .stages import Evaluation, PackedRows, SlotLayout, StageTracer, free_joints
 
 KUTTA_WEIGHTS = (
     (1 / 6, 0.5),

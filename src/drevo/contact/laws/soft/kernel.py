@@ -9,24 +9,25 @@ f(y0, D) - S (y - y0).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ....codegen.graph.node import Expr, Graph
 from ....codegen.graph.program import Input, Program
-from ....codegen.llvm.ir import I1, Value
+from ....codegen.llvm.ir import I1, I8, I64, Value
 from ....codegen.llvm.stages import StageCalls, Stages
 from ....codegen.lower.loops import CHOSEN_BLOCK, Place
 from ....compiler.differentiate import put
 from ....compiler.tracer import Tracer, nodes_of, unknowns
 from ....mechanics.scalar import Scalar, Vector, dot, where
+from ...convex.solids import PLACE, PlacesSearch
 from ...noslip import NoSlip
 from ...packing import Pack, of
 from ...sweeps import StepSweep, argument_chart, result_chart
 from .integrate import Steps
 from .newton import MAX_NEWTON_STEPS, MAX_SEARCH_STEPS, Newton, symmetric_of
-from .stages import Evaluation, PackedRows, SoftProblem, StageTracer
+from .stages import Evaluation, PackedRows, SlotLayout, SoftProblem, StageTracer
 
 STEP_ARGUMENTS, STEP_RESULTS = ("q", "v", "tau"), ("q1", "v1", "forces", "residual")
 LAST_EVALUATION = ("Q", "V", "r")  # blocks that tell of the last evaluation
@@ -53,7 +54,7 @@ def declare(t: Tracer, sizes: Mapping[str, int], results: Sequence[str]) -> None
 def evaluation(problem: SoftProblem) -> Evaluation:
     """All stages of a step."""
     e = Evaluation(problem)
-    e.sizes["forces"] = 3 * len(e.contacts)
+    e.sizes["forces"] = 3 * e.places[-1]
     e.newton = Newton(e)
     Steps(e)
     e.noslip = NoSlip(e) if problem.model.stepping.noslip else None
@@ -61,6 +62,8 @@ def evaluation(problem: SoftProblem) -> Evaluation:
     alpha = s.number("alpha")
     s.write(a=[where(alpha > 0.0, x + alpha * y, x) for x, y in zip(s.read("a"), s.read("p"))])
     e.parts["move"] = s.t.program()
+    e.strides = [e.sizes[f"slot_{k}"] for k in range(len(e.contacts))]
+    e.sizes |= {f"slot_{k}": n * x.most for k, (n, x) in enumerate(zip(e.strides, problem.slots))}
     return e
 
 
@@ -69,6 +72,10 @@ class Loops:
 
     def __init__(self, e: Evaluation) -> None:
         self.e, self.slots = e, range(len(e.contacts))
+        pairs = [(k, s) for k, s in enumerate(e.problem.slots) if s.solids]
+        self.pair_of = {k: i for i, (k, _) in enumerate(pairs)}
+        margins = [s.soft.margin for _, s in pairs]
+        self.search = PlacesSearch([(s.solids[0].geom, s.solids[1].geom) for _, s in pairs if s.solids], margins)
 
     def write(self, c: StageCalls) -> None:
         c.routine("forward", self.forward)
@@ -106,7 +113,10 @@ class Loops:
         return touching
 
     def touching(self, c: StageCalls, k: int) -> Value:
-        """Room for whether a slot touches in some lane; where it may, its rows are made."""
+        """Room for whether a slot touches in some lane, of what is searched for at how many places; where it may,
+        its rows are made."""
+        if k in self.pair_of:
+            return self.searched(c, k)
         f, at, near = c.f, self.e.records[k], self.e.problem.slots[k].near
         flag = f.alloca(I1)
         some = c.some_below("gap", k)
@@ -118,10 +128,41 @@ class Loops:
                 flag.store(c.some_below(f"slot_{k}", at.gap))
         return flag
 
+    def searched(self, c: StageCalls, k: int) -> Value:
+        f, s, at, bytes_ = c.f, self.e.problem.slots[k], self.e.records[k], c.l.bytes
+        count = f.alloca(I64)
+        count.store(f.const(I64, 0))
+        assert s.solids
+        a, b = (c.at("placed", PLACE * self.e.placed[x]) for x in s.solids)
+        with f.when(c.some_below("gap", k)):
+            out = c.at(f"slot_{k}", at.size + 3)
+            pair, stride = self.pair_of[k], self.e.strides[k]
+            count.store(self.search.find(c, pair, a, b, c.at("gap", k), out, stride))
+            with f.loop(count.load(I64)) as place:
+                block = self.place(c, k, place.i)
+                c.call(f"slot_{k}", block)
+                block.at(at.piece * bytes_, I8).store(f.const(c.l.type, -1.0), bytes_)
+        return count
+
+    def place(self, c: StageCalls, k: int, i: Value) -> Value:
+        """The address of the block of place i of a slot."""
+        return c.at(f"slot_{k}").at(i * (self.e.strides[k] * c.l.bytes), I8)
+
+    def where_touching(
+        self, c: StageCalls, touching: Sequence[Value], k: int, write: Callable[[Value, Value | int], None]
+    ) -> None:
+        """Writes calls for each place of a slot that touches: by the address of its block, and its number."""
+        if k in self.pair_of:
+            with c.f.loop(touching[k].load(I64)) as place:
+                write(self.place(c, k, place.i), place.i)
+        else:
+            with c.f.when(touching[k].load(I1)):
+                write(c.at(f"slot_{k}"), 0)
+
     def each(self, c: StageCalls, stage: str, touching: list[Value], order: Sequence[int] = ()) -> None:
         for k in order or self.slots:
-            with c.f.when(touching[k].load(I1)):
-                c.call(f"{stage}_{self.e.records[k].kind}", f"slot_{k}")
+            name = f"{stage}_{self.e.records[k].kind}"
+            self.where_touching(c, touching, k, lambda block, _, name=name: c.call(name, block))  # type: ignore[misc]
 
     def newton(self, c: StageCalls, touching: list[Value]) -> None:
         f = c.f
@@ -158,9 +199,13 @@ class Loops:
         one = c.f.const(c.l.type, 1.0)
         for k in self.slots:
             if self.e.crossing[k]:
-                with c.f.when(touching[k].load(I1)):
-                    here = c.load(f"slot_{k}", self.e.records[k].gap) < 0.0
-                    c.at("crosses").store(c.f.select(here, one, c.load("crosses")), c.l.bytes)
+                gap = self.e.records[k].gap * c.l.bytes
+
+                def crossing(block: Value, _: Value | int, gap: int = gap) -> None:
+                    touches = block.at(gap, I8).load(c.l.type, c.l.bytes) < 0.0
+                    c.at("crosses").store(c.f.select(touches, one, c.load("crosses")), c.l.bytes)
+
+                self.where_touching(c, touching, k, crossing)
 
     def solve(self, c: StageCalls, touching: list[Value]) -> None:
         """p = -H^-1 g, by few entries of H in lanes that need no more, whatever the others need."""
@@ -175,17 +220,24 @@ class Loops:
             c.call("solve_crossing")
 
     def forces(self, c: StageCalls, touching: list[Value]) -> None:
-        none = c.f.zero(c.l.type)
-        for k, flag in enumerate(touching):
-            here, block, at = flag.load(I1), f"slot_{k}", self.e.records[k]
-            with c.f.when(here):
+        f, l, none = c.f, c.l, c.f.zero(c.l.type)
+        for k in self.slots:
+            at, first, count = self.e.records[k], self.e.places[k], self.e.problem.slots[k].most
+            if k in self.pair_of:
+                c.fill(0.0, "forces", 3 * first, 3 * count)
+            else:
+                with f.when(~touching[k].load(I1)):
+                    c.fill(0.0, "forces", 3 * first, 3)
+
+            def tell(block: Value, i: Value | int, at: SlotLayout = at, first: int = first) -> None:
                 c.call(f"force_{at.kind}", block)
-                touches = c.load(block, at.gap) < 0.0
+                touches = block.at(at.gap * l.bytes, I8).load(l.type, l.bytes) < 0.0
+                out = c.at("forces", 3 * first).at(i * (3 * l.bytes), I8)
                 for j in range(3):  # what does not touch has +0, whatever the lanes beside it do
-                    force = c.f.select(touches, c.load(block, at.size + j), none)
-                    c.at("forces", 3 * k + j).store(force, c.l.bytes)
-            with c.f.when(~here):
-                c.fill(0.0, "forces", 3 * k, 3)
+                    force = block.at((at.size + j) * l.bytes, I8).load(l.type, l.bytes)
+                    out.at(j * l.bytes, I8).store(f.select(touches, force, none), l.bytes)
+
+            self.where_touching(c, touching, k, tell)
 
 
 class SoftDerivative(Loops):

@@ -13,6 +13,7 @@ from ....mechanics.algorithms.colliders import PARALLEL_SINE2
 from ....mechanics.scalar import Scalar, where
 from ....model.contact import JointSoftness
 from ....model.description import Joint, Model
+from ...convex.solids import searched_places
 from ...pairs import ContactCandidate, contact_candidates, inverse_weights, with_ground
 from .couplings import EQUALITY, CouplingRow, JointRow, LoopRow, TendonRow
 from .fluid import fluid_efforts
@@ -40,7 +41,10 @@ def soft_problem(
         raise InputError("the soft law has no friction by place: give law='coulomb', or friction= of the step")
     standing = with_ground(model, "plane" if floor else None)
     standing = standing if friction is None else with_friction(standing, friction)
-    slots = tuple(_slot(x, law, stepping.cone, stepping.impratio) for x in contact_candidates(standing, floor))
+    candidates = contact_candidates(standing, floor, searched=True)
+    slots = tuple(
+        _slot(x, law, stepping.cone, stepping.impratio) for x in candidates if not (x.searched and x.place)
+    )
     rows: tuple[JointRow | CouplingRow | LoopRow | TendonRow, ...]
     rows = (*coupling_rows(model), *loop_rows(model), *soft_joint_rows(model), *tendon_rows(model))
     if stepping.medium and method == "implicitfast":
@@ -60,7 +64,10 @@ def _slot(x: ContactCandidate, law: str, cone: str, impratio: float) -> Slot:
     plane = x.geoms[0].kind == "plane"
     cheap = x.ground is None and plane and x.geoms[1].kind in ROUND_GEOMS
     near = None if cheap or x.ground else _near(x)
-    return Slot(x.bodies, x.touch, group, soft, x.weight, near, holds.by, (x.geoms[0].link, x.geoms[1].link))
+    links = x.geoms[0].link, x.geoms[1].link
+    most = searched_places(x.geoms[0].kind, x.geoms[1].kind) if x.searched else 1
+    solids = x.solids if x.searched else None
+    return Slot(x.bodies, x.touch, group, soft, x.weight, near, holds.by, links, most, solids)
 
 
 def _near(x: ContactCandidate):  # type: ignore[no-untyped-def]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate as accumulated
 from typing import Any, NamedTuple
 
 from ....codegen.graph.node import Expr, Graph
@@ -13,7 +14,6 @@ from ....codegen.graph.rebuild import part_of_graph
 from ....codegen.lower.loops import CHOSEN_BLOCK, Place
 from ....compiler.tracer import Tracer
 from ....ground import LEVEL, Deciding, Frictions, Uneven, numbers_of_model
-from ....mechanics.acting import resistance
 from ....mechanics.algorithms.constraints import Kinematics
 from ....mechanics.algorithms.inertia_matrix import Factors, SparseRows, elimination_order, mass_matrix_rows
 from ....mechanics.algorithms.inverse_dynamics import inverse_dynamics
@@ -21,17 +21,20 @@ from ....mechanics.algorithms.kinematics import WORLD_POSE, Pose, body_poses
 from ....mechanics.algorithms.passive import passive
 from ....mechanics.algorithms.proximity import Proximity
 from ....mechanics.joints import Motion
-from ....mechanics.rotation import from_quaternion
-from ....mechanics.scalar import Scalar, Vector, accumulate, dot, is_zero, maximum, sqrt, where
+from ....mechanics.scalar import Scalar, Vector, dot, is_zero, maximum, sqrt, where
 from ....mechanics.spatial import Vec
 from ....mechanics.tree import Tree
 from ....mechanics.tree_indices import ancestors
 from ....model.description import Joint, Model, Tendon
+from ...convex.clipping import PLACE_NUMBERS
+from ...convex.solids import placed_numbers
 from ...packing import Pack, Packed, of
-from ...pairs import LEAST_FRICTION
+from ...pairs import LEAST_FRICTION, HeldGeom
 from .couplings import CouplingRow, JointRow, LoopRow, Moves, TendonRow, closure
+from .damping import dampers
 from .law import Equality, RowGroup, Softness
 
+PLACE_INPUT = "place"  # of a slot: what has been found of a place
 LEAST_GAP_SQUARE = 1e-30  # of how far a loop is from closed, where its root is taken
 
 
@@ -39,20 +42,23 @@ Poses = Mapping[int, Pose]
 
 
 class Slot(NamedTuple):
-    """A place where two bodies may touch, -1 the ground.
+    """A place where two bodies may touch, -1 the ground, or some that are searched for.
 
     weight: inverse, of both bodies: of translations, of rotations. near: negative where they may touch, and
-    cheaper than the distance. by: the geoms whose friction it has.
+    cheaper than the distance. by: the geoms whose friction it has. most: of places. solids: those between which
+    they are searched for; `touch` then takes what has been found too.
     """
 
     bodies: tuple[int, int]
-    touch: Callable[[Poses], Proximity]
+    touch: Callable[..., Proximity]
     group: RowGroup
     soft: Softness
     weight: tuple[float, float]
     near: Callable[[Poses], Scalar] | None = None
     by: Deciding = ()
     links: tuple[str, ...] = ()
+    most: int = 1
+    solids: tuple[HeldGeom, HeldGeom] | None = None
 
 
 @dataclass(frozen=True)
@@ -131,26 +137,6 @@ def without_rows(model: Model) -> Model:
         return replace(x, lower=None, upper=None) if x.limit_solref else x
 
     return replace(model, joints=tuple(map(slippery, model.joints)), tendons=tuple(map(loose, model.tendons)))
-
-
-LOWER_TRIANGLE_3 = ((0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2))  # entries of a triangle of three
-DampingSlopes = dict[tuple[int, int], Scalar]  # of the lower triangle
-
-
-def dampers(tree: Tree, q: Vector, v: Vector) -> DampingSlopes:
-    """Derivatives by the rates of what dampers in joints take, -dp/dv."""
-    out: DampingSlopes = {}
-    for f in tree.acting:
-        slopes = [f.ratio * f.ratio * resistance(f, f.ratio * x) for x in f.rates(v)]
-        if f.kind == "free" and f.along_axes:  # the first three act along the world's axes
-            R = from_quaternion(*q[f.q + 3 : f.q + 7])
-            world = [resistance(f, x) for x in R @ Vec(*v[f.v : f.v + 3])]
-            for i, j in LOWER_TRIANGLE_3:
-                out[f.v + i, f.v + j] = sum((R[k][i] * world[k] * R[k][j] for k in range(3)), 0.0)
-            slopes[:3] = [0.0] * 3
-        for k, slope in enumerate(slopes, f.v):
-            accumulate(out, (k, k), slope)
-    return out
 
 
 # -- free joints: their rates are those of body axes, those of the law are of the world's ------------------
@@ -261,6 +247,7 @@ class Evaluation:
         self.end: Callable[[StageTracer], None] | None = None  # writes the one that ends a step, of one evaluation
         self.newton: Any = None  # whose matrix is asked for
         self.noslip: Any = None  # the pass that follows, if there is one
+        self.strides: list[int] = []  # by slot, the values of a place in its block
         self.crossing: list[bool] = []  # by slot, whether it joins rates that M does not
         t = self.t = Tracer(
             "dynamics", without_rows(problem.model), acting=True,
@@ -345,16 +332,21 @@ class Evaluation:
 
     def _slots(self, poses: Poses, columns: Columns, v: Vector) -> None:
         slots, graph = self.problem.slots, self.t.graph
-        touches = [s.touch(poses) for s in slots]
+        used = dict.fromkeys(x for s in slots for x in s.solids or ())
+        self.placed = {x: k for k, x in enumerate(used)}
+        self.places = list(accumulated([s.most for s in slots], initial=0))
+        self._place = self.t.input(PLACE_INPUT, PLACE_NUMBERS) if used else []
+        touches = [s.touch(poses, self._place) if s.solids else s.touch(poses) for s in slots]
         gaps = [x.dist - s.soft.margin for x, s in zip(touches, slots)]
         near = [s.near(poses) if s.near else gap for s, gap in zip(slots, gaps)]
         self.contacts: list[PackedRows] = []
         self.records: list[SlotLayout] = []
         self.kinds: list[int] = []  # a slot of each kind
         packs = [self._slot(s, x, gap, columns, v) for s, x, gap in zip(slots, touches, gaps)]
-        firsts = [*self.main.edges(), *(graph.edge(x) for x in near)]
+        placed = [graph.edge(y) for x in used for y in placed_numbers(x.at(poses))]
+        firsts = [*self.main.edges(), *(graph.edge(x) for x in near), *placed]
         handed = _handed(graph, set(graph.live(firsts)), packs, [graph.edge(x) for x in gaps])
-        self._declare(packs, gaps, [graph.edge(x) for x in near], handed)
+        self._declare(packs, gaps, [graph.edge(x) for x in near], handed, placed)
 
     def wanted(
         self, s: Slot, gap: Scalar, u: Vector, first: Moves | None = None
@@ -386,18 +378,34 @@ class Evaluation:
         self.records.append(slot_layout(first, len(pack), s.group.size))
         return pack
 
-    def _declare(self, packs: Sequence[Pack], gaps: Sequence[Scalar], near: Sequence[int], handed: Pack) -> None:
+    def _declare(
+        self,
+        packs: Sequence[Pack],
+        gaps: Sequence[Scalar],
+        near: Sequence[int],
+        handed: Pack,
+        placed: Sequence[int],
+    ) -> None:
         """The programs of the dynamics and of every slot, over one graph."""
-        graph, inputs, zero = self.t.graph, tuple(self.t.inputs), [self.t.graph.edge(0.0)]
+        graph, zero = self.t.graph, [self.t.graph.edge(0.0)]
+        inputs = tuple(x for x in self.t.inputs if x.name != PLACE_INPUT)
         first = {"main": self.main.edges(), "gap": near or zero, "handed": handed.edges() or zero}
+        first |= {"placed": placed} if placed else {}
         self.sizes |= {name: len(edges) for name, edges in first.items()}
         self.parts["dynamics"] = part_of_graph("dynamics", graph, inputs, first, self.symbols)
         given = (*inputs, Input("handed", (len(handed),), tuple(handed.places)))
         for k, (pack, at, gap) in enumerate(zip(packs, self.records, gaps)):
             results: dict[str, tuple[int, ...]] = {Place(CHOSEN_BLOCK, 0): pack.edges()}
             results[Place(CHOSEN_BLOCK, at.gap)] = (graph.edge(gap),)
-            self.parts[f"slot_{k}"] = part_of_graph(f"slot_{k}", graph, given, results, self.symbols)
-            self.sizes[f"slot_{k}"] = at.size + 3  # with the force along the world
+            more, size = given, at.size + 3  # with the force along the world
+            if self.problem.slots[k].solids:
+                nodes = tuple(x.edge >> 1 for x in self._place)
+                more, size = (
+                    (*given, Input(Place(CHOSEN_BLOCK, size), (PLACE_NUMBERS,), nodes)),
+                    size + PLACE_NUMBERS,
+                )
+            self.parts[f"slot_{k}"] = part_of_graph(f"slot_{k}", graph, more, results, self.symbols)
+            self.sizes[f"slot_{k}"] = size  # of one place
 
     # -- what later stages read -----------------------------------------------------------------------------
 

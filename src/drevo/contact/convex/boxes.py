@@ -1,0 +1,121 @@
+"""Two boxes: the direction along which they are least in each other, and the places where they touch.
+
+The direction is a face's normal or the common perpendicular of two edges; of a face the one of the other box that
+is most against it is clipped to it, of two edges the place is midway between them. That edges count only where
+they are clearly less deep, or clearly askew, is MuJoCo's rule.
+
+  Gottschalk, Lin, Manocha 1996, OBBTree: a hierarchical structure for rapid interference detection, section 5.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from ...codegen.lower.plain_values import Floats, Integers, floats, integers
+from ...mechanics.spatial import Mat, Vec
+from .clipping import MAX_PLACES, MAX_POLYGON, places_over_face, put_place
+from .faces import face_normal, put_face_polygon
+from .simplex import BOX, NO_DISTANCE, corner_of, put_corner
+
+EDGE_DEPTH_SHARE = 0.95  # of the depth along a face: above it edges nearly in line with the face do not count
+EDGE_FACE_COSINE = 0.99  # of a face and two edges that are nearly in line
+LEAST_EDGE_SINE = 1e-15  # of two edges: below it they have no perpendicular
+
+
+def axis_of(k: int) -> Vec:
+    """The unit vector along an axis of coordinates."""
+    return Vec(1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0)
+
+
+def reach_along(size: Floats, d: Vec) -> float:
+    """The length from the middle of a box to its end along a direction."""
+    return float(size[0] * abs(d.x) + size[1] * abs(d.y) + size[2] * abs(d.z))
+
+
+def face_depth(size_a: Floats, size_b: Floats, R: Mat, p: Vec, n: Floats) -> float:
+    """The least depth along the faces of both boxes; `n`: that direction, from the first, and 1 where it is of the
+    second."""
+    deep = NO_DISTANCE
+    for k in range(6):
+        d = axis_of(k) if k < 3 else R @ axis_of(k - 3)
+        off = d.dot(p)
+        depth = reach_along(size_a, d) + reach_along(size_b, R.T @ d) - abs(off)
+        if depth < deep:
+            deep = depth
+            put_corner(n, 0, d if off >= 0.0 else -d)
+            n[3] = 0.0 if k < 3 else 1.0
+    return deep
+
+
+def edge_depth(size_a: Floats, size_b: Floats, R: Mat, p: Vec, n: Floats, edges: Integers) -> float:
+    """The least depth along perpendiculars of two edges; `n`: that direction, from the first; `edges`: axes."""
+    deep = NO_DISTANCE
+    for i in range(3):
+        for j in range(3):
+            d = axis_of(i).cross(R @ axis_of(j))
+            length = sqrt(d.dot(d))
+            if length > LEAST_EDGE_SINE:
+                d = d * (1.0 / length)
+                off = d.dot(p)
+                depth = reach_along(size_a, d) + reach_along(size_b, R.T @ d) - abs(off)
+                if depth < deep:
+                    deep = depth
+                    put_corner(n, 0, d if off >= 0.0 else -d)
+                    edges[0] = i
+                    edges[1] = j
+    return deep
+
+
+def middle_of_edge(size: Floats, d: Vec, k: int) -> Vec:
+    """The middle of the edge along axis k that is farthest along a direction."""
+    return Vec(
+        0.0 if k == 0 else (size[0] if d.x >= 0.0 else -size[0]),
+        0.0 if k == 1 else (size[1] if d.y >= 0.0 else -size[1]),
+        0.0 if k == 2 else (size[2] if d.z >= 0.0 else -size[2]),
+    )
+
+
+def put_edges_place(
+    size_a: Floats, size_b: Floats, R: Mat, p: Vec, n: Vec, edges: Integers, depth: float, out: Floats
+) -> None:
+    """Enters the place midway between the nearest points of two edges."""
+    u, w = axis_of(edges[0]), R @ axis_of(edges[1])
+    a = middle_of_edge(size_a, n, edges[0])
+    b = p + R @ middle_of_edge(size_b, -(R.T @ n), edges[1])
+    way, c = b - a, u.dot(w)
+    s = (u.dot(way) - c * w.dot(way)) / (1.0 - c * c)
+    put_place(out, 0, -depth, a + u * s - n * (0.5 * depth), n)
+
+
+def places_of_boxes(size_a: Floats, size_b: Floats, R: Mat, p: Vec, margin: float, out: Floats) -> int:
+    """Enters the places where two boxes touch, in the axes of the first, R and p placing the second there; gives
+    how many."""
+    n, m = floats(4), floats(4)
+    edges = integers(2)
+    deep, deep_edges = face_depth(size_a, size_b, R, p, n), edge_depth(size_a, size_b, R, p, m, edges)
+    if deep < -margin or deep_edges < -margin:
+        return 0
+    normal, askew = corner_of(n, 0), corner_of(m, 0)
+    clearly = deep_edges < EDGE_DEPTH_SHARE * deep or abs(askew.dot(normal)) < EDGE_FACE_COSINE
+    if deep_edges < deep * (1.0 - 1e-12) and clearly:
+        put_edges_place(size_a, size_b, R, p, askew, edges, deep_edges, out)
+        return 1
+    return places_of_face(size_a, size_b, R, p, normal, n[3] > 0.5, margin, out)
+
+
+def places_of_face(
+    size_a: Floats, size_b: Floats, R: Mat, p: Vec, n: Vec, second: bool, margin: float, out: Floats
+) -> int:
+    """Enters the places over a face that has the normal n, of the first box or (`second`) of the other; to these
+    n is outward or inward."""
+    none, face, polygon = integers(1), floats(3 * MAX_POLYGON + 3), floats(3 * MAX_POLYGON + 3)
+    local = R.T @ n
+    a = face_normal(BOX, face, 0, none, n)
+    b = face_normal(BOX, face, 0, none, -local)
+    put_face_polygon(BOX, size_a, face, 0, none, a, face)
+    put_face_polygon(BOX, size_b, face, 0, none, b, polygon)
+    for k in range(4):
+        put_corner(polygon, k, p + R @ corner_of(polygon, k))
+    if second:
+        return places_over_face(polygon, 4, -n, face, 4, -1.0, margin, MAX_PLACES, out)
+    return places_over_face(face, 4, n, polygon, 4, 1.0, margin, MAX_PLACES, out)

@@ -1,0 +1,198 @@
+"""Places of contact of boxes, cylinders and hulls that are searched for, against MuJoCo, and steps with them."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from contact_cases import as_ours, case
+
+import drevo
+from drevo.contact.convex.hulls import faces_of_points
+from drevo.contact.convex.places import places_between
+from drevo.contact.convex.simplex import BOX, CYLINDER, HULL
+from drevo.model.description import Model
+
+pytestmark = pytest.mark.needs("mujoco")
+Array = np.ndarray[Any, Any]
+STEP_DIGITS = 2e-12  # of a step: some hundred roundings
+DEPTH_TOLERANCE = 2e-6  # m: MuJoCo's ccd_tolerance, twice
+SIZES = {"box": (0.15, 0.12, 0.2), "cylinder": (0.1, 0.2), "slab": (0.1, 0.2, 0.3)}
+SCENE = """<mujoco><option timestep="0.002" {{option}}/><worldbody>
+ <geom name="floor" type="plane" size="9 9 1" {{floor}}/>{bodies}</worldbody></mujoco>"""
+GEOMS = {
+    "box": '<geom type="box" size=".1 .08 .06" condim="{condim}" friction=".8 .02 .01"/>',
+    "cylinder": '<geom type="cylinder" size=".07 .08" condim="{condim}"/>',
+}
+CUBE = tuple(itertools.product((-0.1, 0.1), repeat=3))
+
+
+def scene(*kinds: str) -> str:
+    """Bodies that fall onto each other."""
+    places = [f"{0.03 * k} {0.02 * k} {0.1 + 0.15 * k}" for k in range(len(kinds))]
+    bodies = [f'<body pos="{at}"><freejoint/>{GEOMS[kind]}</body>' for kind, at in zip(kinds, places)]
+    return SCENE.format(bodies="".join(bodies))
+
+
+def falls(m: Any, count: int) -> Any:
+    """Yields states of bodies that fall onto each other slowly and lie there."""
+    import mujoco
+
+    d, rng = mujoco.MjData(m), np.random.default_rng(0)
+    for k in range(count):
+        if k % 40 == 0:
+            mujoco.mj_resetData(m, d)
+            d.qvel[:] = rng.normal(0.0, 0.2, m.nv)
+        for _ in range(6):
+            mujoco.mj_step(m, d)
+        yield d.qpos.copy(), d.qvel.copy(), np.zeros(m.nv)
+
+
+def turned(rng: Any, k: int) -> tuple[Array, Array]:
+    """Two rotations: any, nearly face to face, or nearly so and turned about one axis."""
+    R, _ = np.linalg.qr(rng.normal(size=(3, 3)))
+    R *= np.sign(np.linalg.det(R))
+    S, _ = np.linalg.qr(rng.normal(size=(3, 3)))
+    S *= np.sign(np.linalg.det(S))
+    if k % 3:
+        w = rng.normal(size=3) * (1e-3, 0.1)[k % 2]
+        tilt, _ = np.linalg.qr(np.eye(3) + np.cross(np.eye(3), w))
+        tilt = tilt * np.sign(np.diag(tilt))
+        angle = rng.uniform(0.0, 6.0) if k % 5 else 0.0
+        c, s = np.cos(angle), np.sin(angle)
+        S = R @ tilt @ np.roll(np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]), k % 2, (0, 1))
+    return R, S
+
+
+def found(first: str, second: str, count: int) -> Any:
+    """Yields the places of random poses as rows (distance, point, normal): ours, and MuJoCo's."""
+    import mujoco
+
+    kinds = ["box" if x == "slab" else x for x in (first, second)]
+    sizes = [" ".join(map(str, SIZES[x])) for x in (first, second)]
+    geoms = [f'<body><freejoint/><geom type="{k}" size="{s}"/></body>' for k, s in zip(kinds, sizes)]
+    m: Any = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{''.join(geoms)}</worldbody></mujoco>")
+    d, rng = mujoco.MjData(m), np.random.default_rng(1)
+    which = [{"box": BOX, "cylinder": CYLINDER}[k] for k in kinds]
+    size = [
+        *SIZES[first],
+        *[0.0] * (4 - len(SIZES[first])),
+        *SIZES[second],
+        *[0.0] * (4 - len(SIZES[second])),
+        1.0,
+        0.0,
+    ]
+    for k in range(count):
+        for i, R in enumerate(turned(rng, k)):
+            mujoco.mju_mat2Quat(d.qpos[7 * i + 3 : 7 * i + 7], R.ravel())
+            d.qpos[7 * i : 7 * i + 3] = rng.uniform(-0.22, 0.22, 3)
+        mujoco.mj_fwdPosition(m, d)
+        at = [[*d.geom_xmat[i].tolist(), *d.geom_xpos[i].tolist()] for i in range(2)]
+        out = [0.0] * 57
+        places_between([which[0], 0, which[1], 0], size, [0.0], [0.0], [0], [0], *at, out)  # type: ignore[arg-type]
+        ours = sorted(out[1 + 7 * j : 8 + 7 * j] for j in range(int(out[0])))
+        yield np.array(ours), np.array(sorted([x.dist, *x.pos, *x.frame[:3]] for x in d.contact))
+
+
+def test_places_of_boxes_are_those_of_mujoco() -> None:
+    """Number, distances, points and normals, in any pose and nearly face to face."""
+    counts = set()
+    for ours, theirs in found("slab", "box", 450):
+        assert len(ours) == len(theirs)
+        counts.add(len(ours))
+        for row in theirs:
+            assert np.abs(ours - row).max(axis=1).min() < 1e-12
+    assert counts >= {0, 1, 2, 3, 4, 5, 6}
+
+
+def test_places_of_cylinders_and_boxes_are_as_deep_as_those_of_mujoco() -> None:
+    """Where MuJoCo's depth is the least; it ends its search at 1e-6 m, and takes a way that is not the least now
+    and then."""
+    same, apart, touching = 0, 0, 0
+    for ours, theirs in found("cylinder", "box", 240):
+        touching += len(theirs) > 0
+        if len(ours) != len(theirs):
+            apart += 1
+        elif len(ours) and abs(ours[0, 0] - theirs[0, 0]) < DEPTH_TOLERANCE:
+            same += 1
+    assert touching > 100 and same > 0.9 * touching and apart < 0.08 * touching
+
+
+@pytest.mark.parametrize("option", ["", 'cone="elliptic" impratio="2"'])
+def test_steps_of_stacked_boxes_are_those_of_mujoco(option: str) -> None:
+    import mujoco
+
+    m, robot, how = case(scene("box", "box"), option)
+    step, d, stacked = drevo.compile(robot, "step", ground=None, **how), mujoco.MjData(m), 0
+    given = [*falls(m, 120)]
+    ours = [np.array(x) for x in zip(*(as_ours(m, *x) for x in given))]
+    many = step(*ours)
+    for k, (q, v, tau) in enumerate(given):
+        d.qpos[:], d.qvel[:], d.qfrc_applied[:] = q, v, tau
+        mujoco.mj_step(m, d)
+        stacked += any(m.geom_type[x.geom1] == m.geom_type[x.geom2] for x in d.contact)
+        one = step(*(x[k] for x in ours))
+        theirs = as_ours(m, d.qpos, d.qvel)[1]
+        assert np.abs(one[1] - theirs).max() < STEP_DIGITS * max(1.0, np.abs(theirs).max())
+        assert all(np.array_equal(x, y[k]) for x, y in zip(one, many))
+    assert stacked > 20
+
+
+def test_a_cylinder_stands_on_a_box_and_the_box_on_the_floor() -> None:
+    _, robot, how = case(scene("box", "cylinder"))
+    q = np.array(robot.model.initial)
+    q[[0, 1, 2, 7, 8, 9]] = 0.0, 0.0, 0.06, 0.0, 0.0, 0.2
+    with np.errstate(all="raise"):
+        table = robot.simulate(q, duration=1.0, ground=None, law="soft", dt=0.002)
+    assert np.abs(table.q[-1, [2, 9]] - [0.06, 0.2]).max() < 2e-3 and np.abs(table.v[-1]).max() < 1e-3
+    assert how["dt"] == 0.002
+
+
+def test_products_say_that_the_search_has_no_derivatives() -> None:
+    _, robot, how = case(scene("box", "box"))
+    with pytest.raises(
+        drevo.InputError, match=r"no derivatives of its steps, for the places where .* are searched"
+    ):
+        drevo.compile(robot, "step", product="vjp", ground=None, **how)
+
+
+def hull_robot(*hulls: tuple[tuple[float, float, float], ...]) -> drevo.Robot:
+    """Free bodies with hulls of these points."""
+    base = drevo.load(SCENE.format(bodies="".join(
+        f'<body pos="0 0 {0.1 + 0.2 * k}"><freejoint/><geom name="g{k}" type="sphere" size=".1"/></body>'
+        for k, _ in enumerate(hulls))).format(option="", floor="")).model  # fmt: skip
+    from dataclasses import replace
+
+    geoms = [
+        g if g.kind == "plane" else replace(g, kind="hull", size=(), points=hulls[int(g.name[1:])])
+        for g in base.geoms
+    ]
+    model: Model = replace(base, geoms=tuple(geoms))
+    return drevo.Robot(model)
+
+
+@pytest.mark.parametrize(
+    "points",
+    [((0.0, 0.0, 0.0),), ((-0.1, 0.0, 0.0), (0.1, 0.0, 0.0)), CUBE[:4], CUBE, ((0.0, 0.0, 0.0),) * 5],
+    ids=["point", "line", "plane", "cube", "points that are one"],
+)
+def test_steps_of_degenerate_hulls_are_finite(points: tuple[tuple[float, float, float], ...]) -> None:
+    robot = hull_robot(CUBE, points)
+    step, rng = drevo.compile(robot, "step", dt=0.002, ground=None), np.random.default_rng(0)
+    q = np.tile(np.array(robot.model.initial), (40, 1))
+    q[:, [0, 1, 2, 7, 8, 9]] += rng.uniform(-0.15, 0.15, (40, 6))
+    q[0, 7:] = q[0, :7]  # one in the middle of the other
+    found = step(q, np.zeros((40, 12)), np.zeros((40, 12)))
+    assert all(np.isfinite(np.asarray(x)).all() for x in found)
+
+
+def test_faces_of_hulls() -> None:
+    normals, table = faces_of_points(CUBE)
+    assert sorted(normals) == sorted(
+        tuple(float(s * (i == k)) for i in range(3)) for k in range(3) for s in (-1, 1)
+    )
+    assert table[0] == 6 and table[7] - table[1] == 24
+    assert faces_of_points(CUBE[:4])[1] == (0, 2) == faces_of_points(CUBE[:1])[1]
+    assert HULL == 5
