@@ -128,6 +128,7 @@ def add_methods(add: Add, robot: drevo.Robot, one: State, many: State) -> None:
     add("observed", lambda r, h: [r.pose(q, link, relative_to=r.link_names[-2]),
                                   r.jacobian(q, link, relative_to=r.link_names[-2])])  # fmt: skip
     add("inverse_kinematics", lambda r, h: r.inverse_kinematics(link, r.pose(q, link), q0=q).q)
+    add("closed_form", lambda r, h: closed(r, link, q))
     add("distance", lambda r, h: [r.distance(q).distance, r.distance_jacobian(q)])
     for module in ("mujoco", "pinocchio"):
         if importlib.util.find_spec(module):
@@ -214,6 +215,14 @@ def carried(moved: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> list[np.
     q, v, a = q[len(q) - moved.nq :], v[len(v) - moved.nv :], a[len(a) - moved.nv :]
     return [moved.inverse_dynamics(q, v, a, 0.3), moved.clocked.bias(*moved.state(0.3, q, v)),
             moved.simulate(q, v, duration=0.003).q]  # fmt: skip
+
+
+def closed(r: Any, link: str, q: np.ndarray) -> Any:
+    """All configurations of a pose, or why there is no closed form."""
+    try:
+        return np.nan_to_num(r.closed_form(link)(r.pose(q, link)), nan=-9.0)
+    except drevo.DrevoError as error:
+        return str(error)
 
 
 def controlled(r: drevo.Robot, q: np.ndarray) -> Any:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
 from ..io.given import asked_methods
+
+if TYPE_CHECKING:
+    from ..codegen.call.function import Function
 
 
 @asked_methods
@@ -33,3 +36,18 @@ class InverseKinematics:
         return self._method(inverse_kinematics)(
             link, poses, q0, limits, seeds, attempts, tolerance, avoid, all, reach
         )
+
+    def closed_form(self, link: str, limits: bool = False, **given: float | None) -> Function:
+        """A Function from poses (..., 4, 4) of a link to all configurations (..., branches, nq), in closed form.
+
+        Rows of branches that are not real are NaN: those that come no nearer than 1e-9 m and rad. Angles are from
+        -pi to pi; limits: True moves them by a whole turn into the limits of the file, and rows that remain
+        outside are NaN. given: coordinates of joints by name, which make the arm one of six joints; None makes
+        one an argument of the Function after the poses. At singular poses branches coincide, and an angle that is
+        free is what the limit gives. Joints that do not move the link are neutral. Raises DrevoError with the
+        reason where no closed form is known, InputError.
+        """
+        from ..kinematics.closed.closed_form import closed_form
+
+        f: Function = self._method(closed_form)(link, limits, **given)
+        return f

@@ -49,16 +49,22 @@ def report(
 ) -> None:
     """Raises NumericsError for the first bad row; returns if the numbers are in order after all."""
     ins = [x if rows else x.T for x in inputs]
-    outs = [x if rows else x.T for x in outputs]
+    outs = finite_results(m, outputs, rows)
     many = len(outs[0]) > 1 if outs else False
     sentence = _not_finite_input(m, ins, many) or _quaternion(m, ins, many)
     finite = all(np.isfinite(x).all() for x in outs)
     if not sentence and weakest is not None:
         with np.errstate(all="ignore"):
-            sentence = _pivot(weakest(ins), finite, many)
+            sentence = _pivot(m, weakest(ins), finite, many)
     sentence = sentence or _output(m, ins, outs, many)
     if sentence:
         raise NumericsError(f"{m.name}: {sentence}")
+
+
+def finite_results(m: Manifest, outputs: Sequence[Array], rows: bool) -> list[Array]:
+    """Results (B, n) that must be finite: less those that may be NaN in places."""
+    partial = m.meta.get("partial", ())
+    return [(x if rows else x.T)[:, : 0 if name in partial else None] for x, (name, _) in zip(outputs, m.outputs)]
 
 
 def weakest(program: Program, ins: Sequence[Array]) -> Pivot | None:
@@ -104,10 +110,12 @@ def _near(ratio: Array, joints: Sequence[str], but: str, dtype: Any) -> tuple[st
     return tuple(dict.fromkeys(joint for joint, x in zip(joints, ratio) if x < few and joint != but))
 
 
-def _pivot(found: Pivot | None, finite: bool, many: bool) -> str | None:
+def _pivot(m: Manifest, found: Pivot | None, finite: bool, many: bool) -> str | None:
     """Sentence on the pivot that the kernel's test found; where results are not finite only if that is why."""
     if found is None or np.isnan(found.ratio) or not (found.lost or finite):
         return None
+    if "guard" in m.meta:
+        return str(m.meta["guard"]).format(row=_row(found.row, many))
     return (
         f"the mass matrix is singular to working precision at {found.place}{_row(found.row, many)}: "
         f"{abs(found.ratio):.1e} of the inertia that it moves is left to it, so no digit of the result would be "

@@ -376,7 +376,9 @@ class Function(FunctionFace):
         assert self._program is not None
         turned = [[x if self.layout == "rows" else x.T for x in arrays] for arrays in (inputs, outputs)]
         fallback.fill(self._program, self.manifest.pattern, self.spec.parameters, *turned)
-        finite = all(np.isfinite(x).all() for x in outputs)
+        finite = all(
+            np.isfinite(x).all() for x in diagnose.finite_results(self.manifest, outputs, self.layout == "rows")
+        )
         if not finite or diagnose.bad_quaternion(self.manifest, turned[0]) is not None:
             return True
         found = diagnose.weakest(self._program, turned[0])

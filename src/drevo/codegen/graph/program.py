@@ -83,7 +83,8 @@ class Program:
     `units`: quadruples of INPUT nodes that must be unit quaternions (x, y, z, w). `guards`: what machine code
     tests beside its outputs; they are no operations of the quantity.
     `meta`: robot, quantity, formalism, units and whatever an artifact should say about itself; "doubling": "mul"
-    where a sequence writes 2x as a product and counts it so. `across`: gives another way in which machine code
+    where a sequence writes 2x as a product and counts it so; "partial": outputs that may be NaN in places;
+    "guard": the sentence of a guard that fails and is no pivot. `across`: gives another way in which machine code
     computes one sample: a program with a tail, where these equations are short enough for that, else see
     `llvm.bodies.across`. `stages`: how machine code computes what has loops, see `llvm.stages`; the outputs are
     then but names. `branches`: by name of an input, to which branch of the tree each of its entries belongs.

@@ -54,10 +54,14 @@ FINITE = {
 
 
 class Port(NamedTuple):
-    """A named array at the boundary of a kernel: what the caller sees, and how many scalars that is."""
+    """A named array at the boundary of a kernel: what the caller sees, and how many scalars that is.
+
+    partial: a result that may be NaN in places.
+    """
 
     name: str
     shape: tuple[int, ...]
+    partial: bool = False
 
     @property
     def size(self) -> int:
@@ -133,7 +137,9 @@ def _inputs(program: Program, parameters: bool) -> tuple[tuple[Port, ...], dict[
 
 
 def _outputs(program: Program, kept: Sequence[Sequence[int]], packed: bool) -> tuple[Port, ...]:
-    return tuple(Port(o.name, (len(ks),) if packed else o.shape) for o, ks in zip(program.outputs, kept))
+    partial: Any = program.meta.get("partial", ())
+    ports = ((o.name, (len(ks),) if packed else o.shape) for o, ks in zip(program.outputs, kept))
+    return tuple(Port(name, shape, name in partial) for name, shape in ports)
 
 
 def _units(program: Program, where: Container[int]) -> tuple[tuple[int, ...], ...]:
@@ -355,7 +361,7 @@ def ends(low: Lowered) -> set[int]:
 
     Sums, products, roots, sines and numerators hand on what is not finite; FINITE says what does not.
     """
-    stored = {e >> 1 for edges in low.stores for e in edges}
+    stored = {e >> 1 for port, edges in zip(low.outputs, low.stores) if not port.partial for e in edges}
     within: set[int] = set()
     for step in reversed(low.steps):
         if any(v in stored or v in within for v in step_results(step)):

@@ -1,0 +1,1 @@
+"""Inverse kinematics in closed form: arms that are recognised, by the subproblems of Paden and Kahan."""

@@ -1,0 +1,194 @@
+"""Closed-form inverse kinematics as users call it: the arm is recognised, its branches written as one program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...codegen.call.function import Function
+from ...codegen.graph.program import Guard, Program
+from ...compiler.request import requested
+from ...compiler.tracer import Tracer
+from ...errors import InputError, TraceError, one_of
+from ...io.given import asked, flag, number
+from ...mechanics.configuration import neutral
+from ...mechanics.scalar import Scalar, sqrt, where
+from ...mechanics.spatial import EYE, Mat, Vec
+from ...mechanics.tree import build_tree
+from ...model.description import Model
+from ...model.messages import did_you_mean, listed
+from .chain import REMEDY, Chain, RigidMotion, chain_of, held_chain
+from .forms import ChainForm, recognised
+
+REACHED_WITHIN = 1e-9  # m, rad: a branch that leaves more of the pose is not real
+NO_ROTATION = 1e-6  # of R^T R - 1: a pose that is farther from a rotation is refused
+ANY_ANGLE = 0.7391  # rad or m: of joints whose values are arguments, where the form is recognised
+TRIED = 16  # configurations at which the form is compared with the robot of the file
+WHOLE_TURN = 2.0 * np.pi
+
+
+class BranchRequest(NamedTuple):
+    """A request for the branches of a link; given: coordinates by joint, None for arguments."""
+
+    model: Model
+    link: str
+    given: tuple[tuple[str, float | None], ...]
+    limits: bool
+
+    @property
+    def values(self) -> dict[str, float | None]:
+        return dict(self.given)
+
+
+@asked
+def closed_form(robot: Any, link: str, limits: bool = False, **given: float | None) -> Function:
+    """The branches of a link's inverse kinematics as a Function of poses (..., 4, 4): see `Robot.closed_form`."""
+    one_of("closed_form: link", link, robot.link_names, InputError)
+    names = [j.name for j in robot.model.moving_joints if j.nq == 1]
+    for name, x in given.items():
+        if name not in names:
+            raise InputError(
+                f"closed_form: no joint {name!r} of one coordinate{did_you_mean(name, names)}; give joints by name"
+            )
+        if x is not None:
+            given[name] = number(f"closed_form: {name}", x)
+    wanted = BranchRequest(robot.model, link, tuple(given.items()), flag("closed_form: limits", limits))
+    return requested(robot, ("closed_form", *wanted[1:]), partial(_program, wanted))
+
+
+def _form(wanted: BranchRequest, chain: Chain) -> ChainForm:
+    """The closed form of the chain; TraceError with the reason where there is none."""
+    moving = [s.joint for s in chain.screws]
+    if not moving:
+        raise TraceError(f"closed_form: link {wanted.link!r} does not move; name one that joints carry")
+    numbers = {k: ANY_ANGLE if x is None else x for k, x in wanted.given if k in moving}
+    aligned = held_chain(chain.aligned(), numbers)
+    if len(aligned.screws) > 6:
+        raise TraceError(_too_many(wanted, chain, numbers))
+    form = recognised(aligned.screws)
+    if form is None:
+        raise TraceError(_unknown(wanted, aligned))
+    off = _misfit(held_chain(chain, numbers), aligned, form)
+    if off > REACHED_WITHIN:
+        raise TraceError(
+            f"closed_form: axes of joints that move link {wanted.link!r} are parallel or meet only nearly, as "
+            f"in a file with few digits, which puts it {off:.2g} m or rad aside; mend the file, or {REMEDY}"
+        )
+    return form
+
+
+def _misfit(chain: Chain, aligned: Chain, form: ChainForm) -> float:
+    """The largest difference, m and rad, of branches of a form from poses of the chain as it is in the file."""
+    rng, worst, met = np.random.default_rng(0), 0.0, False
+    for _ in range(TRIED):
+        drawn = rng.uniform(-1.0, 1.0, len(chain.screws)).tolist()
+        pose = aligned.pose([s.displacement(q) for s, q in zip(aligned.screws, drawn)])
+        for x, left in form.branches(aligned.screws, aligned.frame(pose)):
+            q = [s.coordinate(y) for s, y in zip(aligned.screws, x)]
+            at = chain.pose([s.displacement(y) for s, y in zip(chain.screws, q)])
+            if left < REACHED_WITHIN**2:
+                met = True
+                worst = max(worst, *map(abs, (*(pose.p - at.p), *(x for row in pose.R - at.R for x in row))))
+    return worst if met else np.inf
+
+
+def _too_many(wanted: BranchRequest, chain: Chain, numbers: Mapping[str, float]) -> str:
+    free = [s.joint for s in chain.screws if s.joint not in numbers]
+    closing = [
+        name for name in free if recognised(held_chain(chain.aligned(), {**numbers, name: ANY_ANGLE}).screws)
+    ] if len(free) == 7 else []  # fmt: skip
+    remedy = (
+        f"give the coordinate of one of {listed(closing, 7)}, as in closed_form({wanted.link!r}, {closing[0]}=0.5)"
+        if closing
+        else f"no joint that is given closes it; {REMEDY}"
+    )
+    many = f"{len(free)} joints move link {wanted.link!r}, more than a pose determines"
+    return f"closed_form: {many}: {remedy}"
+
+
+def _unknown(wanted: BranchRequest, chain: Chain) -> str:
+    names = [s.joint for s in chain.screws]
+    return (
+        f"closed_form: no closed form is known of link {wanted.link!r}: of its joints {listed(names)} neither the "
+        "last three nor the first three have axes that meet in a point, and no three in a row, the second to the "
+        f"fourth from either end, are parallel; {REMEDY}"
+    )
+
+
+# -- the program -------------------------------------------------------------------------------------------------
+
+
+def _program(wanted: BranchRequest) -> Program:
+    """(poses, joints that are given) -> q (branches, nq)."""
+    chain = chain_of(build_tree(wanted.model), wanted.link)
+    form = _form(wanted, chain)
+    t = Tracer("closed_form", wanted.model)
+    T = t.input("poses", 16)
+    t.inputs[-1] = t.inputs[-1]._replace(shape=(4, 4))
+    values: dict[str, Scalar] = dict(wanted.values)
+    for name, x in wanted.given:
+        if x is None:
+            (values[name],) = t.input(name, 1)
+            t.inputs[-1] = t.inputs[-1]._replace(shape=())
+    pose, whole = _rotation_mended([T[4 * k : 4 * k + 4] for k in range(3)])
+    moving = {s.joint for s in chain.screws}
+    arm = held_chain(chain.aligned(), {k: x for k, x in values.items() if k in moving})
+    D = arm.frame(pose)
+    missing = sqrt(-1.0 - T[3] * T[3])  # no number
+    rest = _others(wanted, values)
+    bounds = _bounds(wanted)
+    rows = []
+    for branch in form.branches(arm.screws, D):
+        q = list(rest)
+        real = branch.left < REACHED_WITHIN * REACHED_WITHIN * whole
+        for screw, displacement in zip(arm.screws, branch.displacements):
+            y = screw.coordinate(displacement)
+            if screw.q in bounds:
+                y, inside = _within(y, *bounds[screw.q], turns=not screw.slides)
+                real = real & inside
+            q[screw.q] = y
+        rows.append([where(real, y, missing) for y in q])
+    t.output("q", rows, (len(rows), wanted.model.nq))
+    t.context.guards.append(Guard(whole.edge, t.graph.edge(1.0), ""))
+    guard = f"poses{{row}} is no pose: its rotation is more than {NO_ROTATION:g} from orthonormal; normalise it"
+    return t.program(partial=("q",), guard=guard)
+
+
+def _bounds(wanted: BranchRequest) -> dict[int, tuple[float, float]]:
+    """Limits by coordinate, of joints that have some; none where they are not asked for."""
+    slices = [(j.limit, sq.start) for j, sq, _ in wanted.model.slices() if wanted.limits and j.limit]
+    least = [(k, x.lower, x.upper) for x, k in slices if x is not None]
+    return {k: (-np.inf if a is None else a, np.inf if b is None else b) for k, a, b in least}
+
+
+def _within(q: Scalar, lower: float, upper: float, turns: bool) -> tuple[Scalar, Any]:
+    """A coordinate by whole turns inside limits where it can be, and whether it is."""
+    if turns and np.isfinite([lower, upper]).all():
+        q = where(q < lower, q + WHOLE_TURN, where(q > upper, q - WHOLE_TURN, q))
+    return q, (q >= lower) & (q <= upper)
+
+
+def _others(wanted: BranchRequest, values: Mapping[str, Scalar]) -> list[Scalar]:
+    """q of the joints that the branches do not change: given, or neutral."""
+    q: list[Scalar] = neutral(wanted.model).tolist()
+    for joint, sq, _ in wanted.model.slices():
+        if joint.name in values:
+            q[sq.start] = values[joint.name]
+    return q
+
+
+def _rotation_mended(rows: Sequence[Sequence[Scalar]]) -> tuple[RigidMotion, Scalar]:
+    """A pose whose rotation is orthonormal but for the square of what it was (one Newton step), and a number that
+    is 1 for a rotation and 0 at the end of what is allowed."""
+    R = Mat.of(row[:3] for row in rows)
+    off = R.T.mul(R) - EYE
+    total: Scalar = 0.0
+    for row in off:
+        total = total + row.dot(row)
+    determinant = R.x.cross(R.y).dot(R.z)
+    right = where(determinant > 0.0, 1.0, -1.0)
+    mended = R - Mat.of([0.5 * x for x in row] for row in R.mul(off))
+    return RigidMotion(mended, Vec(*(row[3] for row in rows))), right - total * (1.0 / NO_ROTATION**2)
