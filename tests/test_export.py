@@ -177,7 +177,7 @@ def test_a_plugin_of_ros2_fills_its_interface(tmp_path: Path) -> None:
 
     robot = drevo.load("puma560")
     files = ros2_package(robot, tmp_path)
-    assert [f.name for f in files] == ["package.xml", "CMakeLists.txt", "plugin.xml", "plugin.cpp"]
+    assert [f.name for f in files] == ["package.xml", "CMakeLists.txt", "plugin.xml", "plugin.cpp", "README.md"]
     eigen = Path(casadi.__file__).parent / "include" / "eigen3"
     flags = [
         "-std=c++17",
@@ -190,7 +190,7 @@ def test_a_plugin_of_ros2_fills_its_interface(tmp_path: Path) -> None:
         "-isystem",
         str(eigen),
     ]
-    words = ["g++", *flags, str(files[-1]), str(FOLDER / "ros2/main.cpp"), "-o", str(tmp_path / "run")]
+    words = ["g++", *flags, str(files[3]), str(FOLDER / "ros2/main.cpp"), "-o", str(tmp_path / "run")]
     built = subprocess.run(words, capture_output=True, text=True)
     assert built.returncode == 0 and "warning" not in built.stderr, built.stderr[:2000]
     told = subprocess.run([str(tmp_path / "run")], capture_output=True, text=True, check=True).stdout.split()

@@ -96,7 +96,7 @@ def test_a_package_for_ros_loses_nothing(tmp_path: Path) -> None:
     before = [x.read_bytes() for x in files]
     with full_disk(), pytest.raises(drevo.InputError, match="File too large"):
         ros2_package(drevo.load("scara"), tmp_path)
-    assert before == [x.read_bytes() for x in files] and len(list(files[0].parent.iterdir())) == 4
+    assert before == [x.read_bytes() for x in files] and len(list(files[0].parent.iterdir())) == 5
 
 
 def test_mode_and_links_stay(tmp_path: Path) -> None:

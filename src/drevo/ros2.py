@@ -38,11 +38,13 @@ def ros2_package(robot: Robot, folder: str | Path = ".", *, link: str = "") -> t
     ]
     files = {
         "package.xml": PACKAGE, "CMakeLists.txt": BUILD, "plugin.xml": PLUGIN, "src/plugin.cpp": SOURCE,
+        "README.md": GUIDE,
     }  # fmt: skip
     values = {
         "NAME": name, "ROBOT": comment(robot.name), "XML": escape(plain(robot.name)), "LINK": comment(tip),
         "VERSION": VERSION, "SIZE": str(robot.nv), "DAMPING": _numbers(robot.damping),
-        "FRICTION": _numbers(robot.friction), "EQUATIONS": "\n".join(map(_inner, texts)),
+        "FRICTION": _numbers(robot.friction), "JOINTS": ", ".join(map(comment, robot.joint_names)),
+        "EQUATIONS": "\n".join(map(_inner, texts)),
     }  # fmt: skip
     return tuple(
         write_whole("ros2", Path(folder) / name / file, _filled(text, values)) for file, text in files.items()
@@ -103,6 +105,40 @@ PLUGIN = """\
     <description>Inverse dynamics of @XML@, written by Drevo.</description>
   </class>
 </library>
+"""
+GUIDE = """\
+# @NAME@
+
+Inverse dynamics of @ROBOT@ as a plug-in of `inverse_dynamics_interface`, written by Drevo @VERSION@.
+Joints, in the order of all vectors: @JOINTS@.
+Wrenches act on @LINK@: force, then moment, at its origin in the axes of the base.
+
+## Build
+
+In a workspace of ROS 2 (Humble or later), with this folder and the package `inverse_dynamics_interface` in `src`:
+
+```sh
+source /opt/ros/$ROS_DISTRO/setup.bash
+rosdep install --from-paths src --ignore-src -y
+colcon build --packages-up-to @NAME@ --cmake-args -DCMAKE_BUILD_TYPE=Release
+source install/setup.bash
+```
+
+## Use
+
+```cpp
+#include <inverse_dynamics_interface/inverse_dynamics_interface.hpp>
+#include <pluginlib/class_loader.hpp>
+
+pluginlib::ClassLoader<inverse_dynamics_interface::InverseDynamicsInterface> loader(
+  "inverse_dynamics_interface", "inverse_dynamics_interface::InverseDynamicsInterface");
+auto robot = loader.createSharedInstance("@NAME@/InverseDynamics");
+Eigen::VectorXd q = Eigen::VectorXd::Zero(@SIZE@);
+Eigen::MatrixXd M = robot->getInertiaMatrix(q);
+```
+
+A controller of ros2_control that takes such plug-ins is given the name `@NAME@/InverseDynamics` as a parameter.
+The robot is in the equations: no description is read when it runs. After a change of the robot, export it again.
 """
 SOURCE = """\
 // Inverse dynamics of @ROBOT@ as a plug-in of inverse_dynamics_interface, written by Drevo @VERSION@.

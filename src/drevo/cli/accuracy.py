@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from .common import Base, Json, RobotName, guarded, load_robot, numbers_in, option, print_json, print_table
+from .common import (
+    Base,
+    Json,
+    RobotName,
+    guarded,
+    load_robot,
+    numbers_in,
+    option,
+    print_json,
+    print_table,
+    vector_in,
+)
 
 if TYPE_CHECKING:
     from ..loads import Accuracy, MonteCarlo
@@ -38,7 +49,7 @@ def accuracy(
     from ..loads import accuracy as of
 
     made = load_robot(robot, base)
-    at = made.neutral() if q is None else np.array(numbers_in("--q", q, made.nq))
+    at = vector_in(made, "q", q)
     found = of(
         made, at, link, point=numbers_in("--point", point) or (), joint_errors=joint_error,
         frame_errors=numbers_in("--frame-error", frame_error), stiffness=stiffness,

@@ -29,6 +29,7 @@ ELSEWHERE = {"strict=True": "drevo check --strict"}  # options that another verb
 PIPED = 240  # columns that a table may take: its cells are never folded
 REFUSED = 2  # the exit code of what was refused; 1 is for a check that failed
 MANY = 10_000_000  # states of a batch at most: what a desk's memory holds
+STATE = "joint=value, ... (name[k] of a joint with several), or all numbers; by default "
 SHOWN = 10  # problems of one file that are listed
 
 
@@ -187,6 +188,26 @@ def numbers_in(option: str, text: str | None, count: int | None = None) -> list[
     if count is not None and len(found) != count:
         raise InputError(f"{option} has {len(found)} numbers; this robot needs {count}")
     return found
+
+
+def vector_in(robot: Robot, name: str, text: str | None) -> Any:
+    """A vector of the state from its text, JOINT=VALUE,... or all numbers; by default neutral or 0."""
+    import numpy as np
+
+    from ..errors import InputError, one_of
+
+    kind = "q" if name in ("q", "q0") else "v"
+    vector = robot.neutral() if kind == "q" else np.zeros(robot.nv)
+    if text is None:
+        return vector
+    if "=" not in text:
+        return np.array(numbers_in(f"--{name}", text, len(vector)))
+    places = {joint + index: k for k, (joint, index) in enumerate(robot.model.freedoms(kind))}
+    for part in filter(None, re.split(r"[,\s]+", text)):
+        joint, _, number = part.partition("=")
+        one_of(f"--{name}: coordinate", joint, places, InputError)
+        vector[places[joint]] = (numbers_in(f"--{name} {joint}", number, 1) or [0.0])[0]
+    return vector
 
 
 def drawing_path(*words: str) -> Path:

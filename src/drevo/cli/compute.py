@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import Base, Json, RobotName, guarded, load_robot, numbers_in, option, print_json, print_table
+from .common import (
+    STATE,
+    Base,
+    Json,
+    RobotName,
+    guarded,
+    load_robot,
+    numbers_in,
+    option,
+    print_json,
+    print_table,
+    vector_in,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,7 +35,6 @@ TASK_AXES = ("x", "y", "z", "rx", "ry", "rz")
 FAILED = 1  # the exit code where a pose is not reached
 QUATERNION_TOLERANCE = 1e-3  # of the length 1: what numbers of three digits leave
 POSE = "x y z qw qx qy qz"
-STATE = "joint=value, ... (name[k] of a joint with several), or all numbers; by default "
 
 
 @guarded
@@ -59,7 +70,7 @@ def compute(
     row = row_of(quantity)
     given = {"q": q, "v": v, "a": a, "tau": tau, "x": x}
     _refuse_unused(row.name, {name: text for name, text in given.items() if name not in row.state})
-    state = {name: _state(made, name, given[name]) for name in row.state}
+    state = {name: vector_in(made, name, given[name]) for name in row.state}
     wanted = {"link": link, "relative_to": relative_to, "frame": frame, "axes": axes, "passive": passive or None}
     options: dict[str, Any] = {name: text for name, text in wanted.items() if text is not None}
     if "link" in row.options:
@@ -100,26 +111,6 @@ def _refuse_unused(quantity: str, given: dict[str, str | None]) -> None:
     for name, text in given.items():
         if text is not None:
             raise InputError(f"{quantity} takes no --{name}; leave it out")
-
-
-def _state(robot: Robot, name: str, text: str | None) -> Array:
-    """A vector of the state from its text."""
-    import numpy as np
-
-    from ..errors import InputError, one_of
-
-    kind = "q" if name in ("q", "q0") else "v"
-    vector = robot.neutral() if kind == "q" else np.zeros(robot.nv)
-    if text is None:
-        return vector
-    if "=" not in text:
-        return np.array(numbers_in(f"--{name}", text, len(vector)))
-    places = {joint + index: k for k, (joint, index) in enumerate(robot.model.freedoms(kind))}
-    for part in filter(None, re.split(r"[,\s]+", text)):
-        joint, _, number = part.partition("=")
-        one_of(f"--{name}: coordinate", joint, places, InputError)
-        vector[places[joint]] = (numbers_in(f"--{name} {joint}", number, 1) or [0.0])[0]
-    return vector
 
 
 def _print(robot: Robot, name: str, value: Array, shape: Sequence[int | str], axes: str | None, csv: bool) -> None:
@@ -177,7 +168,7 @@ def ik(
     goals, reach = _goals(pose, poses)
     options: dict[str, Any] = {"limits": limits, "attempts": attempts, "tolerance": tolerance, "reach": reach}
     options |= {"avoid": "auto"} if avoid else {}
-    options |= {} if q0 is None else {"q0": _state(arm, "q0", q0)}
+    options |= {} if q0 is None else {"q0": vector_in(arm, "q0", q0)}
     one = arm.inverse_kinematics(link, goals, **options)
     solutions = [Reached(*(x[k : k + 1] for x in one)) for k in range(len(goals))]
     if every:  # what one search has not reached is said by it

@@ -7,22 +7,36 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import Base, Json, RobotName, guarded, load_robot, numbers_in, option, print_json, words_in
+from .common import (
+    STATE,
+    Base,
+    Json,
+    RobotName,
+    guarded,
+    load_robot,
+    numbers_in,
+    option,
+    print_json,
+    vector_in,
+    words_in,
+)
 
 if TYPE_CHECKING:
     from ..robot import Robot
 
-CONTROLLERS = ("linear_model", "lqr", "kalman", "lqg", "schedule")
-_WHAT = f"inverse_dynamics, mass_matrix, constrained_dynamics, ...; or {', '.join(CONTROLLERS)}."
+OF_JOINTS = ("pd", "computed_torque", "gravity_compensation")
+CONTROLLERS = ("linear_model", "lqr", "kalman", "lqg", "schedule", *OF_JOINTS)
+_WHAT = f"inverse_dynamics (the default), mass_matrix, constrained_dynamics, ...; or {', '.join(CONTROLLERS)}."
+TARGET_NAMES = (
+    "c, cortex-m4f, cortex-m7, aarch64, riscv64, wasm, windows, macos or ptx; fmu or simulink for simulators."
+)
 
 
 @guarded
 def export(
     robot: RobotName,
-    quantity: Annotated[str, typer.Argument(metavar="QUANTITY", help=_WHAT)] = "inverse_dynamics",
-    target: Annotated[
-        str, option("c, cortex-m4f, cortex-m7, aarch64, riscv64, wasm, windows, macos or ptx.", "-t", "--target")
-    ] = "",
+    quantity: Annotated[str, typer.Argument(metavar="QUANTITY", help=_WHAT)] = "",
+    target: Annotated[str, option(TARGET_NAMES, "-t", "--target")] = "c",
     dtype: Annotated[str, option("float64 or float32.")] = "float64",
     output: Annotated[Path, option("The folder to write to.", "-o", "--output")] = Path(),
     name: Annotated[str, option("The name of the function; by default robot_quantity.")] = "",
@@ -30,11 +44,13 @@ def export(
     link: Annotated[str, option("The link, for quantities of one link such as pose and jacobian.")] = "",
     frame: Annotated[str, option("The frame of velocity, jacobian, ...")] = "",
     wrt: Annotated[str, option("A derivative by q, v, a, tau or t, such as q or q,v.")] = "",
-    q: Annotated[str | None, option("Of controllers: about the equilibrium near this configuration.")] = None,
+    q: Annotated[str | None, option(f"Where fmu and simulink start, a controller holds: {STATE}neutral.")] = None,
     actuated: Annotated[str, option("Of controllers: driven joints; by default all but a free base.")] = "",
     dt: Annotated[float | None, option("Of controllers: seconds between steps; by default continuous.")] = None,
     state_weights: Annotated[str, option("Of controllers: Q (of a filter W), one number or the diagonal.")] = "1",
     effort_weights: Annotated[str, option("Of controllers: R (of a filter V), one number or the diagonal.")] = "1",
+    kp: Annotated[float, option("Of pd, N m/rad or N/m; of computed_torque, 1/s².")] = 100.0,
+    kd: Annotated[float, option("Of pd, N m s/rad or N s/m; of computed_torque, 1/s.")] = 20.0,
     grid: Annotated[str, option("Of a schedule: JOINT=0,0.1,0.2, several with semicolons between them.")] = "",
     ros2: Annotated[bool, option("A ROS 2 package for the robot instead: a plug-in in C++.", "--ros2")] = False,
     base: Base = "fixed",
@@ -43,27 +59,38 @@ def export(
     """Write a quantity or a controller for another processor: an object file or module, a header, an example.
 
     Nothing but Drevo is needed to make it; what a call costs and the line that links it are printed. Target c is
-    one C file without allocation.
+    one C file without allocation; fmu is an FMU of FMI 3.0 and simulink an S-function in C: both hold the robot
+    under torques, with the controller inside where one is named.
     """
     from ..robot.writing import export as exported
 
     if ros2:
-        from ..ros2 import ros2_package
-
-        return print(*ros2_package(load_robot(robot, base), output, link=link), sep="\n")
-    options: dict[str, Any] = {k: x for k, x in (("link", link), ("frame", frame)) if x}
-    what: Any = load_robot(robot, base)
-    called = name or f"{what.name}_{quantity}"
-    if quantity in CONTROLLERS:
+        return _write_ros2(load_robot(robot, base), output, link)
+    held: Any = load_robot(robot, base)
+    moves = target in ("fmu", "simulink")
+    quantity = quantity or ("forward_dynamics" if moves else "inverse_dynamics")
+    named: dict[str, Any] = {
+        "link": link,
+        "frame": frame,
+        "parameters": words_in(parameters),
+        "wrt": words_in(wrt),
+    }
+    options = {k: x for k, x in named.items() if x}
+    options |= {"q0": vector_in(held, "q", q)} if moves and q is not None else {}
+    name = name or (f"{held.name}_{quantity}" if quantity in CONTROLLERS and not moves else "")
+    if quantity in OF_JOINTS:
+        held = _of_joints(held, quantity, q, kp, kd)
+    elif quantity in CONTROLLERS:
         weights = {"--state-weights": state_weights, "--effort-weights": effort_weights}
-        what, quantity = _controller(what, quantity, q, words_in(actuated), dt, weights, grid), called
-    elif wrt:
-        options["wrt"] = words_in(wrt)
-    if target == "c":
-        return _write_c(what, quantity, called, output, options, as_json)
-    options |= {"parameters": kept} if (kept := words_in(parameters)) else {}
-    made = exported(what, quantity, target, dtype=dtype, folder=output, name=name, **options)
-    _tell(made, as_json)
+        held = _controller(held, quantity, q, words_in(actuated), dt, weights, grid)
+    _tell(exported(held, quantity, target, dtype=dtype, folder=output, name=name, **options), as_json)
+
+
+def _write_ros2(robot: Robot, folder: Path, link: str) -> None:
+    from ..ros2 import ros2_package
+
+    *files, guide = ros2_package(robot, folder, link=link)
+    print(*files, f"{guide}: how to build it with colcon", sep="\n")
 
 
 def _tell(made: Any, as_json: bool) -> None:
@@ -91,7 +118,7 @@ def _controller(
 
     driven, given = actuated or None, [numbers_in(name, x) or [] for name, x in weights.items()]
     Q, R = (x[0] if len(x) == 1 else x for x in given)
-    start = robot.neutral() if q is None else np.array(numbers_in("--q", q, robot.nq))
+    start = vector_in(robot, "q", q)
     if what == "schedule":
         axes = [part.partition("=") for part in grid.split(";") if part.strip()]
         nodes = {joint.strip(): numbers_in("--grid", x) or [] for joint, _, x in axes}
@@ -106,18 +133,10 @@ def _controller(
     return control.lqr(L, Q, R) if what == "lqr" else control.lqg(L, Q, R, 1.0, 1.0)
 
 
-def _write_c(what: Any, quantity: str, name: str, folder: Path, options: dict[str, Any], as_json: bool) -> None:
-    """One C file, and what a call of its function takes at most."""
-    from ..compiler.pages.derivation import write_out_program
-    from ..documents.sequence.names import identifier
-    from ..io.files import write_whole
-    from ..robot.writing import write_out
+def _of_joints(robot: Robot, name: str, q: str | None, kp: float, kd: float) -> Any:
+    """A controller of joints that holds a configuration."""
+    from .. import control
 
-    name = identifier(name).lower()
-    own = hasattr(what, "program")
-    d = write_out_program(what.program(name)) if own else write_out(what, quantity, **options)
-    file = write_whole("export", folder / f"{name}.c", d.c())
-    if as_json:
-        print_json({"name": d.program.name, "target": "c", "counts": d.counts, "files": [str(file)]})
-    else:
-        print(f"{file}: {d.program.name}, at every call {d.about.totals}")
+    if name == "gravity_compensation":
+        return control.gravity_compensation(robot, kd)
+    return getattr(control, name)(robot, vector_in(robot, "q", q), kp, kd)

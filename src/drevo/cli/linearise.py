@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from .common import Base, Json, RobotName, guarded, load_robot, numbers_in, option, print_json, print_table
+from .common import STATE, Base, Json, RobotName, guarded, load_robot, option, print_json, print_table, vector_in
 
 if TYPE_CHECKING:
     from ..robot import Robot
@@ -16,11 +16,11 @@ ROUNDING = 1e-12  # of the largest eigenvalue: a real part below it is none
 @guarded
 def linearise(
     robot: RobotName,
-    q: Annotated[str | None, option("Configuration: numbers separated by commas; by default neutral.")] = None,
-    v: Annotated[str | None, option("Rates: numbers separated by commas; by default at rest.")] = None,
+    q: Annotated[str | None, option(f"Coordinates, rad or m: {STATE}neutral.")] = None,
+    v: Annotated[str | None, option(f"Velocities: {STATE}0.")] = None,
     tau: Annotated[
         str | None,
-        option("Efforts: numbers separated by commas, or one for all; by default those of no acceleration."),
+        option(f"Torques and forces of the joints, or one for all: {STATE}those of no acceleration."),
     ] = None,
     actuated: Annotated[
         str | None, option("Driven joints, separated by commas; by default all but a free base.")
@@ -66,16 +66,16 @@ def _state(
     """Configuration, rates and efforts as they are asked for: at rest, and held there, where nothing is said."""
     import numpy as np
 
-    at = robot.neutral() if q is None else np.array(numbers_in("--q", q, robot.nq))
-    rates = np.zeros(robot.nv) if v is None else np.array(numbers_in("--v", v, robot.nv))
-    force = numbers_in("--tau", tau, None if tau is None or "," not in tau else robot.nv)
-    if force is None:
+    at = vector_in(robot, "q", q)
+    rates = vector_in(robot, "v", v)
+    if tau is None:
         return (
             at,
             rates,
             robot.constrained_inverse_dynamics(at, rates, np.zeros(robot.nv), actuated=driven, passive=True).tau,
         )
-    return at, rates, np.array(force * robot.nv if len(force) == 1 else force)
+    one = "=" not in tau and "," not in tau  # for all
+    return at, rates, vector_in(robot, "tau", ",".join([tau] * robot.nv) if one else tau)
 
 
 def _eigenvalues(A: Any) -> Any:

@@ -5,7 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from .common import Base, Json, RobotName, guarded, load_robot, numbers_in, option, print_json, progress_portion
+from .common import (
+    STATE,
+    Base,
+    Json,
+    RobotName,
+    guarded,
+    load_robot,
+    option,
+    print_json,
+    progress_portion,
+    vector_in,
+)
 
 if TYPE_CHECKING:
     from ..robot.face import Robot
@@ -31,11 +42,9 @@ def simulate(
     every: Annotated[int, option("Record every so many steps.")] = 10,
     q: Annotated[
         str | None,
-        option("Start: numbers separated by commas; by default neutral (rod-chain: first joint at -1 rad)."),
+        option(f"Coordinates at the start, rad or m: {STATE}neutral (rod-chain: first joint at -1 rad)."),
     ] = None,
-    v: Annotated[
-        str | None, option("Rates at the start: numbers separated by commas; by default at rest.")
-    ] = None,
+    v: Annotated[str | None, option(f"Velocities at the start: {STATE}0.")] = None,
     base: Base = "fixed",
     plot: Annotated[bool, option("Plot the first coordinates in the terminal.", "--plot")] = False,
     output: Annotated[Path | None, option("Save the table as .csv, .npz or .parquet.", "-o")] = None,
@@ -50,7 +59,7 @@ def simulate(
     made = _robot(robot, n, base)
     with progress_portion(made.name, method) as part:
         moved = run(
-            made, _start(made, robot, q), numbers_in("--v", v, made.nv), duration=duration, dt=dt, method=method,
+            made, _start(made, robot, q), vector_in(made, "v", v), duration=duration, dt=dt, method=method,
             rtol=rtol, max_steps=max_steps, every=every, progress=part,
         )  # fmt: skip
     if output is not None:
@@ -85,11 +94,8 @@ def _robot(name: str, n: int | None, base: str) -> Robot:
 
 
 def _start(robot: Robot, name: str, q: str | None) -> Any:
-    given = numbers_in("--q", q, robot.nq)
-    if given is not None:
-        return given
-    start = robot.neutral()
-    if name == "rod-chain":
+    start = vector_in(robot, "q", q)
+    if name == "rod-chain" and q is None:
         start[0] = -1.0  # Yudintsev's example
     return start
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from .common import Base, Json, RobotName, guarded, load_robot, numbers_in, option, print_json
+from .common import STATE, Base, Json, RobotName, guarded, load_robot, option, print_json, vector_in
 
 if TYPE_CHECKING:
     from ..robot.face import Robot
@@ -26,7 +26,7 @@ def view(
     ] = None,
     quantity: Annotated[str, option("Whose equations stand on the page.")] = "inverse_dynamics",
     link: Annotated[str, option("The link, for quantities of one link such as pose and jacobian.")] = "",
-    q: Annotated[str | None, option("Where the robot stands at first: numbers with commas between them.")] = None,
+    q: Annotated[str | None, option(f"Where the robot stands at first, rad or m: {STATE}neutral.")] = None,
     port: Annotated[int, option("The port of the window; 0 is any that is free.")] = 0,
     browser: Annotated[bool, option("Open the browser too.", "--open")] = False,
     base: Base = "fixed",
@@ -34,7 +34,7 @@ def view(
 ) -> None:
     """Show a robot: sliders, matrices, motions, in the browser of this machine; or a page with its equations."""
     found = load_robot(robot, base)
-    start = numbers_in("--q", q, found.nq)
+    start = vector_in(found, "q", q)
     if export is None:
         window = found.view(q=start, port=port, loads=_loads(found))
         said = json.dumps({"address": window.address}) if as_json else f"{found.name} is shown at {window.address}"

@@ -21,12 +21,16 @@ from ..mechanics.configuration import neutral
 from ..model.description import Model
 from ..model.dynamics import Described
 from ..model.messages import model_of
+from .pages.derivation import Derivation
 from .recipe import Recipe
 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """Files written, and what a call costs: bytes of code with its constants, instructions, cycles; 0: unknown."""
+    """Files written, and what a call costs: bytes of code with its constants, instructions, cycles; 0: unknown.
+
+    link: how the files are used.
+    """
 
     name: str
     target: str
@@ -38,7 +42,9 @@ class Exported:
     link: str
 
     def __str__(self) -> str:
-        told = [f"{self.name} for {self.target}, {self.dtype}: {self.size} bytes of code and constants"]
+        told = [f"{self.name} for {self.target}, {self.dtype}"]
+        if self.size:
+            told[0] += f": {self.size} bytes of code and constants"
         if self.instructions:
             told.append(f"{self.instructions} instructions a call")
         if self.cycles:
@@ -76,8 +82,17 @@ def export_quantity(
     )
 
 
+def export_c(derivation: Derivation, name: str, folder: str | Path = ".") -> Exported:
+    """One C file of equations that are written out."""
+    called = identifier(_name(name)).lower()
+    file = write_whole("export", _folder(folder) / f"{called}.c", derivation.c())
+    counts = f"{derivation.program.name}, at every call {derivation.about.totals}"
+    return Exported(called, "c", "float64", (file,), 0, 0, 0, counts)
+
+
 def _machine(target: str) -> Machine:
-    return MACHINES[one_of("export: target", target, MACHINES, EmitError)]
+    known = ("c", "fmu", "simulink", *MACHINES)  # the first three are taken care of before
+    return MACHINES[one_of("export: target", target, known, EmitError)]
 
 
 def export_program(

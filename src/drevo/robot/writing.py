@@ -105,7 +105,10 @@ def export(
 
     what: a robot, and quantity, wrt, contacts, at (nq,), ... as `write_out` takes them; or a linear model, an
     observer's estimator, a law of `drevo.control` or a schedule, and quantity is the name of the function.
-    target: "cortex-m4f", "cortex-m7", "aarch64", "riscv64", "windows", "macos" (object files, with a header and an
+    target: "fmu" (FMI 3.0, model exchange and co-simulation) and "simulink" (an S-function in C) hold the robot
+    that moves under torques: quantity "forward_dynamics", or what a law, which is then inside, and its torques are
+    added; options parameters (by default "*.mass"), passive (True), q0 (at the start). "c": one C file. Others:
+    "cortex-m4f", "cortex-m7", "aarch64", "riscv64", "windows", "macos" (object files, with a header and an
     example in C), "wasm" (a module, with a loader and an example in JavaScript), "ptx" (for NVIDIA's driver).
     name: of the function; by default robot_quantity. given: the other options of `drevo.compile`.
     The functions are of pointers only, call nothing and allocate nothing: NAME computes one sample, NAME_batch n
@@ -113,25 +116,48 @@ def export(
     that the header states give NaN. Raises InputError, EmitError, TraceError.
     """
     from ..compiler.export import export_program, export_quantity
+    from ..plant import PLANT_TARGETS, export_plant
 
-    under = {"contacts": contacts, "constraints": constraints, "stabilise": stabilise, "at": at}
-    own = getattr(what, "program", None)
-    if not callable(own) and not has_own_program(quantity, wrt):
-        if unfit := [k for k, x in under.items() if x is not None]:
-            raise InputError(f"export: {unfit[0]} belongs to {CONSTRAINED}, not to {quantity!r:.60}")
-        return export_quantity(what, quantity, target, dtype=dtype, folder=folder, name=name, **given)
+    under: dict[str, Any] = {"contacts": contacts, "constraints": constraints, "stabilise": stabilise, "at": at}
+    programmed = callable(getattr(what, "program", None))
+    quantities = not programmed and not has_own_program(quantity, wrt)
+    if programmed or quantities or target in PLANT_TARGETS:
+        of = f"a {type(what).__name__}" if programmed else f"{quantity!r:.60}"
+        unfit = [*(k for k, x in under.items() if x is not None), *(["wrt"] if wrt else [])]
+        if unfit := [*unfit, *(given if programmed and target not in PLANT_TARGETS else ())]:
+            raise InputError(f"export of {of} takes no {unfit[0]!r}")
+    where: dict[str, Any] = {"dtype": dtype, "folder": folder}
+    if target in PLANT_TARGETS:
+        return export_plant(what, quantity, target, name=name, **where, **given)
+    if target == "c":
+        return _export_c(what, quantity, name, where, {"wrt": wrt, **under, **given})
+    if quantities:
+        return export_quantity(what, quantity, target, name=name, **where, **given)
     if not isinstance(quantity, str):
         raise InputError(f"export: one name is needed here, not {quantity!r:.60}")
-    if callable(own):
-        if unfit := [*(k for k, x in under.items() if x is not None), *given, *(["wrt"] if wrt else [])]:
-            raise InputError(f"export of a {type(what).__name__} takes no {unfit[0]!r}")
-        program, called = own(quantity), name or quantity
+    if programmed:
+        program, called = what.program(quantity), name or quantity
     else:
         under["passive"] = given.pop("passive", False)
         program = program_of(what, quantity, wrt, under, given)
         called = name or f"{what.name}_{program.name}"
     robot = getattr(getattr(what, "robot", what), "model", None)
-    return export_program(program, target, called, robot, dtype=dtype, folder=folder)
+    return export_program(program, target, called, robot, **where)
+
+
+def _export_c(thing: Any, quantity: Any, name: str, where: Mapping[str, Any], given: dict[str, Any]) -> Exported:
+    """One C file, of what has a program of its own or of a quantity."""
+    from ..compiler.export import export_c
+
+    if where["dtype"] != "float64":
+        raise InputError(f"export: C is written in float64, not {where['dtype']!r:.40}")
+    if callable(getattr(thing, "program", None)):
+        return export_c(thing.write_out(name or quantity), name or quantity, where["folder"])
+    given["symbols"] = given.pop("parameters", None)
+    called = name or "_".join(
+        [getattr(thing, "name", ""), *([quantity] if isinstance(quantity, str) else quantity)]
+    )
+    return export_c(write_out(thing, quantity, **given), called, where["folder"])
 
 
 def has_own_program(name: Any, wrt: Any) -> bool:

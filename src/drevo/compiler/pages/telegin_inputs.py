@@ -53,10 +53,11 @@ WRENCH = tuple((f"{what} {x}", unit) for what, unit in (("force", "N"), ("moment
 def coordinates(program: Program, model: Model) -> dict[str, tuple[Coordinate, ...]]:
     """Describes every scalar of the inputs: its joint (or link), kind and unit, in their order."""
     tree = build_tree(model, snap=SNAP)
-    return {p.name: tuple(_coordinates(p.name, model, tree)) for p in program.inputs}
+    return {p.name: tuple(coordinates_of(p.name, model, tree)) for p in program.inputs}
 
 
-def _coordinates(source: str, model: Model, tree: Tree) -> Iterator[Coordinate]:
+def coordinates_of(source: str, model: Model, tree: Tree) -> Iterator[Coordinate]:
+    """Describes every scalar of "q", "v", "a", "tau" or "f_ext:LINK"."""
     if source.startswith("f_ext:"):
         yield from (Coordinate(source[6:], "", what, unit) for what, unit in WRENCH)
         return
