@@ -114,3 +114,12 @@ def test_axes_and_damping_are_judged() -> None:
     with pytest.raises(drevo.NumericsError):  # the wrist is singular there
         robot.operational_space("link6", np.zeros(6), v)
     assert np.isfinite(robot.operational_space("link6", np.zeros(6), v, damping=0.01).Lambda).all()
+
+
+def test_axes_are_a_text_or_a_list_of_names() -> None:
+    robot = drevo.load("puma560")
+    q, v = np.full(6, 0.3), np.full(6, 0.2)
+    for axes in ("x,y", "xy", ["x", "y"], ("x", "y")):
+        found = robot.operational_space("link6", q, v, axes=axes)
+        close(found.Lambda, robot.operational_space("link6", q, v, axes="x y").Lambda, 0.0)
+        assert robot.manipulability(q, "link6", axes=axes) == robot.manipulability(q, "link6", axes="x y")

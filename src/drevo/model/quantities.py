@@ -193,8 +193,10 @@ def _option(name: str, option: str, value: Any, links: Iterable[str]) -> str:
 
 
 def _axes(name: str, value: Any) -> list[str]:
-    """Names of axes, from a text such as "x y rz" or from a sequence of names; in their own order, each once."""
+    """Names of axes, from a text such as "x y rz" or "xy", or a sequence of names; in their own order, each once."""
     listed = value.replace(",", " ").split() if isinstance(value, str) else value
+    if isinstance(value, str) and set(value) <= set("xyz"):
+        listed = list(value)
     if not isinstance(listed, (list, tuple)) or not listed or len(set(map(str, listed))) < len(listed):
         raise TraceError(f"{name}: axes are some of {', '.join(TASK_AXES)}, each once, not {shown(value)}")
     return [one_of(f"{name}: axes:", x, TASK_AXES) for x in listed]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
@@ -207,13 +207,14 @@ class OfLink:
         q: ArrayLike,
         link: str | None = None,
         frame: str = FRAME,
-        axes: str = "x y z rx ry rz",
+        axes: str | Sequence[str] = "x y z rx ry rz",
         out: Array | None = None,
     ) -> Array:
         """sqrt(det(J J^T)) of some rows of J, a scalar (...); of J^T J where fewer joints move it. Yoshikawa.
 
         In m^3 for all axes. Its gradient is `robot.derivative("manipulability", ("q",), link=...)`.
         """
+        axes = tuple(axes) if isinstance(axes, list) else axes
         key = link, frame, axes
         try:
             entry = self.known[key]
@@ -227,17 +228,19 @@ class OfLink:
         link: str,
         q: ArrayLike,
         v: ArrayLike,
-        axes: str | None = None,
+        axes: str | Sequence[str] | None = None,
         damping: float = 0.0,
         frame: str = FRAME,
     ) -> OperationalSpace:
         """Khatib's equations of a link, Lambda x'' + mu + p = F, along k axes, in SI units: all in one kernel.
 
         Lambda (..., k, k), mu, p and Jdot_v (..., k), J (..., k, nv), Jbar (..., nv, k), N (..., nv, nv), pose.
-        axes: some of "x y z rx ry rz" of the frame, by default all; the inertia is that along these axes alone,
-        the others are free. damping: added squared to the diagonal of J M^-1 J^T, for postures near singular ones.
+        axes: some of "x y z rx ry rz" of the frame, as a text or a list, by default all; the inertia is that along
+        these axes alone, the others are free. damping: added squared to the diagonal of J M^-1 J^T, for postures
+        near singular ones.
         Forces on the joints are J^T F + N^T tau0. NumericsError where the link cannot move along the axes.
         """
+        axes = tuple(axes) if isinstance(axes, list) else axes
         key = link, axes, damping, frame
         try:
             entry = self.known[key]
