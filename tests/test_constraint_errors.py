@@ -78,3 +78,20 @@ def test_refused_when_made(make: Any, words: str) -> None:
     """Constructors check their numbers."""
     with pytest.raises(drevo.InputError, match=words):
         make()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("speed", [9e153, 2e160, 1e300])
+def test_speeds_beyond_all_numbers_are_refused(speed: float) -> None:
+    """Products of rates that overflow behind the factors of M, one state and a batch with one such state."""
+    robot = drevo.load("three-link")
+    held = {"contacts": [{"link": "link2", "point": (-0.5, -1.2, 0.9)}]}
+    q, zero = np.array([0.86, -1.45, -2.88]), np.zeros(3)
+    v = np.array([1.0, -0.5, 0.7]) * speed
+    with np.errstate(all="raise"):
+        for x, u in ((q, v), (np.tile(q, (5, 1)), np.vstack([np.zeros((4, 3)), v]))):
+            for call in (robot.constrained_dynamics, robot.constrained_inverse_dynamics):
+                with pytest.raises(drevo.NumericsError):
+                    call(x, u, np.broadcast_to(zero, u.shape), **held)
+        with pytest.raises(drevo.NumericsError):
+            robot.linearise(q, v, zero, **held)

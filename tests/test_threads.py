@@ -20,7 +20,7 @@ import pytest
 import drevo
 
 SCRIPT = Path(__file__).with_name("many_threads.py")
-GROWS = 10.0  # MB that the allocator may keep beyond what rounds need
+GROWS = 10.0  # MB by which the memory in use differs between rounds
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the memory of a process from /proc")

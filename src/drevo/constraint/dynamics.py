@@ -31,7 +31,7 @@ from .prepared import Contacts as Contacts
 from .results import ConstrainedMotion as ConstrainedMotion
 from .results import Impact as Impact
 from .results import RowSizes
-from .solve import RankSplit, factor_of, matvec
+from .solve import RankSplit, factor_of, matvec, require_finite
 from .terms import TermsAt, terms_at
 
 START_TIME = 0.0  # the time, s, and what else is meant where nothing is given
@@ -135,7 +135,7 @@ def accelerations(
     h = robot.bias(q, v, **pushed_by(f_ext))
     s = RankSplit.of(factor_of(robot, q), c.jacobian)
     refuse_contradictions(robot, q, v, terms, c, s, names, gains is not None)
-    a, N = s.solve(tau - h, gamma)
+    a, N = require_finite(*s.solve(tau - h, gamma))
     return ConstrainedMotion.of(RowSizes(names, len(names)), a, N, s.rank, c)
 
 
@@ -184,5 +184,5 @@ def impact_under(
     explicit = c.rate - matvec(c.jacobian, v)  # f_t
     split = RankSplit.of(factor_of(robot, x), c.jacobian)
     refuse_lost(robot, x, v, terms, split, given.names, explicit)
-    after, impulses = split.solve(matvec(robot.mass_matrix(x), v), explicit + e * c.rate)
+    after, impulses = require_finite(*split.solve(matvec(robot.mass_matrix(x), v), explicit + e * c.rate))
     return Impact.of(RowSizes(given.names, given.size), after, impulses, split.rank, c)

@@ -22,7 +22,7 @@ from .kinds import Constraint
 from .passive import acting_in
 from .prepared import TIME_ZERO, PreparedSet
 from .results import ConstrainedEfforts
-from .solve import matvec
+from .solve import matvec, require_finite
 from .terms import constraint_terms
 
 
@@ -69,12 +69,15 @@ def efforts_under(
         with suppress(NumericsError):  # which is said below
             return ConstrainedEfforts(given.names, *f(x, v, a, time[..., None], *given.numbers))
     c = constraint_terms(robot, given.found, x, v, time)
-    refuse_violation(matvec(c.jacobian, a), c.gamma, given.names)
+    with np.errstate(over="ignore", invalid="ignore"):
+        reached = matvec(c.jacobian, a)
+    refuse_violation(reached, c.gamma, given.names)
     b = robot.inverse_dynamics(x, v, a, **pushed) - acting_in(robot, x, v, acts)
     GT = np.swapaxes(c.jacobian, -1, -2)
-    N, left = least_reactions(GT, b, driven)
+    with np.errstate(over="ignore", invalid="ignore"):  # refused below
+        N, left = least_reactions(GT, b, driven)
+        tau, _ = require_finite(b - matvec(GT, N), N)
     refuse_undriven(robot.model, ~driven, left, b)
-    tau = b - matvec(GT, N)
     tau[..., ~driven] = 0.0
     return ConstrainedEfforts(tau=tau, reactions=N, rows=given.names, jacobian=c.jacobian, gamma=c.gamma)
 

@@ -99,18 +99,29 @@ class RankSplit(NamedTuple):
 
     def solve(self, force: Array, gamma: Array) -> tuple[Array, Array]:
         """a and least-norm N: y = y0 + V s^-1 U^T need, N = U s^-2 U^T need, need = -(gamma + Gamma a0)."""
-        y0 = self.factor.inwards(force[..., None, :])[..., 0, :]
-        wanted = -matvec(np.swapaxes(self.U, -1, -2), gamma) * self.inverse
-        held = np.where(self.inverse > 0.0, matvec(np.swapaxes(self.V, -1, -2), y0), 0.0)
-        share = wanted - held
-        y = y0 + matvec(self.V, share)
-        a = self.factor.outwards(y[..., None, :])[..., 0, :]
-        return a, matvec(self.U, self.inverse * share)
+        with np.errstate(over="ignore", invalid="ignore"):  # `require_finite` refuses it
+            y0 = self.factor.inwards(force[..., None, :])[..., 0, :]
+            wanted = -matvec(np.swapaxes(self.U, -1, -2), gamma) * self.inverse
+            held = np.where(self.inverse > 0.0, matvec(np.swapaxes(self.V, -1, -2), y0), 0.0)
+            share = wanted - held
+            y = y0 + matvec(self.V, share)
+            a = self.factor.outwards(y[..., None, :])[..., 0, :]
+            return a, matvec(self.U, self.inverse * share)
 
     def lost(self, x: Array) -> Array:
         """The part of a right-hand side that no motion can meet."""
         kept = np.where(self.inverse > 0.0, matvec(np.swapaxes(self.U, -1, -2), x), 0.0)
         return x - matvec(self.U, kept)
+
+
+def require_finite(a: Array, N: Array) -> tuple[Array, Array]:
+    """Accelerations or velocities and reactions; NumericsError where one is no number."""
+    if not (np.isfinite(a).all() and np.isfinite(N).all()):
+        raise NumericsError(
+            "accelerations or reactions under the constraints are beyond the largest number; give smaller "
+            "velocities, torques or masses"
+        )
+    return a, N
 
 
 def matvec(A: Array, x: Array) -> Array:

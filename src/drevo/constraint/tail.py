@@ -169,6 +169,7 @@ class SolveTail(Tail):
         for side in [*sides.reshape(len(force), self.sides, m).swapaxes(0, 1), *[gamma] * self.agree]:
             size = np.maximum(1.0, np.abs(side).max(axis=-1, initial=0.0))
             held &= np.abs(s.lost(side)).max(axis=-1, initial=0.0) <= CONSISTENT_SHARE * size
+        held &= np.isfinite(x).all(-1) & np.isfinite(out[:, :m]).all(-1)
         out[:, m] = np.where(held, s.rank, np.nan)
 
 
@@ -238,11 +239,14 @@ class TailSolve:
         self.guard(made)
 
     def guard(self, made: PartFactors) -> None:
-        """No rank, and a status, for samples where rounding is all that is left of a pivot of M."""
+        """No rank, and a status, for samples where a pivot of M is all rounding or a result is no number."""
         f, l, tail = self.f, self.l, self.tail
         guards = _Guards(self, tail.loose)
         guard_pivots(guards, made.factors, tail.order, made.diagonal, [0.0] * self.n)
-        lost = f.select(guards.good, f.zero(l.type), f.const(l.type, math.nan))
+        lost, zero = f.select(guards.good, f.zero(l.type), f.const(l.type, math.nan)), f.zero(l.type)
+        for output, count in zip(self.place.outputs, (self.n, self.m)):
+            for k in range(count):
+                lost = lost + output.at(k).load(l.type, l.bytes) * zero
         for at in (self.place.outputs[1].at(self.m), self.place.status):
             at.store(at.load(l.type, l.bytes) + lost, l.bytes)
 

@@ -29,7 +29,7 @@ from ..constraint.dynamics import START_TIME, ConstrainedMotion, Contacts, asked
 from ..constraint.inverse import driven_of
 from ..constraint.kinds import Constraint
 from ..constraint.prepared import TIME_ZERO, PreparedSet
-from ..constraint.solve import CONSISTENT_SHARE, pseudoinverse
+from ..constraint.solve import CONSISTENT_SHARE, pseudoinverse, require_finite
 from ..errors import DrevoError, InputError, NumericsError
 from ..io.given import Array, asked, finite, flag, leading
 from ..mechanics.acting import has_passive
@@ -397,10 +397,11 @@ def _off(now: ConstrainedMotion, v: Array) -> str:
 def _solved(M: Array, G: Array, force: Array, gamma: Array) -> tuple[Array, Array]:
     """The KKT system [[M, -G^T], [G, 0]] (a, N) = (force, -gamma), N least; y = L^T a, M = L L^T."""
     L = np.linalg.cholesky(M)
-    W, y = np.linalg.solve(L, G.T).T, np.linalg.solve(L, force)
-    back = pseudoinverse(W)
-    share = -back @ (gamma + W @ y)
-    return np.linalg.solve(L.T, y + share), back.T @ share
+    with np.errstate(over="ignore", invalid="ignore"):  # refused below
+        W, y = np.linalg.solve(L, G.T).T, np.linalg.solve(L, force)
+        back = pseudoinverse(W)
+        share = -back @ (gamma + W @ y)
+        return require_finite(np.linalg.solve(L.T, y + share), back.T @ share)
 
 
 def _responses(

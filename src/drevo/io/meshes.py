@@ -204,9 +204,10 @@ def find_moved(uri: str, folder: str) -> str | None:
     """The one file of that name, in any case of letters, below the folder or the one above; None for several."""
     name, folder = os.path.basename(uri).lower(), os.path.abspath(folder)
     for top in (folder, os.path.dirname(folder)):
-        found, seen = [], 0
+        found, seen = list[str](), 0
         for path, _, files in os.walk(top):
-            found += [os.path.join(path, file) for file in files if file.lower() == name]
+            same = (os.path.join(path, file) for file in files if file.lower() == name)
+            found += filter(os.path.isfile, same)  # no pipe
             seen += len(files)
             if seen > MOST_FILES:
                 return None

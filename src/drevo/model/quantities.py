@@ -193,7 +193,7 @@ def _option(name: str, option: str, value: Any, links: Iterable[str]) -> str:
 
 
 def _axes(name: str, value: Any) -> list[str]:
-    """Names of axes, from a text such as "x y rz" or "xy", or a sequence of names; in their own order, each once."""
+    """Names of axes, from a text such as "x y rz" or "xy" or from a sequence; in their own order, each once."""
     listed = value.replace(",", " ").split() if isinstance(value, str) else value
     if isinstance(value, str) and set(value) <= set("xyz"):
         listed = list(value)
