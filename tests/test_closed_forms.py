@@ -128,6 +128,27 @@ def test_joints_that_are_arguments_and_limits() -> None:
     assert (q[real] >= robot.lower).all() and (q[real] <= robot.upper).all()
 
 
+def test_an_arm_angle_closes_shoulder_elbow_and_wrist() -> None:
+    """Shimizu et al. 2008: the angle about the line to the wrist, from the first axis to the elbow."""
+    robot = arm("iiwa")
+    f = robot.closed_form("tool", arm_angle=None)
+    q, poses = states(robot, 300)
+    S, E, W = (robot.pose(q, link)[..., :3, 3] for link in ("l2", "l4", "l6"))
+    u = (W - S) / np.linalg.norm(W - S, axis=-1, keepdims=True)
+    side, up = E - S, np.array([0.0, 0.0, 1.0]) - u * u[:, 2:]
+    angle = np.arctan2((u * np.cross(up, side)).sum(-1), (up * side).sum(-1))
+    branches = f(poses, angle)
+    rest, count = left(robot, branches, poses)
+    assert rest < 1e-13 and count.min() == 8
+    assert np.quantile(np.nanmin(apart(branches, q[:, None], robot), -1), 0.97) < 1e-6
+    quarters = np.random.default_rng(1).integers(-2, 3, (300, 7)) * (np.pi / 2.0)
+    poses = robot.pose(quarters, "tool")
+    rest, count = left(robot, f(poses, 0.3), poses)
+    assert rest < 1e-9 and count.min() >= 1
+    with pytest.raises(drevo.DrevoError, match="an arm angle closes seven joints"):
+        drevo.load("panda").closed_form("panda_link8", arm_angle=0.3)
+
+
 @pytest.mark.parametrize(
     "name, link, given, sentence",
     [

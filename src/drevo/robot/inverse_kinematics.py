@@ -42,10 +42,10 @@ class InverseKinematics:
 
         Rows of branches that are not real are NaN: those that come no nearer than 1e-9 m and rad. Angles are from
         -pi to pi; limits: True moves them by a whole turn into the limits of the file, and rows that remain
-        outside are NaN. given: coordinates of joints by name, which make the arm one of six joints; None makes
-        one an argument of the Function after the poses. At singular poses branches coincide, and an angle that is
-        free is what the limit gives. Joints that do not move the link are neutral. Raises DrevoError with the
-        reason where no closed form is known, InputError.
+        outside are NaN. given: coordinates of joints by name, or arm_angle, which leave six to be solved for; None
+        makes one an argument of the Function after the poses. At singular poses branches coincide, and an angle
+        that is free is what the limit gives. Joints that do not move the link are neutral. Raises DrevoError with
+        the reason where no closed form is known, InputError.
         """
         from ..kinematics.closed.closed_form import closed_form
 

@@ -15,13 +15,15 @@ from ...compiler.tracer import Tracer
 from ...errors import InputError, TraceError, one_of
 from ...io.given import asked, flag, number
 from ...mechanics.configuration import neutral
-from ...mechanics.scalar import Scalar, sqrt, where
+from ...mechanics.scalar import Scalar, cos, sin, sqrt, where
 from ...mechanics.spatial import EYE, Mat, Vec
 from ...mechanics.tree import build_tree
 from ...model.description import Model
 from ...model.messages import did_you_mean, listed
+from .arm_angle import ARM_ANGLE, arm_angle_form
 from .chain import REMEDY, Chain, RigidMotion, chain_of, held_chain
 from .forms import ChainForm, recognised
+from .subproblems import JointAngle
 
 REACHED_WITHIN = 1e-9  # m, rad: a branch that leaves more of the pose is not real
 NO_ROTATION = 1e-6  # of R^T R - 1: a pose that is farther from a rotation is refused
@@ -47,7 +49,7 @@ class BranchRequest(NamedTuple):
 def closed_form(robot: Any, link: str, limits: bool = False, **given: float | None) -> Function:
     """The branches of a link's inverse kinematics as a Function of poses (..., 4, 4): see `Robot.closed_form`."""
     one_of("closed_form: link", link, robot.link_names, InputError)
-    names = [j.name for j in robot.model.moving_joints if j.nq == 1]
+    names = [*(j.name for j in robot.model.moving_joints if j.nq == 1), ARM_ANGLE]
     for name, x in given.items():
         if name not in names:
             raise InputError(
@@ -66,9 +68,15 @@ def _form(wanted: BranchRequest, chain: Chain) -> ChainForm:
         raise TraceError(f"closed_form: link {wanted.link!r} does not move; name one that joints carry")
     numbers = {k: ANY_ANGLE if x is None else x for k, x in wanted.given if k in moving}
     aligned = held_chain(chain.aligned(), numbers)
-    if len(aligned.screws) > 6:
+    angle = _arm_angle(wanted, {k: ANY_ANGLE if x is None else x for k, x in wanted.given})
+    if len(aligned.screws) > 6 and angle is None:
         raise TraceError(_too_many(wanted, chain, numbers))
-    form = recognised(aligned.screws)
+    form = arm_angle_form(aligned.screws, angle) if angle else recognised(aligned.screws)
+    if form is None and angle:
+        raise TraceError(
+            "closed_form: an arm angle closes seven joints of which the first and the last three have axes that "
+            f"meet; those of link {wanted.link!r} do not; give a joint, or {REMEDY}"
+        )
     if form is None:
         raise TraceError(_unknown(wanted, aligned))
     off = _misfit(held_chain(chain, numbers), aligned, form)
@@ -78,6 +86,13 @@ def _form(wanted: BranchRequest, chain: Chain) -> ChainForm:
             f"in a file with few digits, which puts it {off:.2g} m or rad aside; mend the file, or {REMEDY}"
         )
     return form
+
+
+def _arm_angle(wanted: BranchRequest, values: Mapping[str, Scalar]) -> JointAngle | None:
+    """The angle of the arm's plane, if it is given and is no joint."""
+    if ARM_ANGLE not in values or any(j.name == ARM_ANGLE for j in wanted.model.joints):
+        return None
+    return JointAngle(sin(values[ARM_ANGLE]), cos(values[ARM_ANGLE]))
 
 
 def _misfit(chain: Chain, aligned: Chain, form: ChainForm) -> float:
@@ -136,6 +151,8 @@ def _program(wanted: BranchRequest) -> Program:
     pose, whole = _rotation_mended([T[4 * k : 4 * k + 4] for k in range(3)])
     moving = {s.joint for s in chain.screws}
     arm = held_chain(chain.aligned(), {k: x for k, x in values.items() if k in moving})
+    if angle := _arm_angle(wanted, values):
+        form = arm_angle_form(chain.aligned().screws, angle) or form
     D = arm.frame(pose)
     missing = sqrt(-1.0 - T[3] * T[3])  # no number
     rest = _others(wanted, values)

@@ -103,7 +103,7 @@ class EndJoints(NamedTuple):
         return z, across_axis(z, UNIT_VECS[self.side])
 
 
-def _tail(screws: ScrewJoints, count: int) -> EndJoints | None:
+def meeting_joints(screws: ScrewJoints, count: int) -> EndJoints | None:
     """The last `count` joints of a chain of numbers, if their axes meet and neighbours are not parallel."""
     last = screws[-count:]
     if len(last) < count or any(s.slides for s in last):
@@ -135,7 +135,7 @@ def orientations(
                 yield back.back, *rest
 
 
-def _left(screws: ScrewJoints, x: Displacements, images: Sequence[tuple[Vec, Vec]]) -> Scalar:
+def directions_left(screws: ScrewJoints, x: Displacements, images: Sequence[tuple[Vec, Vec]]) -> Scalar:
     """The sum of squares of what is left of directions when a chain takes their images back."""
     total: Scalar = 0.0
     for v, image in images:
@@ -146,7 +146,7 @@ def _left(screws: ScrewJoints, x: Displacements, images: Sequence[tuple[Vec, Vec
     return total
 
 
-def _point_left(screws: ScrewJoints, x: Displacements, c: Vec, w: Vec) -> Scalar:
+def point_left(screws: ScrewJoints, x: Displacements, c: Vec, w: Vec) -> Scalar:
     for screw, displacement in zip(screws, x):
         w = screw.move(opposite(displacement), w)
     return (w - c).dot(w - c)
@@ -157,7 +157,7 @@ def _point_left(screws: ScrewJoints, x: Displacements, c: Vec, w: Vec) -> Scalar
 
 def _wrist_form(screws: ScrewJoints, counts: Sequence[int]) -> BranchSolver | None:
     for count in counts:
-        tail = _tail(screws, count)
+        tail = meeting_joints(screws, count)
         for arm in ARM_FORMS if tail else ():
             if arm.fits(screws[:-count]):
                 assert tail is not None
@@ -175,7 +175,7 @@ def _wrist(tail: EndJoints, form: ArmForm, screws: ScrewJoints, D: RigidMotion) 
         a, b = (_taken_back(arm, place, image) for _, image in images)
         for turns in orientations([s.axis for s in wrist], x, a, b):
             displacements = (*place, *turns)
-            left = _left([*arm, *wrist], displacements, images) + _point_left(arm, place, c, w)
+            left = directions_left([*arm, *wrist], displacements, images) + point_left(arm, place, c, w)
             yield ArmBranch(displacements, left)
 
 
@@ -192,7 +192,7 @@ def _parallel_form(screws: ScrewJoints) -> BranchSolver | None:
     """A joint or none, three of parallel axes, and one or two whose axes meet."""
     for before in (1, 0):
         count = len(screws) - before - 3
-        tail = _tail(screws, count) if count in (1, 2) else None
+        tail = meeting_joints(screws, count) if count in (1, 2) else None
         plane = screws[before : before + 3]
         turning = not any(s.slides for s in screws)
         if tail and turning and all(are_parallel(plane[0].axis, s.axis) for s in plane[1:]):
@@ -226,8 +226,8 @@ def _three_parallel(before: int, tail: EndJoints, screws: ScrewJoints, D: RigidM
             for x2, x3 in plane_arm(h, four.point - three.point, three.point - two.point, r):
                 x4 = total.then(x2.back).then(x3.back)
                 displacements = (*start, x2, x3, x4, *turns)
-                left = _left([*first, two, *last], (*start, total, *turns), images)
-                left = left + _point_left([*first, *plane], displacements[: before + 3], c, w)
+                left = directions_left([*first, two, *last], (*start, total, *turns), images)
+                left = left + point_left([*first, *plane], displacements[: before + 3], c, w)
                 yield ArmBranch(displacements, left)
 
 
