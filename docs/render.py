@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import drevo
-from drevo.compiler.pages.drawing import draw as mechanism
+from drevo.compiler.pages.drawing import robot_svg as mechanism
 from drevo.constraint.closing import hold
 from drevo.documents.pictures.plot import Curve, Panel, plot
 from drevo.simulate import Control, simulate

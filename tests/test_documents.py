@@ -20,7 +20,7 @@ from drevo import robots
 from drevo.cli.main import app
 from drevo.compiler.formalisms import FORMALISMS, TABLE
 from drevo.compiler.pages.derivation import Derivation, write_out_program
-from drevo.compiler.pages.drawing import draw, drawing_of
+from drevo.compiler.pages.drawing import drawing_of, robot_svg
 from drevo.compiler.pages.telegin_inputs import described, inputs_of
 from drevo.compiler.trace import trace
 from drevo.documents.pictures.drawing import Drawing, DrawnBody, svg
@@ -192,7 +192,7 @@ def count(drawing: str, kind: str) -> int:
 )
 def test_drawings_show_every_body(name: str, base: str) -> None:
     robot = drevo.load(name, base=base)
-    shown, drawing = drawing_of(robot), draw(robot)
+    shown, drawing = drawing_of(robot), robot_svg(robot)
     assert count(drawing, "m-mass") == 2 * sum(p.center is not None for p in shown.parts)
     assert count(drawing, "m-star") == sum(p.augmented is not None for p in shown.parts)
     numbers = "".join(ET.fromstring(drawing).itertext())
@@ -202,7 +202,7 @@ def test_drawings_show_every_body(name: str, base: str) -> None:
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_everything_is_on_the_page(name: str) -> None:
-    root = ET.fromstring(draw(drevo.load(name)))
+    root = ET.fromstring(robot_svg(drevo.load(name)))
     width, height = float(root.get("width", "0")), float(root.get("height", "0"))
     for x in root.iter():
         for key, limit in (
@@ -217,8 +217,8 @@ def test_everything_is_on_the_page(name: str) -> None:
 
 
 def test_planes_are_seen_from_the_front() -> None:
-    assert count(draw(drevo.load("two-arm-planar")), "m-dot") == 5
-    assert count(draw(drevo.load("two-arm-planar")), "m-axis") == 0
+    assert count(robot_svg(drevo.load("two-arm-planar")), "m-dot") == 5
+    assert count(robot_svg(drevo.load("two-arm-planar")), "m-axis") == 0
     spatial = drawing_of(drevo.load("two-arm-spatial"))
     assert spatial.flat((0.0, 1.0, 0.0))[1] > 0.9 and count(svg(spatial), "m-axis") > 3
 
@@ -234,7 +234,7 @@ def test_centres_of_the_augmented_bodies() -> None:
 
 def test_drawings_of_odd_mechanisms() -> None:
     for model in (strategies.all_kinds("fixed"), strategies.all_kinds("floating")):
-        ET.fromstring(draw(model))
+        ET.fromstring(robot_svg(model))
     point = DrawnBody("1", -1, (0.0, 0.0, 0.0), "free", None, None, None)
     ET.fromstring(svg(Drawing((point,), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0))))
     hostile = DrawnBody("<&\"'", -1, (0.0, 0.0, 0.0), "prismatic", (1.0, 0.0, 0.0), (1.0, 1.0, 1.0), None)
@@ -256,7 +256,7 @@ def test_pages_have_the_drawing_and_large_robots_none() -> None:
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_committed_drawings_are_current(name: str) -> None:
     """`drevo.compiler.pages.drawing.draw` makes them."""
-    assert (DOCS / f"telegin-{name}.svg").read_text(encoding="utf-8") == draw(drevo.load(name))
+    assert (DOCS / f"telegin-{name}.svg").read_text(encoding="utf-8") == robot_svg(drevo.load(name))
 
 
 def test_conditions_on_the_page_are_those_found() -> None:

@@ -13,7 +13,7 @@ import strategies
 
 import drevo
 from drevo.compiler.pages.derivation import Derivation
-from drevo.compiler.pages.drawing import draw, drawing_of
+from drevo.compiler.pages.drawing import drawing_of, robot_svg
 from drevo.documents.languages.table import LANGUAGES
 from drevo.documents.pictures.plot import Curve, Panel, plot
 
@@ -77,19 +77,19 @@ def test_drawings_say_their_posture() -> None:
     shown = drawing_of(drevo.load("puma560"))
     assert shown.posture[:2] == ("q_1 = 0.3 rad (joint1)", "q_2 = -0.55 rad (joint2)")
     for name, words in (("puma560", shown.posture), ("biped", drawing_of(drevo.load("biped")).posture)):
-        text = " ".join("".join(x.itertext()) for x in ET.fromstring(draw(drevo.load(name))).iter())
+        text = " ".join("".join(x.itertext()) for x in ET.fromstring(robot_svg(drevo.load(name))).iter())
         assert "drawn at q_1 = 0.3 rad" in text and all(w.split(" (")[0] in text for w in words)
     b = drevo.Builder("slider")
     b.body("block", joint="prismatic", mass=1.0)
-    assert "drawn at its neutral posture" in draw(b.robot())
+    assert "drawn at its neutral posture" in robot_svg(b.robot())
 
 
 def drawings() -> list[str]:
     curves = [Curve(str(k), [0.0, 1.0], [0.0, k + 1.0]) for k in range(8)]
     return [
-        draw(drevo.load("two-arm-spatial")),
+        robot_svg(drevo.load("two-arm-spatial")),
         plot("curves", [Panel("all", curves, areas=[[(0, 0), (1, 0), (1, 1)]])]),
-        draw(drevo.load("stewart")),
+        robot_svg(drevo.load("stewart")),
     ]
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ..sequence.sequence import Sequence
 
 
-# name, which is that of its module and of the function in it -> endings of its files, its own first
+# name, which is that of the function that writes it -> endings of its files, its own first
 LANGUAGES = {
     "latex": (".tex",),
     "markdown": (".md",),
@@ -22,11 +22,13 @@ LANGUAGES = {
     "cuda": (".cu",),
     "matlab": (".m",),
 }
+MODULES_OF_LANGUAGES = {"markdown": "latex", "cuda": "c"}  # where it is not the language's own
 BY_ENDING = {ending: name for name, endings in LANGUAGES.items() for ending in endings}
 
 
 def text_in(language: str, sequence: Sequence, facts: About) -> str:
     """A sequence in a language of the table; its module is imported now. EmitError where there is none."""
     one_of("language", language, LANGUAGES, EmitError)
-    written: str = getattr(import_module(f".{language}", __package__), language)(sequence, facts)
+    module = import_module(f".{MODULES_OF_LANGUAGES.get(language, language)}", __package__)
+    written: str = getattr(module, language)(sequence, facts)
     return written
