@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from drevo.contact.laws.exact.problem import TouchingRobot, joint_rows
+from drevo.mechanics.algorithms.boxes import Proximity
 from drevo.mechanics.algorithms.coulomb import ContactLaw, ImpulseProblem
 from drevo.mechanics.algorithms.delassus import ContactSlot, MoreauStep
 from drevo.mechanics.algorithms.kinematics import Pose
-from drevo.mechanics.algorithms.proximity import Proximity
 from drevo.mechanics.scalar import Scalar, Vector
 from drevo.mechanics.spatial import UNIT_VECS, Mat, Vec
 from drevo.mechanics.tree import Tree

@@ -24,8 +24,8 @@ import drevo
 from drevo.codegen.call.function import Function
 from drevo.codegen.graph.node import Graph
 from drevo.codegen.graph.program import Input, Output, Program
-from drevo.codegen.llvm import columns as llvm_columns
 from drevo.codegen.llvm import driver as llvm_driver
+from drevo.codegen.llvm import rows as llvm_columns
 from drevo.codegen.store import native
 from drevo.codegen.store.build import LAYOUTS, Spec, target_of
 from drevo.constraint.kinds import Contact

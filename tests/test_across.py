@@ -13,7 +13,7 @@ from tolerances import inverting
 
 import drevo
 from drevo.codegen.llvm import module as llvm
-from drevo.codegen.llvm.target import Target
+from drevo.codegen.llvm.ports import Target
 from drevo.codegen.store import build
 from drevo.compiler.ways.across import QUANTITIES, plan_across
 from drevo.errors import NumericsError

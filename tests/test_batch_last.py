@@ -11,8 +11,8 @@ import pytest
 
 import drevo
 from drevo.codegen.entry.entry import LARGE
-from drevo.codegen.llvm.columns import FOLD
-from drevo.codegen.llvm.target import BEYOND, LINE, STAGED
+from drevo.codegen.llvm.ports import BEYOND, LINE, STAGED
+from drevo.codegen.llvm.rows import FOLD
 from drevo.errors import NumericsError
 
 Array = np.ndarray[Any, Any]

@@ -10,8 +10,8 @@ import pytest
 
 from drevo.codegen.graph.evaluate import evaluate_edges
 from drevo.codegen.graph.node import Expr, Graph
+from drevo.mechanics.algorithms.boxes import NO_PLACE, PlacedGeom, Proximity
 from drevo.mechanics.algorithms.colliders import PAIR_RULES, between, on_ground, places
-from drevo.mechanics.algorithms.proximity import NO_PLACE, PlacedGeom, Proximity
 from drevo.mechanics.spatial import Mat, Vec
 from drevo.model.pairing import TOUCHING_PAIRS
 

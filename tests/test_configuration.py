@@ -11,7 +11,7 @@ import pytest
 from scipy.linalg import expm, expm_frechet
 
 import drevo
-from drevo.compiler import manifold as compiled
+from drevo.compiler import products as compiled
 from drevo.mechanics import configuration, manifold
 from drevo.mechanics.configuration import difference, integrate, random
 from drevo.mechanics.jet import Jet

@@ -16,6 +16,7 @@ from coulomb_on_arrays import StepResult, step, step_problem
 import drevo
 from drevo.contact.laws.exact.problem import TouchingRobot
 from drevo.contact.laws.exact.solve import RESIDUAL_TOLERANCE, _followed, impulses, path_of
+from drevo.mechanics.algorithms.boxes import Proximity
 from drevo.mechanics.algorithms.coulomb import ContactBlock, ImpulseProblem, JointLaw, onto_cone, residual
 from drevo.mechanics.algorithms.coulomb_interior import impulses_at
 from drevo.mechanics.algorithms.coulomb_newton import (
@@ -29,7 +30,6 @@ from drevo.mechanics.algorithms.coulomb_newton import (
     linearised,
 )
 from drevo.mechanics.algorithms.delassus import ContactSlot, MoreauStep
-from drevo.mechanics.algorithms.proximity import Proximity
 from drevo.mechanics.spatial import UNIT_VECS, Mat, Vec
 from drevo.mechanics.tree import build_tree
 

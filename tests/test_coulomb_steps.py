@@ -15,7 +15,7 @@ from test_coulomb import G, block, boxes, closed, resting
 
 import drevo
 from drevo.codegen.call.function import Function
-from drevo.compiler.request import requested
+from drevo.compiler.trace import requested
 from drevo.contact.laws.exact.kernel import ExactDerivative, moreau_program
 from drevo.contact.laws.exact.problem import TouchingRobot, exact_robot
 from drevo.contact.products import SPREAD_PREFIX, step_product_program

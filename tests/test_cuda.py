@@ -23,7 +23,7 @@ from drevo.codegen.gpu import driver as drivers
 from drevo.codegen.gpu.cuda import THREADS
 from drevo.codegen.gpu.device_arrays import DeviceArray, to_device
 from drevo.codegen.llvm.module import ptx_text
-from drevo.codegen.llvm.target import Target
+from drevo.codegen.llvm.ports import Target
 from drevo.codegen.store import native
 from drevo.codegen.store.build import DTYPES, lowered_as
 from drevo.compiler.pages.derivation import write_out_program

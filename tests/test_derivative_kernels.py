@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from reference import largest
 
 import drevo
-from drevo.codegen.call.fallback import fill
+from drevo.codegen.call.diagnose import fill
 from drevo.codegen.graph.node import Expr, Graph
 from drevo.codegen.graph.program import Output, Program
 from drevo.codegen.llvm import module as llvm

@@ -96,7 +96,7 @@ def expanded(text: str) -> Any:
 def slips_in(name: str, count: int, seed: int) -> list[tuple[str, str]]:
     """Lines as printed in the paper, and with one slip of symbols that the robot has."""
     from drevo.design.truth import checked_tree, sampled_truth
-    from drevo.model.messages import model_of
+    from drevo.model.draft import model_of
 
     notation, text = RIGHT[name]
     truth = sampled_truth(checked_tree(model_of(robot_of(name), "test"), notation), notation, 5, True)

@@ -18,7 +18,7 @@ from drevo.codegen.graph.nodes import CEILING
 from drevo.codegen.graph.ops import FUNCTIONS
 from drevo.codegen.graph.program import Input, Output, Parameter, Program
 from drevo.errors import TraceError
-from drevo.mechanics import jet, scalar, series
+from drevo.mechanics import jet, scalar
 
 DYADIC = (0.0, 1.0, -1.0, 2.0, -0.5, 0.25, -3.0)  # constants whose folding is exact in doubles
 
@@ -195,7 +195,7 @@ def test_a_function_goes_by_its_row_through_graphs_jets_and_series(name: str) ->
     f = scalar.named_function(name)
     x, d, dd = 0.7, 0.3, -0.4
     y = f(jet.Jet(x, d, dd))
-    t = f(series.Series([x, d, dd / 2, 0.1]))
+    t = f(jet.Series([x, d, dd / 2, 0.1]))
     assert t.c[:3] == pytest.approx([y.x, y.d, y.dd / 2], rel=1e-14)
     h = 1e-4
     path = [float(f(x + d * s + dd * s * s / 2)) for s in (-h, 0.0, h)]
@@ -212,7 +212,7 @@ def test_a_function_goes_by_its_row_through_graphs_jets_and_series(name: str) ->
 def test_an_angle_goes_through_graphs_jets_and_series() -> None:
     """atan2 of two states or a state and a number, its derivatives to the third; on numbers and arrays too."""
     path = lambda s: (0.7 + 0.3 * s - 0.2 * s * s + 0.1 * s**3, -0.4 + 0.5 * s + 0.25 * s * s)  # noqa: E731
-    t = scalar.atan2(series.Series([0.7, 0.3, -0.2, 0.1]), series.Series([-0.4, 0.5, 0.25, 0.0]))
+    t = scalar.atan2(jet.Series([0.7, 0.3, -0.2, 0.1]), jet.Series([-0.4, 0.5, 0.25, 0.0]))
     y = scalar.atan2(jet.Jet(0.7, 0.3, -0.4), jet.Jet(-0.4, 0.5, 0.5))
     assert t.c[:3] == pytest.approx([y.x, y.d, y.dd / 2], rel=1e-14)
     at = [scalar.atan2(*path(k * 1e-2)) for k in (-2, -1, 0, 1, 2)]

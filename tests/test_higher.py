@@ -22,7 +22,7 @@ from drevo.mechanics.algorithms.derivatives import motion_series
 from drevo.mechanics.algorithms.inertia_matrix import apply_inertia, mass_matrix
 from drevo.mechanics.formalisms import zaremba
 from drevo.mechanics.formalisms.zaremba_terms import ZarembaTerms
-from drevo.mechanics.series import Series, coefficient
+from drevo.mechanics.jet import Series, coefficient
 from drevo.mechanics.tree import Tree, build_tree
 from drevo.model.description import Model
 from drevo.model.quantities import quantity as found

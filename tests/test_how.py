@@ -45,7 +45,7 @@ def test_a_humanoid_goes_across_its_freedoms() -> None:
 @pytest.mark.filterwarnings("ignore:.*no contact geometry")
 def test_steps_are_stages_and_huge_motions_are_numpys() -> None:
     assert drevo.compile(drevo.load("two-arm-planar"), "step", dt=1e-3).how == "stages"
-    from drevo.compiler.manifold import on_manifold
+    from drevo.compiler.products import on_manifold
 
     huge = on_manifold(rod_chain(n=ways.MAX_MANIFOLD_STEPS), "integrate")
     assert huge.how == "interpreted" and np.isfinite(huge(np.zeros(huge.inputs[0][1]), 1.0 + np.zeros(3000))).all()

@@ -21,7 +21,7 @@ from drevo.codegen.store import cache, key
 from drevo.codegen.store.build import Spec
 from drevo.contact.step import StepRequest
 from drevo.ground import Uneven
-from drevo.io import version
+from drevo.io import packages
 from drevo.model import contact, description
 
 PACKAGE = Path(drevo.__file__).parent
@@ -92,7 +92,7 @@ def test_an_edit_serves_fresh_code(copy: Path, tmp_path: Path) -> None:
 def test_an_edit_after_the_import_shares_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     fresh = key.sources.__wrapped__
     assert fresh() == fresh()
-    monkeypatch.setattr(version, "PROCESS_START", 0.0)
+    monkeypatch.setattr(packages, "PROCESS_START", 0.0)
     assert fresh() != fresh()
 
 

@@ -18,7 +18,7 @@ from tolerances import DYNAMICS
 import drevo
 import drevo.compiler.ways.rolled as module
 from drevo.codegen.llvm.kernel import TURNS, Kernel
-from drevo.codegen.llvm.target import BEYOND
+from drevo.codegen.llvm.ports import BEYOND
 from drevo.codegen.lower.loops import BLOCK_BODIES, MIN_LONG_BODIES
 from drevo.codegen.store import native
 from drevo.codegen.store.build import Spec

@@ -181,6 +181,6 @@ def test_numbers_of_constraints_are_arguments(monkeypatch: pytest.MonkeyPatch) -
     def none(*_: Any, **__: Any) -> None:
         raise AssertionError("compiled again")
 
-    monkeypatch.setattr("drevo.compiler.request.obtain", none)
+    monkeypatch.setattr("drevo.compiler.trace.obtain", none)
     for mine, other in zip(answers(arm, 0.25), right):
         assert np.abs(mine - other).max() <= 1e-11 * max(1.0, np.abs(other).max())

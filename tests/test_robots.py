@@ -12,7 +12,7 @@ import pytest
 
 import drevo
 from drevo import robots
-from drevo.compiler.pivots import smallest_pivot
+from drevo.compiler.compile_cost import smallest_pivot
 from drevo.model.description import Model
 from drevo.robots import arms
 

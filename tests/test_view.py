@@ -20,7 +20,7 @@ from reference import largest
 
 import drevo
 from drevo.compiler.pages.derivation import NUMERIC
-from drevo.compiler.pages.live import live_values
+from drevo.compiler.pages.drawing import live_values
 from drevo.documents.live import PLACE
 from drevo.documents.sequence.reading import read_statements
 from drevo.errors import DrevoWarning, InputError, ModelError, TraceError
@@ -171,7 +171,7 @@ def test_equations_are_alive_without_a_robot(tmp_path: Path) -> None:
 
 def test_equations_too_long_to_be_alive_are_pages_still(monkeypatch: pytest.MonkeyPatch) -> None:
     d = drevo.write_out(drevo.load("three-link"), "gravity")
-    monkeypatch.setattr("drevo.compiler.pages.live.PROMPT", 3)
+    monkeypatch.setattr("drevo.compiler.pages.drawing.PROMPT", 3)
     assert d.html() == d.text("html")
 
 

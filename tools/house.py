@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from html import escape
 from pathlib import Path
 
-from drevo.documents.pictures.colours import GOLD, INK, MARK, PAPER, RED, SOFT, dark, look
+from drevo.documents.pictures.drawing import GOLD, INK, MARK, PAPER, RED, SOFT, dark, look
 
 ROOT = Path(__file__).parents[1]
 SOURCES, FILE = ROOT / "src" / "drevo", ROOT / "docs" / "house.svg"

@@ -15,7 +15,7 @@ from .errors import (
     NumericsError,
     TraceError,
 )
-from .io import version as _edition
+from .io import packages as _edition
 
 __version__ = _edition.VERSION
 

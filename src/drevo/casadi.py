@@ -12,8 +12,8 @@ from .codegen.graph.program import Program
 from .compiler.recipe import Recipe
 from .documents.sequence.names import identifier
 from .io.packages import package
+from .model.draft import model_of
 from .model.dynamics import Described
-from .model.messages import model_of
 
 
 def function(

@@ -23,7 +23,7 @@ from .mechanics.jet import Jet, jet
 from .mechanics.scalar import Scalar, Vector, cos, sin
 from .mechanics.tree import build_tree
 from .model.dynamics import Described
-from .robot.formula import statements
+from .robot.parts import statements
 
 __all__ = ["ParticleMotion", "link_particles", "sliding", "superposed", "turning"]
 

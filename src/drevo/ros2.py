@@ -16,7 +16,7 @@ from .documents.sequence.names import identifier, plain
 from .errors import InputError
 from .io.files import write_whole
 from .io.given import Array
-from .io.version import VERSION
+from .io.packages import VERSION
 from .robot.face import Robot
 from .robot.writing import write_out
 

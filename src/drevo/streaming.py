@@ -21,7 +21,7 @@ from .io.given import Array, asked_all, whole
 from .io.reprs import brief
 from .mechanics import configuration
 from .model.description import Model
-from .model.messages import model_of
+from .model.draft import model_of
 from .robot.compiling import compile
 from .robot.face import Robot
 

@@ -16,8 +16,8 @@ import numpy as np
 from ..errors import InputError
 from ..io.packages import package
 from ..model.description import Inertial, Link, Model
+from ..model.draft import model_of, names_in
 from ..model.dynamics import Described
-from ..model.messages import model_of, names_in
 from ..robot.face import Robot
 
 if TYPE_CHECKING:

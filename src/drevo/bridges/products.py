@@ -18,8 +18,8 @@ from ..codegen.store.key import request
 from ..errors import InputError
 from ..ground import ground_of
 from ..io.given import whole
+from ..model.draft import model_of
 from ..model.dynamics import Described
-from ..model.messages import model_of
 from ..robot.compiling import compile
 
 Kinds = tuple[str, ...]

@@ -79,7 +79,7 @@ def examine(robot: Robot, states: int = 256) -> list[dict[str, Any]]:
     """Identities that hold whatever the numbers are; each with its worst relative error."""
     import numpy as np
 
-    from ..compiler.pivots import smallest_pivot
+    from ..compiler.compile_cost import smallest_pivot
 
     rng = np.random.default_rng(SEED)
     q = robot.random(rng, states)

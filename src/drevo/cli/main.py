@@ -95,7 +95,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from ..io.version import VERSION
+        from ..io.packages import VERSION
 
         print(f"drevo {VERSION}")
         raise typer.Exit

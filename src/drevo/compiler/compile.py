@@ -13,11 +13,11 @@ from ..codegen.store.key import request
 from ..errors import EmitError, InputError, one_of
 from ..io.given import flag
 from ..model.description import Model
+from ..model.draft import model_of, names_in
 from ..model.dynamics import Described
-from ..model.messages import model_of, names_in
 from ..model.quantities import CATALOGUE
 from .recipe import Recipe
-from .request import requested
+from .trace import requested
 from .ways.choice import function_by_bodies
 
 TARGETS = ("cpu", "cuda")

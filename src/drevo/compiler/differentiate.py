@@ -20,12 +20,12 @@ from ..mechanics import scalar
 from ..mechanics.algorithms.derivatives import displaced, motion_series, variables
 from ..mechanics.formalisms import zaremba
 from ..mechanics.formalisms.zaremba import Entries
+from ..mechanics.jet import coefficient
 from ..mechanics.scalar import Scalar, Vector, is_zero
-from ..mechanics.series import coefficient
 from ..mechanics.tree import Tree
 from ..model.description import Model
+from ..model.draft import model_of, names_in
 from ..model.dynamics import Described
-from ..model.messages import model_of, names_in
 from ..model.quantities import Quantity, names_of, options_of
 from ..model.quantities import quantity as found_quantity
 from ..model.regularity import require_masses
@@ -33,9 +33,8 @@ from .compile_cost import DENSE, PATIENCE, require_derivable, require_derivable_
 from .formalisms import MEETINGS, common_algorithm, fastest
 from .packing import falling, in_order, is_even, row_major, scattered
 from .packing import unpack as unpack
-from .request import requested
 from .search import Compute, Preparation
-from .trace import output_shape
+from .trace import output_shape, requested
 from .tracer import Tracer, unknowns
 
 SCATTERED = 20_000  # entries: beyond it a dense kernel is mostly stores, which take long to compile
@@ -202,7 +201,7 @@ def _require_possible(model: Model, x: Quantity, wrt: Sequence[str], method: str
     if not x.kinematic:
         require_masses(model, x.name)
     if x.inverse:
-        from .pivots import require_regular
+        from .compile_cost import require_regular
 
         require_regular(model)
 

@@ -16,11 +16,11 @@ from ..documents.export_texts import c_example, c_header, wasm_example, wasm_loa
 from ..documents.sequence.names import identifier
 from ..errors import EmitError, InputError, one_of, shown
 from ..io.files import write_whole
-from ..io.version import VERSION
+from ..io.packages import VERSION
 from ..mechanics.configuration import neutral
 from ..model.description import Model
+from ..model.draft import model_of
 from ..model.dynamics import Described
-from ..model.messages import model_of
 from .pages.derivation import Derivation
 from .recipe import Recipe
 

@@ -6,6 +6,8 @@ or three times the operations of the program, whatever the number of its inputs 
 "jvp" of a "vjp" is a Hessian times a vector. Where q holds quaternions its tangents are of size nv, in the frames
 of the joints; or, for callers who know numbers only, of size nq: then the quantity is that of the quaternions made
 unit, whose derivative along themselves is zero.
+
+The motions of the configuration manifold as compiled Functions; what they refuse is said by NumPy's form.
 """
 
 from __future__ import annotations
@@ -13,15 +15,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..codegen.call.function import Function, Plain, Spec
 from ..codegen.graph.derivative import cotangents, tangents
 from ..codegen.graph.node import Expr, Graph
 from ..codegen.graph.program import Input, Output, Program
+from ..codegen.store.build import Built, Manifest
+from ..io.given import Array
+from ..mechanics import configuration
 from ..mechanics.rotation import joint_coordinate_rates
 from ..mechanics.scalar import Scalar, Vector
 from ..mechanics.tree import Tree
+from ..model.description import Model
+from ..model.dynamics import Described
+from .trace import requested
 from .tracer import nodes_of, unknowns
+from .ways import MAX_MANIFOLD_STEPS
+
+if TYPE_CHECKING:
+    from ..codegen.graph.program import Program
 
 
 class _Tangents(NamedTuple):
@@ -129,3 +142,83 @@ def _level(q: Vector, d: Vector) -> list[Scalar]:
     turning = [*zip(q[-4:], d[-4:])]
     along = sum((p * r for p, r in turning), 0.0)
     return [*d[:-4], *(r - p * along for p, r in turning)]
+
+
+STEPS = {7: 150, 4: 80}  # of a free joint and of a ball, roughly; three of any other coordinate
+
+
+class OnManifold(NamedTuple):
+    """given: arguments, of size nq where they begin with q, else nv. gives: results, matrices if there are two."""
+
+    given: tuple[str, str]
+    gives: tuple[str, ...]
+    compute: Callable[..., Any]  # on arrays
+    scalars: str  # what computes it over scalars
+
+
+ON_MANIFOLD = {
+    "integrate": OnManifold(("q", "dv"), ("q1",), configuration.integrate, "exponential"),
+    "difference": OnManifold(("q0", "q1"), ("dv",), configuration.difference, "logarithm"),
+    "integrate_derivatives": OnManifold(
+        ("q", "dv"), ("dq1_dq", "dq1_ddv"), configuration.integrate_derivatives, "exponential_rates"
+    ),
+    "difference_derivatives": OnManifold(
+        ("q0", "q1"), ("ddv_dq0", "ddv_dq1"), configuration.difference_derivatives, "logarithm_rates"
+    ),
+}
+
+
+def on_manifold(robot: Described | Model, name: str) -> Function:
+    """A row of ON_MANIFOLD as a Function."""
+    model = robot if isinstance(robot, Model) else robot.model
+    row = ON_MANIFOLD[name]
+
+    def check(*values: Any) -> list[Array]:
+        return configuration.state(model, name, **dict(zip(row.given, values)))
+
+    plain = Plain(check, partial(row.compute, model))
+    runs = [(rule, sq.stop - sq.start) for rule, sq, _ in model.runs]
+    steps = sum(STEPS.get(rule, 3 * n) for rule, n in runs)
+    if steps + (len(row.gives) - 1) * model.nv**2 // 8 > MAX_MANIFOLD_STEPS:
+        function = _interpreted(model, name, plain)
+    else:
+        make = partial(program, model, name)
+        function = requested(robot, (name, *runs), make, shared=True, plain=plain)
+    function.recipe = partial(on_manifold, model, name)
+    return function
+
+
+def _size(model: Model, name: str) -> int:
+    return model.nq if name[0] == "q" else model.nv
+
+
+def _interpreted(model: Model, name: str, plain: Plain) -> Function:
+    """Without a program, whose size would be that of the tree."""
+    row = ON_MANIFOLD[name]
+    shapes = [(_size(model, x),) if len(row.gives) == 1 else (model.nv,) * 2 for x in row.gives]
+    inputs = tuple((x, (_size(model, x),)) for x in row.given)
+    manifest = Manifest(
+        name, inputs, tuple(zip(row.gives, shapes)), None, (), {}, (0, 0.0), 0, 0, 0, 1, (), {"robot": model.name}
+    )
+    return Function(Built(manifest, None), Spec(), plain=plain)
+
+
+def program(model: Model, name: str) -> Program:
+    """The program of a motion; nothing of this runs when the cache is warm."""
+    from ..mechanics import manifold
+    from .tracer import Tracer
+
+    t, row = Tracer(name), ON_MANIFOLD[name]
+    given = [t.input(x, _size(model, x)) for x in row.given]
+    for x in (x for x, label in zip(given, row.given) if label[0] == "q"):
+        for rule, sq, _ in model.runs:
+            if rule:
+                t.require_unit(x[sq.stop - 4 : sq.stop])
+    found = getattr(manifold, row.scalars)(model.runs, *given)
+    if len(row.gives) == 1:
+        t.output(row.gives[0], found)
+    else:
+        n = range(model.nv)
+        for label, entries in zip(row.gives, found):
+            t.output(label, [entries.get((i, j), 0.0) for i in n for j in n], (model.nv, model.nv))
+    return t.program()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError, one_of
 from ..io.given import flag
 from ..model.description import Model
-from ..model.messages import names_in
+from ..model.draft import names_in
 from ..model.quantities import CATALOGUE, names_of, options_of, takes_forces
 from ..model.regularity import require_masses
 
@@ -100,9 +100,8 @@ class Recipe:
     def _quantities(self, model: Model) -> Program:
         from ..codegen.graph import evaluate
         from ..mechanics.tree import build_tree
-        from .compile_cost import require_affordable
+        from .compile_cost import require_affordable, require_regular
         from .formalisms import candidates
-        from .pivots import require_regular
         from .trace import trace
         from .ways.choice import plan_of_one
 

@@ -1,26 +1,37 @@
-"""From a model, a quantity and a choice of symbols to a Program."""
+"""From a model, a quantity and a choice of symbols to a Program.
+
+The door to compiled code: what is asked of a model, the program that answers it, and the memo of a robot.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..codegen.call.function import Extra, Function, Plain, Spec, obtain
 from ..codegen.graph.node import Expr
 from ..codegen.graph.program import Program
+from ..codegen.store.build import Ahead
+from ..codegen.store.key import key_text, request
+from ..codegen.store.memo import memoised
 from ..errors import TraceError
 from ..mechanics.algorithms.kinematics import moving_links
 from ..mechanics.algorithms.passive import with_forces
 from ..mechanics.rotation import ZERO_DIFFERENCE
 from ..mechanics.tree import Tree
 from ..model.description import Model
-from ..model.messages import did_you_mean
+from ..model.draft import did_you_mean
+from ..model.dynamics import Described
 from ..model.quantities import CATALOGUE, Quantity, names_of, options_of, quantity
 from ..model.regularity import require_masses
 from .assumptions import assumptions
 from .formalisms import common_algorithm
 from .search import Compute
 from .tracer import Tracer
+
+if TYPE_CHECKING:
+    from ..codegen.graph.program import Program
 
 STEPS = "gamma_i is the coordinate of a step of a joint by formula, G_i its derivative by the joint's own."
 
@@ -130,3 +141,31 @@ def output_shape(tree: Tree, shape: Sequence[int | str], axes: int = 0) -> tuple
     """The shape of an output of the catalogue, in numbers."""
     known = {"nv": tree.nv, "links": len(moving_links(tree)), "axes": axes}
     return tuple(known[s] if isinstance(s, str) else s for s in shape)
+
+
+def requested(
+    robot: Described | Model,
+    asked: tuple[object, ...],
+    program: Callable[[], Program],
+    *,
+    spec: Spec | None = None,
+    lasting: bool = True,
+    shared: bool = False,
+    extra: Extra | None = None,
+    plain: Plain | None = None,
+    ahead: Ahead | None = None,
+) -> Function:
+    """The Function of what `program` gives, made once for a robot; a Model remembers nothing.
+
+    asked: what is wanted, a name first; it must tell all that the program depends on beside the model. lasting:
+    it is kept on disk. shared: it depends on what is asked alone, so robots share it.
+    extra, plain, ahead: see `obtain`.
+    """
+    how, wanted = spec or Spec(), key_text(asked)
+    model = robot if isinstance(robot, Model) else robot.model
+
+    def make() -> Function:
+        text = wanted if shared else request(model, wanted)
+        return obtain(text, program, how, extra=extra, plain=plain, cache=lasting, ahead=ahead)
+
+    return make() if robot is model else memoised(robot, (wanted, how), make)

@@ -28,7 +28,7 @@ from ..mechanics.tree import Tree, build_tree
 from ..mechanics.tree_indices import branch_paths
 from ..mechanics.wheels import equal_moments
 from ..model.description import Model
-from ..model.messages import did_you_mean
+from ..model.draft import did_you_mean
 
 
 class GraphContext(Context):

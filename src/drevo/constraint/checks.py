@@ -14,8 +14,8 @@ from ..errors import InputError, NumericsError, shown
 from ..io.given import Array, finite, positive, whole
 from ..mechanics.reframe import trunk_pitch
 from ..model.description import Model
+from ..model.draft import did_you_mean, listed
 from ..model.dynamics import Dynamics
-from ..model.messages import did_you_mean, listed
 from .functions import short
 from .solve import CONSISTENT_SHARE, RankSplit, factor_of, matvec
 from .terms import ConstraintTerms, TermsAt

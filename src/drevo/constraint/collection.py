@@ -1,14 +1,24 @@
-"""A set of constraints: gathered and checked against a robot, named row by row, its rows one after the other."""
+"""A set of constraints: gathered and checked against a robot, named row by row, its rows one after the other.
+
+The passive forces of any robot, in the place of efforts: dampers, dry friction, springs, tendons.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ..codegen.store.memo import memoised
+from ..compiler.compile import Options, compile_quantity
+from ..compiler.ways.rolled import is_large
 from ..errors import InputError, shown
+from ..io.given import Array
+from ..mechanics.acting import has_passive
 from ..mechanics.algorithms.constraints import NO_ROWS, ConstraintRows, Kinematics
+from ..mechanics.algorithms.passive import passive_on_arrays
 from ..mechanics.scalar import Scalar
 from ..model.description import JointCoupling, Loop, Model
+from ..model.dynamics import Dynamics
 from .kinds import Constraint, Contact, Distance, Gear, JointClosure, PointToPoint, TendonLength, Weld
 from .values import ContactFields, contact_fields, list_given
 
@@ -111,3 +121,17 @@ def all_rows(constraints: Sequence[Constraint], k: Kinematics, t: Scalar) -> Con
     for c in constraints:
         total = total + c.rows(k, t)
     return total
+
+
+def acting_in(robot: Dynamics, q: Array, v: Array, wanted: bool = True) -> Array | float:
+    """The passive forces in joints and tendons, (..., nv), or 0 where there are none or they are not wanted."""
+    if not wanted or not has_passive(robot.model):
+        return 0.0
+    return memoised(robot, "acting_in", lambda: _made(robot.model))(q, v)
+
+
+def _made(model: Model) -> Callable[[Array, Array], Array]:
+    """Machine code where joints are many; of few the arithmetic is done sooner than compiled."""
+    return (
+        compile_quantity(model, "passive", Options(check=False)) if is_large(model) else passive_on_arrays(model)
+    )

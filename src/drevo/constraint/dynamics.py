@@ -21,11 +21,11 @@ from ..errors import DrevoError, NumericsError
 from ..io.given import FLOAT_DTYPE, Array, asked, flag, number
 from ..mechanics.configuration import state
 from ..mechanics.reframe import refuse_gimbal_lock
+from ..model.draft import expect_robot
 from ..model.dynamics import Dynamics
-from ..model.messages import expect_robot
 from .checks import feedback, refuse_contradictions, refuse_lost
+from .collection import acting_in
 from .kinds import Constraint
-from .passive import acting_in
 from .prepared import TIME_ZERO, PreparedSet, SolvedMotion, prepared_set
 from .prepared import Contacts as Contacts
 from .results import ConstrainedMotion as ConstrainedMotion

@@ -24,7 +24,7 @@ from ..codegen.llvm.tail import Room, Tail, TailPlace
 from ..codegen.lower.lower import Lowered
 from ..codegen.store.memo import memoised
 from ..compiler.formalisms import fastest
-from ..compiler.request import requested
+from ..compiler.trace import requested
 from ..mechanics.scalar import dot
 from ..model.description import Model
 from .kernels import motion_terms

@@ -15,7 +15,7 @@ from ..mechanics.algorithms.constraints import ConstraintRows, Kinematics
 from ..mechanics.algorithms.kinematics import NamedEntries
 from ..mechanics.jet import Jet, jet
 from ..mechanics.scalar import Scalar, Vector
-from ..model.messages import did_you_mean
+from ..model.draft import did_you_mean
 from .kinds import Array, Constraint, Reaction, Triple
 
 HOW_TO_WRITE = (

@@ -16,10 +16,10 @@ from ..io.given import Array, asked, flag
 from ..mechanics.configuration import state
 from ..model.dynamics import Dynamics
 from .checks import driven_rates, refuse_undriven, refuse_violation
+from .collection import acting_in
 from .dynamics import START_TIME, Contacts, asked_set, pushed_by
 from .efforts import efforts_function, least_reactions
 from .kinds import Constraint
-from .passive import acting_in
 from .prepared import TIME_ZERO, PreparedSet
 from .results import ConstrainedEfforts
 from .solve import matvec, require_finite

@@ -20,7 +20,7 @@ from ..mechanics.algorithms.passive import tendon_coupling
 from ..mechanics.scalar import Scalar
 from ..mechanics.spatial import Mat, Vec
 from ..model.description import Model, Tendon
-from ..model.messages import did_you_mean
+from ..model.draft import did_you_mean
 from ..model.rotations import plane_axes
 
 Array = np.ndarray[Any, Any]

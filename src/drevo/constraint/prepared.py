@@ -14,7 +14,7 @@ import numpy as np
 from ..codegen.call.function import Function
 from ..codegen.graph.program import Program
 from ..codegen.store.memo import memoised
-from ..compiler.request import requested
+from ..compiler.trace import requested
 from ..compiler.ways.rolled import is_large
 from ..errors import InputError
 from ..io.given import FLOAT_DTYPE, finite

@@ -23,7 +23,7 @@ from ..compiler.compile_cost import require_affordable, require_linearisable
 from ..compiler.differentiate import differentiated, put
 from ..compiler.formalisms import fastest
 from ..compiler.packing import falling
-from ..compiler.request import requested
+from ..compiler.trace import requested
 from ..compiler.tracer import Tracer, unknowns
 from ..errors import InputError, NumericsError, TraceError
 from ..io.given import asked, flag
@@ -36,8 +36,8 @@ from ..mechanics.configuration import neutral, state
 from ..mechanics.scalar import Scalar, Vector, dot, is_zero
 from ..mechanics.tree import Tree
 from ..model.description import Model
+from ..model.draft import expect_robot, names_in
 from ..model.dynamics import Dynamics
-from ..model.messages import expect_robot, names_in
 from ..model.regularity import require_masses
 from .checks import feedback
 from .closing import assemble

@@ -21,7 +21,7 @@ from ..codegen.call.function import Function
 from ..codegen.graph.program import Program
 from ..codegen.store.build import Spec
 from ..codegen.store.memo import memoised
-from ..compiler.request import requested
+from ..compiler.trace import requested
 from ..compiler.tracer import Tracer
 from ..compiler.ways.rolled import is_large, rolled_function
 from ..errors import EmitError, NumericsError

@@ -14,7 +14,7 @@ from ..codegen.call.function import Function
 from ..codegen.graph.program import Program
 from ..codegen.llvm.stages import StageCalls, Stages
 from ..codegen.store.memo import memoised
-from ..compiler.request import requested
+from ..compiler.trace import requested
 from ..compiler.tracer import Tracer
 from ..errors import InputError, one_of, shown
 from ..mechanics.algorithms.kinematics import WORLD_POSE, body_poses
@@ -22,7 +22,7 @@ from ..mechanics.spatial import Vec
 from ..mechanics.tree import build_tree
 from ..model.contact import Geom
 from ..model.description import Model
-from ..model.messages import model_of
+from ..model.draft import model_of
 from ..model.pairing import adjacent_links, as_ruled, touching_pairs, weld_bodies
 from .convex.solids import PLACE, RESULTS, PairSearch, placed_numbers
 from .laws.soft.stages import Columns, StageTracer

@@ -10,19 +10,19 @@ import numpy as np
 
 from ..errors import InputError, NumericsError, warn_caller
 from ..ground import Deciding, Uneven, ground_of
+from ..mechanics.algorithms.boxes import PlacedGeom, Proximity, frame_of
 from ..mechanics.algorithms.colliders import between, on_ground, places
 from ..mechanics.algorithms.constraints import Kinematics
 from ..mechanics.algorithms.inertia_matrix import mass_matrix
 from ..mechanics.algorithms.kinematics import WORLD_POSE, Pose, jacobian
 from ..mechanics.algorithms.passive import tendon_length
-from ..mechanics.algorithms.proximity import PlacedGeom, Proximity, frame_of
 from ..mechanics.configuration import neutral
 from ..mechanics.scalar import Scalar, Vector, sqrt
 from ..mechanics.spatial import Mat, Vec
 from ..mechanics.tree import Tree, build_tree
 from ..model.contact import ContactPair, Geom, Solimp, Solref
 from ..model.description import IDENTITY, ORIGIN, Model
-from ..model.messages import shorten
+from ..model.draft import shorten
 from ..model.pairing import (
     LEFT_OUT,
     SEARCHED_PAIRS,

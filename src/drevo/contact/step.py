@@ -13,14 +13,14 @@ from ..codegen.graph.program import Program
 from ..codegen.store.build import Ahead
 from ..compiler.compile_cost import seconds_of_exact_step, seconds_of_soft_step
 from ..compiler.recipe import TANGENTS
-from ..compiler.request import requested
+from ..compiler.trace import requested
 from ..errors import InputError, one_of
 from ..ground import Uneven, ground_of
 from ..io.given import asked, flag, number, seconds, whole
 from ..mechanics.acting import without_passive
 from ..model.description import Model
+from ..model.draft import model_of, names_in
 from ..model.dynamics import Described
-from ..model.messages import model_of, names_in
 from ..model.regularity import require_masses
 from .laws.exact.kernel import ExactDerivative, moreau_program
 from .laws.exact.problem import exact_robot

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ..io.given import asked_all
 from .closed_loop import closed_loop
 from .controllers import computed_torque, gravity_compensation, pd, pid
-from .linearise import Linearisation, Reduced, linearise
+from .linear_kernels import Linearisation, Reduced
+from .linearise import linearise
 from .model import LinearModel, Modes
 from .observe import Observer, kalman, lqg, observer
 from .optimise import OptimalMotion, optimise

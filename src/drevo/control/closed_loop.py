@@ -13,8 +13,8 @@ from ..mechanics.algorithms.derivatives import displaced
 from ..mechanics.configuration import require_unit_quaternions
 from ..mechanics.jet import Jet, jet
 from ..mechanics.tree import build_tree
+from ..model.draft import expect_robot
 from ..model.dynamics import Dynamics
-from ..model.messages import expect_robot
 from ..simulate.control import Control
 from .linearise import linearise
 from .model import LinearModel

@@ -20,8 +20,8 @@ from ..mechanics.configuration import require_unit_quaternions
 from ..mechanics.jet import Jet, jet
 from ..mechanics.scalar import Scalar, Vector
 from ..mechanics.tree import build_tree
+from ..model.draft import expect_robot
 from ..model.dynamics import Dynamics
-from ..model.messages import expect_robot
 from .law import Law, deviation
 
 Reference = ArrayLike | Callable[[Any], Any]

@@ -16,7 +16,7 @@ from ..codegen.call.function import Function, Spec
 from ..codegen.graph.program import Program
 from ..compiler.pages.derivation import Derivation, write_out_program
 from ..compiler.pages.telegin_inputs import with_coordinates
-from ..compiler.request import requested
+from ..compiler.trace import requested
 from ..compiler.tracer import Tracer
 from ..io.given import Array, asked_methods, finite, leading, number
 from ..mechanics.rotation import from_quaternion

@@ -38,10 +38,7 @@ from ..mechanics.algorithms.passive import passive_slopes, passive_tree
 from ..model.dynamics import Dynamics
 from ..model.regularity import require_masses
 from .columns import carried
-from .linear_kernels import LinearKernels, constraint_derivatives
-from .linearisation import Linearisation as Linearisation
-from .linearisation import Reduced as Reduced
-from .linearisation import rate_names
+from .linear_kernels import Linearisation, LinearKernels, constraint_derivatives, rate_names
 from .model import real_matrix, units_named
 from .outputs import Outputs, external_wrenches
 

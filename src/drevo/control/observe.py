@@ -9,7 +9,7 @@ from ..errors import InputError, NumericsError
 from ..io.given import Array
 from ..io.packages import package
 from ..io.reprs import result
-from .linearise import Linearisation
+from .linear_kernels import Linearisation
 from .model import LinearModel, single
 from .regulate import Obstacles, lqr, obstacle, riccati, weights
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..codegen.store.build import Spec, target_of
-from ..compiler.pivots import require_regular
+from ..compiler.compile_cost import require_regular
 from ..constraint.checks import driven_rates
 from ..constraint.kinds import Constraint
 from ..constraint.values import list_given
@@ -23,20 +23,20 @@ from ..io.given import Array, callable_given, flag, number, positive, seconds, w
 from ..io.reprs import result
 from ..mechanics.configuration import state
 from ..mechanics.scalar import Scalar
+from ..model.draft import expect_robot
 from ..model.dynamics import Dynamics
-from ..model.messages import expect_robot
 from .shooting.cost import Cost, CostShape
 from .shooting.given import (
     MOST,
     WHO,
     Guess,
     MotionLimits,
+    StateLimits,
     guess_given,
     limits_given,
     phases_given,
     refuse_redundant,
 )
-from .shooting.limits import StateLimits
 from .shooting.problem import Shooting, ShootingTask
 from .shooting.solver import Progress, Solver
 from .tracking import Tracker

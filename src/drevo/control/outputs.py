@@ -16,8 +16,8 @@ from ..constraint.kinds import Constraint, Contact
 from ..errors import InputError, shown
 from ..io.given import Array, finite
 from ..model.description import Model
+from ..model.draft import did_you_mean, listed
 from ..model.dynamics import Dynamics
-from ..model.messages import did_you_mean, listed
 
 PLAIN = ("q", "v", "a", "reactions")
 OF_LINKS = {"pose": ("m", "rad"), "velocity": ("m/s", "rad/s")}

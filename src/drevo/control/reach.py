@@ -11,7 +11,7 @@ import numpy as np
 from ..io.given import Array
 from ..io.packages import package
 from ..io.reprs import result
-from .linearise import Linearisation
+from .linear_kernels import Linearisation
 from .model import LinearModel, single
 
 THIN = 1e-9  # of the largest: what a step adds to the space below it is rounding

@@ -19,7 +19,7 @@ from ..io.reprs import result
 from ..mechanics.scalar import Scalar, Vector, dot
 from ..model.dynamics import Dynamics
 from .law import Law, deviation, efforts_of
-from .linearise import Linearisation
+from .linear_kernels import Linearisation
 from .model import LinearModel, single
 
 UNSEEN = 1e-10  # of the largest: below it a rate or a singular value is rounding

@@ -18,8 +18,8 @@ from ..io.given import Array, finite
 from ..io.reprs import result
 from ..mechanics.configuration import state
 from ..mechanics.scalar import Scalar, Vector, clip, dot
+from ..model.draft import did_you_mean, expect_robot, listed
 from ..model.dynamics import Dynamics
-from ..model.messages import did_you_mean, expect_robot, listed
 from .law import HasProgram, Law, deviation, efforts_of
 from .linearise import linearise
 from .regulate import lqr

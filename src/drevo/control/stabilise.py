@@ -20,7 +20,7 @@ from ..codegen.call.function import Function, Spec
 from ..codegen.graph.program import Program
 from ..codegen.store.memo import memoised
 from ..compiler.formalisms import common_algorithm
-from ..compiler.request import requested
+from ..compiler.trace import requested
 from ..compiler.tracer import Tracer
 from ..constraint.checks import gain, refuse_unstable, square
 from ..constraint.closing import out_of_reach
@@ -38,8 +38,8 @@ from ..mechanics.configuration import random
 from ..mechanics.scalar import Matrix, Scalar, Vector, dot
 from ..mechanics.tree import Tree, build_tree
 from ..model.description import Model
+from ..model.draft import expect_robot
 from ..model.dynamics import Dynamics
-from ..model.messages import expect_robot
 from .law import Law
 from .model import real_matrix
 

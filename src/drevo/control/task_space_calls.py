@@ -15,8 +15,8 @@ from ..io.given import Array, finite, number
 from ..mechanics.configuration import neutral, random, require_unit_quaternions
 from ..mechanics.spatial import Mat
 from ..mechanics.tree import build_tree
+from ..model.draft import did_you_mean, expect_robot, names_in
 from ..model.dynamics import Dynamics
-from ..model.messages import did_you_mean, expect_robot, names_in
 from ..model.quantities import TASK_AXES
 from .task_space import AdmittanceLaw, GainRows, HybridLaw, ImpedanceLaw, PoseReference, TaskSpaceLaw, driven_task
 

@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike
 from ..codegen.call.function import Function, Spec
 from ..codegen.graph.program import Program
 from ..compiler.pages.telegin_inputs import with_coordinates
-from ..compiler.request import requested
+from ..compiler.trace import requested
 from ..compiler.tracer import Tracer
+from ..constraint.collection import acting_in
 from ..constraint.dynamics import Contacts
 from ..constraint.inverse import constrained_inverse_dynamics
 from ..constraint.kinds import Constraint
-from ..constraint.passive import acting_in
 from ..constraint.prepared import prepared_set
 from ..errors import DrevoError, InputError, NumericsError
 from ..io.given import Array, finite, leading, number, seconds
@@ -26,10 +26,10 @@ from ..io.reprs import result
 from ..mechanics.manifold import exponential, logarithm
 from ..mechanics.scalar import dot
 from ..model.description import Model
+from ..model.draft import expect_robot
 from ..model.dynamics import Dynamics
-from ..model.messages import expect_robot
 from .law import HasProgram, efforts_of
-from .linearisation import Linearisation
+from .linear_kernels import Linearisation
 from .linearise import linearise
 from .model import LinearModel
 from .regulate import riccati_steps, weights

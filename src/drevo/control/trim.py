@@ -19,8 +19,8 @@ from ..errors import InputError, NumericsError
 from ..io.given import Array, flag, positive, whole
 from ..io.reprs import result
 from ..mechanics.configuration import state
+from ..model.draft import expect_robot
 from ..model.dynamics import Dynamics
-from ..model.messages import expect_robot
 from ..model.regularity import require_masses
 from .linearise import linearise
 from .outputs import external_wrenches, rate_units

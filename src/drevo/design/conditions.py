@@ -24,7 +24,7 @@ from ..mechanics.formalisms.telegin import elements
 from ..mechanics.scalar import Scalar
 from ..mechanics.tree import plain_tree
 from ..model.description import Model
-from ..model.messages import model_of
+from ..model.draft import model_of
 from ..robot.face import Robot
 from . import expressions
 from .free_lengths import (

@@ -14,7 +14,7 @@ from ..errors import InputError, TraceError, shown
 from ..io.given import asked
 from ..io.reprs import brief
 from ..model.description import Model
-from ..model.messages import did_you_mean, model_of
+from ..model.draft import did_you_mean, model_of
 from ..robot.face import Robot
 from . import expressions
 from .corrections import Corrections

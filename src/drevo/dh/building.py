@@ -13,8 +13,7 @@ import numpy as np
 from ..errors import ModelError, shown
 from ..model import values
 from ..model.description import IDENTITY, ORIGIN, Mat3, Vec3
-from ..model.draft import STANDARD_GRAVITY
-from ..model.messages import did_you_mean
+from ..model.draft import STANDARD_GRAVITY, did_you_mean
 from ..model.rotations import add_vectors, apply, from_rpy, matmul, transpose, turn_tensor
 from ..robot.builder import Builder
 from ..robot.face import Robot

@@ -20,7 +20,7 @@ from ..errors import ModelError, shown
 from ..mechanics.spatial import UNIT_VECS
 from ..mechanics.tree import Tree, TreeBody, plain_tree
 from ..model.description import ContactPoint, JointCoupling, JointDynamics, Loop, Model, Shape
-from ..model.messages import model_of
+from ..model.draft import model_of
 from ..robot.face import Robot
 
 Array = np.ndarray[Any, Any]

@@ -15,10 +15,10 @@ import numpy as np
 
 from ..codegen.call.function import Function, Spec
 from ..codegen.graph.program import Program
-from ..codegen.llvm.draws import write_draws
 from ..codegen.llvm.stages import StageCalls, Stages
+from ..codegen.llvm.stream import write_draws
 from ..codegen.store.build import Ahead
-from ..compiler.request import requested
+from ..compiler.trace import requested
 from ..compiler.tracer import Tracer
 from ..contact.laws.soft.kernel import Loops, evaluation
 from ..contact.laws.soft.stages import StageTracer

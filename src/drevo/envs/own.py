@@ -19,7 +19,7 @@ from ..mechanics.scalar import Scalar, Vector, clip, maximum, where
 from ..mechanics.spatial import Mat, Vec
 from ..mechanics.tree import Tree, build_tree
 from ..model.description import Model
-from ..model.messages import expect_robot
+from ..model.draft import expect_robot
 from ..model.regularity import require_masses
 from .randomise import randomised
 from .simulation import actuator_efforts

@@ -3,6 +3,8 @@
 Each check gives the value as the code behind it wants it; an InputError says in one sentence what it is instead.
 
 Checks of arguments, given by place and by name, for a whole function: missing, twice, unknown or too many.
+
+The memory that this machine lends to results: what would need more is refused beforehand, in a sentence.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
@@ -242,3 +245,19 @@ def _misfit(name: str, function: Callable[..., Any], args: Sequence[Any], given:
         return f"{usage} takes no argument {shown(unknown[0])}" + (f"; did you mean {near!r}?" if near else "")
     free = [p.name for p in own if p.default is p.empty and p.name in (*placed[len(args) :], *named)]
     return f"{usage} is missing {', '.join(repr(n) for n in free if n not in given)}"
+
+
+_CGROUP = "/sys/fs/cgroup/memory.max"
+
+
+def lent() -> float:
+    """Bytes that results may fill: half of this machine's, or of what the process may have of it."""
+    try:
+        total = float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, OSError, ValueError):  # not everywhere
+        return math.inf
+    try:
+        with open(_CGROUP, encoding="ascii") as file:
+            return 0.5 * min(total, float(file.read()))
+    except (OSError, ValueError):  # no limit: "max"
+        return 0.5 * total

@@ -14,13 +14,13 @@ from numpy.typing import ArrayLike
 
 from ..codegen.call.function import Function, Spec
 from ..codegen.store.memo import memoised
-from ..compiler.request import requested
+from ..compiler.trace import requested
 from ..contact.distances import chosen_pairs, distance_function
 from ..errors import InputError, one_of, shown
 from ..io.given import Array, asked, finite, flag, positive, whole
 from ..mechanics.configuration import ranges, require_unit_quaternions
 from ..mechanics.tree import build_tree
-from ..model.messages import did_you_mean, names_in
+from ..model.draft import did_you_mean, names_in
 from .reaching import CENTER_OF_MASS, REACHED, STEPS_A_CALL, PoseTargets, reach_program
 
 MAX_ROUNDS = 8  # of STEPS_A_CALL steps from one start

@@ -11,7 +11,7 @@ from ..io.given import Array, number
 from ..io.packages import frame
 from ..io.reprs import result
 from ..model.description import Inertial, Link, Model
-from ..model.messages import model_of
+from ..model.draft import model_of
 from .masses import pseudo_inertia
 from .shapes import ROLES, solids_of
 from .solids import total_pseudo_inertia

@@ -19,7 +19,7 @@ from ..io.files import saving
 from ..io.given import Array, flag, number
 from ..io.packages import frame
 from ..io.reprs import result
-from ..model.messages import expect_robot
+from ..model.draft import expect_robot
 from ..robot.face import Robot
 from .external import GivenForces, Surroundings
 from .masses import GivenDistribution

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import DrevoError, InputError
 from ..io.given import Array, whole
 from ..model.description import Link, Model
-from ..model.messages import model_of
+from ..model.draft import model_of
 from ..robot.view.panels import LinkSections
 from .masses import UNIFORM, GivenDistribution
 from .sections import Cut, attached, cut_link

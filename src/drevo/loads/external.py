@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..constraint.collection import collect, labels
+from ..constraint.collection import acting_in, collect, labels
 from ..constraint.inverse import constrained_inverse_dynamics
 from ..constraint.kinds import Constraint
-from ..constraint.passive import acting_in
 from ..constraint.prepared import Contacts
 from ..constraint.results import ConstrainedEfforts
 from ..constraint.terms import constraint_terms

@@ -24,7 +24,7 @@ from ..io.given import asked, numbers
 from ..io.meshes import read_mesh_file
 from ..io.reprs import result
 from ..model.description import Inertial, Link, Model
-from ..model.messages import did_you_mean, model_of
+from ..model.draft import did_you_mean, model_of
 from . import solids
 from .shapes import ROLES, solids_of
 from .solids import Solid

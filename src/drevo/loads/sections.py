@@ -29,14 +29,13 @@ from ..io.given import Array, finite, within_reach
 from ..io.reprs import result
 from ..mechanics.configuration import state
 from ..model.description import Model
-from ..model.messages import expect_robot, listed
+from ..model.draft import expect_robot, listed
 from ..robot.compiling import compile
 from ..robot.face import Robot
-from .displacements import cross_matrix
 from .external import AppliedWrench, GivenForces, Surroundings
 from .masses import Distribution, GivenDistribution, distribution, named, pseudo_inertia
 from .span import PARALLEL, Span, chosen, spread
-from .stresses import Profile, Stresses, stresses_of
+from .stresses import Profile, Stresses, cross_matrix, stresses_of
 
 Spanned = Span | Sequence[ArrayLike] | None
 FAST = 1e150  # m/s^2 or rad/s^2, whose products with what a link may weigh are numbers

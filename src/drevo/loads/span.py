@@ -11,7 +11,7 @@ from ..errors import InputError, shown
 from ..io.given import Array, finite, number, whole
 from ..io.reprs import result
 from ..model.description import Model
-from ..model.messages import model_of
+from ..model.draft import model_of
 from .masses import Distribution, named
 
 SHORT = 1e-6  # m: children nearer to the origin than this say nothing about a direction

@@ -23,14 +23,14 @@ from ..io.given import Array, finite, generator, number, numbers, whole
 from ..io.reprs import result
 from ..mechanics.configuration import state
 from ..model.description import Joint
-from ..model.messages import did_you_mean, expect_robot, model_of
+from ..model.draft import did_you_mean, expect_robot, model_of
 from ..robot.face import Robot
-from .displacements import pose_of_twist, rotation_vector
 from .external import Surroundings
 from .masses import GivenDistribution, named
 from .masses import distribution as distribution_of
 from .sections import Spanned, section_loads, section_motion
 from .span import chosen
+from .stresses import pose_of_twist, rotation_vector
 
 ERROR_DISTRIBUTIONS = {"uniform": np.sqrt(3.0), "normal": 3.0}  # tolerance over standard deviation
 SOFT = 1e-100  # N or N m^2: what is softer gives way beyond all numbers

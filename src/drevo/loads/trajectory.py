@@ -14,7 +14,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..constraint.passive import acting_in
+from ..constraint.collection import acting_in
 from ..documents.pictures.picture import Figure, Pictured
 from ..errors import InputError, shown
 from ..io.files import saving
@@ -22,7 +22,7 @@ from ..io.given import Array, finite, flag, numbers, whole
 from ..io.packages import frame
 from ..io.reprs import result
 from ..mechanics.configuration import require_unit_quaternions
-from ..model.messages import expect_robot
+from ..model.draft import expect_robot
 from ..robot.face import Robot
 from ..simulate.arguments import checked_law
 from ..simulate.table import over_time

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from ..errors import DrevoError, NumericsError
 from ..io.given import Array, finite, leading
 from ..model.description import Joint, Model
-from ..model.joint_parts import random_range
+from ..model.references import random_range
 from . import manifold
 
 MOTIONS = ("integrate", "difference", "integrate_derivatives", "difference_derivatives")

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from ..errors import ModelError, shown
 from .description import Joint, Link, Model, Vec3
-from .draft import Draft
-from .messages import did_you_mean, listed
+from .draft import Draft, did_you_mean, listed
 from .regularity import require_regular_structure
 from .rotations import IDENTITY_POSE
 

@@ -7,7 +7,7 @@ from itertools import combinations
 
 from .contact import ContactPair, Geom
 from .description import Model
-from .messages import shorten
+from .draft import shorten
 
 GEOM_ORDER = ("plane", "sphere", "capsule", "cylinder", "box", "hull")  # what stands first of a pair
 # kinds of geoms whose distance is known, in that order

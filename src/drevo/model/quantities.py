@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..errors import TraceError, UnknownNameError, one_of, shown
-from .messages import did_you_mean
+from .draft import did_you_mean
 
 FRAMES = ("local_world_aligned", "local", "world")
 TASK_AXES = ("x", "y", "z", "rx", "ry", "rz")  # along which a link moves, about which it turns

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import ModelError
 from .description import Inertial, Joint, Link, Model, Vec3
-from .messages import at, listed, refuse
+from .draft import at, listed, refuse
 from .rotations import from_axis_angle
 
 Array = np.ndarray[Any, Any]

@@ -25,8 +25,7 @@ from .contact import (
     Solref,
 )
 from .description import Joint, TendonSegment, Vec3
-from .draft import Draft
-from .messages import listed
+from .draft import Draft, listed
 from .pairing import LEFT_OUT
 
 

@@ -16,10 +16,15 @@ from ..errors import DrevoWarning, shown, warn_caller
 from ..io.given import flag
 from .base import put_in_world, with_base
 from .description import IDENTITY, JOINT_SIZES, ORIGIN, Inertial, Joint, Limit, Link, Mimic, Model, Vec3
-from .draft import Draft
-from .joint_parts import SMALLEST_AXIS, check_formula, checked_dynamics
-from .messages import MOST_PROBLEMS, listed, refuse, shorten
-from .references import check_closures, check_keyframes, check_tendons
+from .draft import MOST_PROBLEMS, Draft, listed, refuse, shorten
+from .references import (
+    SMALLEST_AXIS,
+    check_closures,
+    check_formula,
+    check_keyframes,
+    check_tendons,
+    checked_dynamics,
+)
 from .rotations import add_vectors, apply, matmul, unit
 from .touching import check_touching
 from .values import control_character

@@ -17,7 +17,7 @@ from ..documents.languages.code import comment
 from ..documents.sequence.names import plain
 from ..documents.sequence.symbols import Symbol
 from ..errors import EmitError
-from ..io.version import VERSION
+from ..io.packages import VERSION
 from ..mechanics.configuration import quaternion_parts
 from ..mechanics.rotation import from_quaternion
 from ..mechanics.scalar import Scalar, Vector

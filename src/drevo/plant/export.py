@@ -15,7 +15,7 @@ from ..errors import EmitError, InputError, shown
 from ..io.files import write_whole
 from ..io.given import finite, flag
 from ..mechanics.configuration import neutral, require_unit_quaternions
-from ..model.messages import model_of, names_in
+from ..model.draft import model_of, names_in
 from .equations import MASSES, plant_of
 from .fmu import fmu
 from .simulink import build_script, s_function

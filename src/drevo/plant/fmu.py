@@ -19,7 +19,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from ..documents.sequence.names import plain
 from ..errors import EmitError
-from ..io.version import VERSION
+from ..io.packages import VERSION
 from .equations import Plant, Variable
 
 INTEGRATOR_STEP = Variable("integrator_step", "parameter", "s", 1e-3, "longest step within co-simulation")

@@ -30,15 +30,15 @@ from ..model.description import (
     Tendon,
     TendonCoupling,
 )
-from ..model.draft import STANDARD_GRAVITY, Draft
-from ..model.messages import did_you_mean
+from ..model.draft import STANDARD_GRAVITY, Draft, did_you_mean
 from ..model.touching import Waypoint, segments_along
 from ..model.validation import finish
 from .face import Robot
-from .formula import GivenPose, formula_of
 from .parts import (
+    GivenPose,
     Numbers,
     check_shape,
+    formula_of,
     given_dynamics,
     given_kind,
     given_lead,

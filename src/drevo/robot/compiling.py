@@ -12,8 +12,8 @@ from ..compiler.compile import Options, compile_quantity
 from ..errors import InputError
 from ..io.given import asked
 from ..model.description import Model
+from ..model.draft import did_you_mean
 from ..model.dynamics import Described
-from ..model.messages import did_you_mean
 from ..model.quantities import OPTION_NAMES
 
 

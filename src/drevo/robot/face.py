@@ -18,7 +18,7 @@ from ..mechanics import configuration
 from ..mechanics.acting import without_passive
 from ..mechanics.reframe import refuse_gimbal_lock, trunk_pitch
 from ..model.description import Model, same_description
-from ..model.messages import model_of
+from ..model.draft import model_of
 from ..model.quantities import CATALOGUE, quantity
 from .as_files import AsFiles
 from .inverse_kinematics import InverseKinematics
@@ -40,13 +40,13 @@ if TYPE_CHECKING:
     from ..constraint.prepared import Contacts
     from ..constraint.results import ConstrainedEfforts, ConstrainedMotion, Impact
     from ..contact.distances import Distances
-    from ..control.linearise import Linearisation
+    from ..control.linear_kernels import Linearisation
     from ..model.dynamics import DifferenceDerivatives, IntegrateDerivatives
     from ..simulate.table import Table
     from .moving_base import MovingBase
     from .topology import Topology
     from .under import Held
-    from .view.drawn import Drawn
+    from .view.figure import Drawn
     from .view.panels import LinkSections
     from .view.window import Window
 
@@ -107,7 +107,7 @@ class Robot(Methods, JointArrays, ByName, InverseKinematics, AsFiles):
         if hasattr(OfLink, name):
             entry = getattr(OfLink(self, name), name)
         elif name in configuration.MOTIONS:
-            from ..compiler.manifold import on_manifold
+            from ..compiler.products import on_manifold
 
             moved = on_manifold(self, name)
             entry = moved.fast or moved
@@ -344,7 +344,7 @@ class Robot(Methods, JointArrays, ByName, InverseKinematics, AsFiles):
         q: one configuration, (nq,); slightly bent without it. Its `save` writes the file, `show` opens it in the
         viewer of this machine. Raises InputError.
         """
-        from .view.drawn import Drawn
+        from .view.figure import Drawn
 
         return Drawn(self.model, q)
 

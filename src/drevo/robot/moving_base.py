@@ -25,7 +25,7 @@ from ..model.quantities import CATALOGUE, Quantity, quantity
 from ..simulate.control import Control
 from ..simulate.run import simulate
 from ..simulate.table import Table
-from .formula import formula_of
+from .parts import formula_of
 from .rerooted import base_and_path
 
 CLOCK_ROTOR = 1e30  # kg m^2 in units of the time's rate: accelerations of the clock below 1e-20 of the joints'

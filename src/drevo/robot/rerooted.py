@@ -20,7 +20,7 @@ from ..io.given import Array
 from ..mechanics.configuration import state
 from ..model.base import TRUNK
 from ..model.description import IDENTITY, ORIGIN, Joint, Model, Vec3
-from ..model.messages import listed
+from ..model.draft import listed
 from ..model.regularity import require_regular_structure
 from ..model.rotations import inverse_pose, quaternion_of
 

@@ -14,8 +14,7 @@ import numpy as np
 from ..compiler.formalisms import common_algorithm
 from ..errors import DrevoError, DrevoWarning, ModelError, warn_caller
 from ..io.files import ready, saving
-from ..io.packages import package
-from ..io.version import VERSION
+from ..io.packages import VERSION, package
 from ..mechanics.algorithms.passive import passive, passive_tree
 from ..mechanics.configuration import bounds
 from ..model.description import Model

@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import InputError, ModelError, shown
 from ..mechanics.tree_indices import children_of, depth_first
 from ..model.description import Joint, Model
-from ..model.messages import did_you_mean, model_of
+from ..model.draft import did_you_mean, model_of
 
 T = TypeVar("T")
 TURNING = ("revolute", "continuous", "helical", "cylindrical", "planar", "universal", "spherical", "free")

@@ -19,7 +19,7 @@ from ..io.reprs import brief_fields
 from ..model.dynamics import Dynamics, Forces
 
 if TYPE_CHECKING:
-    from ..control.linearise import Linearisation
+    from ..control.linear_kernels import Linearisation
     from ..simulate.table import Table
 
 

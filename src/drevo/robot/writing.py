@@ -170,7 +170,7 @@ def program_of(
     robot: Any, name: str, wrt: str | Sequence[str], under: Mapping[str, Any], options: Mapping[str, Any]
 ) -> Program:
     """The program of a derivative, or of constrained dynamics and theirs."""
-    from ..model.messages import model_of, names_in
+    from ..model.draft import model_of, names_in
 
     if isinstance(name, str) and name == CONSTRAINED:
         from ..constraint.program import Constrained, constrained_axes

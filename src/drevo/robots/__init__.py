@@ -19,7 +19,7 @@ from ..model import values
 from ..model.base import with_base
 from ..model.description import Model
 from ..robot.face import Robot
-from . import arms, closed, examples
+from . import arms, examples
 
 P = ParamSpec("P")
 EMBEDDED: dict[str, Callable[[], Model]] = {}
@@ -48,9 +48,9 @@ puma560 = _robot(arms.puma560)
 stanford = _robot(arms.stanford)
 rx90 = _robot(arms.rx90)
 scara = _robot(arms.scara)
-four_bar = _robot(closed.four_bar)
-stewart = _robot(closed.stewart)
-two_arm = _robot(closed.two_arm)
+four_bar = _robot(examples.four_bar)
+stewart = _robot(examples.stewart)
+two_arm = _robot(examples.two_arm)
 
 
 @asked

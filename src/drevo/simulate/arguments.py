@@ -11,15 +11,14 @@ from numpy.typing import ArrayLike
 
 from ..codegen.store.memo import memoised
 from ..compiler.ways.rolled import forces_by_joint, is_large
-from ..constraint.passive import acting_in
+from ..constraint.collection import acting_in
 from ..errors import InputError, NumericsError
 from ..io.given import Array, leading, numbers
 from ..mechanics.acting import without_passive
 from ..mechanics.configuration import neutral, require_unit_quaternions
 from ..model.dynamics import Dynamics
-from .checks import require_memory
 from .compiled_motion import CompiledMotion, compile_motion, owners
-from .constraints import HeldConstraints
+from .constraints import HeldConstraints, require_memory
 from .control import Control, beyond_law, law_function, traced_law
 from .motion import StateRates, numeric_rates, quaternions
 

@@ -27,7 +27,7 @@ from ..mechanics.algorithms.passive import passive_tree
 from ..mechanics.tree import Tree
 from ..model.dynamics import Dynamics
 from .arguments import NumericLaw, by_step, checked_law, start
-from .checks import STEPS, bounded
+from .constraints import STEPS, bounded
 from .control import Control, law_function
 from .run import Event, simulate
 from .table import Occurrence, Table

@@ -16,7 +16,7 @@ from ..codegen.store import native
 from ..codegen.store.build import UNMADE, Spec, machine_code, require_unmade, target_of
 from ..codegen.store.key import key, request
 from ..codegen.store.memo import persisted
-from ..compiler.pivots import require_regular
+from ..compiler.compile_cost import require_regular
 from ..compiler.tracer import TracedFunction
 from ..compiler.ways.rolled import (
     Tables,

@@ -1,4 +1,7 @@
-"""Motions under contacts and constraints: where they begin, which rows are held, why they stop."""
+"""Motions under contacts and constraints: where they begin, which rows are held, why they stop.
+
+Checks of `simulate` before it begins: it refuses work without bound.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +24,45 @@ from ..constraint.numbers import anchored
 from ..constraint.solve import factor_of, factors_of, independent_rows, spanned_by_rows
 from ..constraint.terms import ConstraintTerms, TermsAt, constraint_terms, held_at, numeric_terms
 from ..errors import InputError, NumericsError
+from ..io.given import lent
 from ..model.dynamics import Dynamics
-from .checks import is_tame
 from .compiled_motion import owners
 from .motion import APART, PIVOT, Rule
 from .state import EngineState
+
+STEPS, ADAPTIVE_STEPS = 10_000_000, 100_000  # what `max_steps` is unless it is given
+WILD = 1e4  # rad, m, or their rates: what a motion that has left all bounds is beyond
+FINEST = 1e-14  # rtol: doubles hold little more than 15 digits
+
+
+def is_tame(x: np.ndarray[Any, Any]) -> bool:
+    """True if coordinates or rates are those of a motion that has not left all bounds."""
+    return bool(np.abs(x).max(initial=0.0) < WILD)  # false of NaN
+
+
+# -- a bound on the work ------------------------------------------------------------------------------------
+
+
+def bounded(end: float, dt: float, most: int, what: str) -> None:
+    """InputError where a motion would have more steps (or records) than `max_steps`."""
+    if end / dt > most:
+        raise InputError(
+            f"a duration of {end:g} s in {what} of {dt:g} s makes {end / dt:.3g} of them, more than "
+            f"max_steps={most}: take a longer step or a shorter duration, or give max_steps="
+        )
+
+
+def require_memory(records: float, shape: Sequence[int]) -> None:
+    """InputError where records of so many numbers each would not fit in memory."""
+    size, available = 8.0 * records * math.prod(shape), lent()
+    if 8.0 * records * math.prod(max(1, n) for n in shape) >= 2.0**63:  # of an empty batch too, by NumPy's rule
+        raise InputError(f"simulate: there is no memory for this batch, {tuple(shape[:-1])}: take fewer rows")
+    if size > available:
+        raise InputError(
+            f"{records:.3g} records of {math.prod(shape)} numbers need {size / 1e9:.3g} GB, and this machine "
+            f"lends {available / 1e9:.3g} GB: take fewer records (every=, dt=) or fewer rows"
+        )
+
 
 Array = np.ndarray[Any, Any]
 BEGIN = 1e-6  # m, rad, or their rates: how far from its constraints a motion may begin

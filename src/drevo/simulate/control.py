@@ -10,7 +10,7 @@ import numpy as np
 
 from ..codegen.call.function import Function, Spec
 from ..codegen.graph.node import Expr, Graph
-from ..compiler.request import requested
+from ..compiler.trace import requested
 from ..compiler.tracer import TracedFunction, Tracer
 from ..errors import DrevoError, InputError, TraceError
 from ..io.given import finite

@@ -18,9 +18,8 @@ from ..errors import InputError, NumericsError
 from ..io.given import Array, callable_given, flag, positive, seconds, short_text, whole
 from ..model.dynamics import Dynamics
 from .arguments import Efforts, RightHandSide, by_step, right_hand_side, start
-from .checks import ADAPTIVE_STEPS, FINEST, STEPS, bounded, is_tame
 from .compiled_motion import CompiledMotion
-from .constraints import HeldConstraints, stopped
+from .constraints import ADAPTIVE_STEPS, FINEST, STEPS, HeldConstraints, bounded, is_tame, stopped
 from .control import Control, beyond_law
 from .integrators import Integrator, integrator
 from .state import Adaptive, EngineState, TimedState

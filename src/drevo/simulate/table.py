@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..constraint.passive import acting_in
+from ..constraint.collection import acting_in
 from ..documents.pictures.picture import Figure, Pictured
 from ..documents.pictures.plot import Curve, Panel
 from ..errors import InputError

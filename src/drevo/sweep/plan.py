@@ -25,7 +25,7 @@ from ..codegen.store.key import request
 from ..errors import DrevoError, InputError, ModelError, one_of, shown
 from ..io.files import read_regular_file
 from ..io.given import finite, flag, number, whole
-from ..io.version import VERSION
+from ..io.packages import VERSION
 from ..model.quantities import quantity
 from ..robot.face import Robot
 from ..robots.loading import load

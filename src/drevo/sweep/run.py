@@ -16,9 +16,8 @@ import numpy as np
 from ..errors import InputError, ModelError, one_of, warn_caller
 from ..io.files import read_regular_file, write_whole
 from ..io.given import flag, whole
-from ..io.packages import package
+from ..io.packages import VERSION, package
 from ..io.reprs import brief
-from ..io.version import VERSION
 from .plan import Array, Plan, read_plan
 from .shards import (
     ManifestRow,

@@ -24,7 +24,7 @@ from ..mechanics.algorithms.kinematics import WORLD_POSE, body_poses
 from ..mechanics.scalar import Matrix, Scalar, Vector, clip, maximum, minimum, sqrt, where
 from ..mechanics.tree import build_tree
 from ..model.description import Model
-from ..model.messages import shorten
+from ..model.draft import shorten
 from ..model.pairing import TOUCHING_PAIRS, as_ruled
 from .kinds import Posed
 

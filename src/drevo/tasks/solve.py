@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..codegen.call.function import Function, Spec
-from ..compiler.request import requested
+from ..compiler.trace import requested
 from ..constraint.collection import collect
 from ..constraint.kinds import Constraint
 from ..errors import InputError, shown
 from ..io.given import Array, asked, flag, number, seconds
+from ..model.draft import did_you_mean, expect_robot, names_in
 from ..model.dynamics import Dynamics
-from ..model.messages import did_you_mean, expect_robot, names_in
 from .kinds import KinematicTask
 from .limits import AccelerationLimit, CollisionLimit, ConfigurationLimit, RateLimits, StackLimit, VelocityLimit
 from .stack import StackProblem, StackProgram

@@ -16,7 +16,7 @@ from ..errors import InputError, NumericsError, UnknownNameError, shown, warn_ca
 from ..io.given import Array, finite
 from ..io.reprs import result
 from ..model.description import Joint, Model
-from ..model.messages import did_you_mean, expect_robot
+from ..model.draft import did_you_mean, expect_robot
 from ..robot.face import Robot
 from .gait import yawed
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import InputError, shown
 from ...io.given import numbers, whole
-from ...model.messages import did_you_mean
+from ...model.draft import did_you_mean
 
 Array = np.ndarray[Any, Any]
 NamedShape = tuple[str, tuple[int, ...]]

@@ -22,7 +22,7 @@ from ..store.build import Spec as Spec
 from ..store.memo import LOCK
 from . import selftest
 from .arguments import Array, BoundCall, NamedShape, bind, by_name, check_out, distinct, gather, in_memory
-from .traced import graph_among, on_graph
+from .method import graph_among, on_graph
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -371,11 +371,11 @@ class Function(FunctionFace):
         return bool(self.code.drive(pointers, strides, stop - start, _address(arena), count))
 
     def _evaluate(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
-        from . import diagnose, fallback
+        from . import diagnose
 
         assert self._program is not None
         turned = [[x if self.layout == "rows" else x.T for x in arrays] for arrays in (inputs, outputs)]
-        fallback.fill(self._program, self.manifest.pattern, self.spec.parameters, *turned)
+        diagnose.fill(self._program, self.manifest.pattern, self.spec.parameters, *turned)
         finite = all(
             np.isfinite(x).all() for x in diagnose.finite_results(self.manifest, outputs, self.layout == "rows")
         )

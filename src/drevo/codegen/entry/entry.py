@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ..llvm.driver import STACK
 from ..llvm.ir import I1, I32, I64, PTR, VOID, Module, Value
-from ..llvm.target import LINE
+from ..llvm.ports import LINE
 from ..lower.lower import Port
 from .layout import ObjectLayout
 from .objects import FAILED, SLOW, Builtin

@@ -11,12 +11,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..lower.lower import Lowered
-from .columns import ColumnLoop, ColumnPointers, add_columns, constants
 from .ir import I8, I32, I64, PTR, VOID, IRFunction, Module, Value
 from .math import Lanes
-from .ports import computed_columns, passed_columns
-from .rows import add_copies, add_dense_moves, add_flush, add_moves, width_of
-from .target import BEYOND, Arena, Target, flush_subnormals
+from .ports import BEYOND, Arena, Target, computed_columns, flush_subnormals, passed_columns
+from .rows import (
+    ColumnLoop,
+    ColumnPointers,
+    add_columns,
+    add_copies,
+    add_dense_moves,
+    add_flush,
+    add_moves,
+    constants,
+    width_of,
+)
 
 
 def add_driver(m: Module, low: Lowered, target: Target, arena: Arena, layout: str) -> None:

@@ -16,8 +16,7 @@ from ..lower.outline import SplitSteps, StepRun, sinks_of
 from ..lower.schedule import CHOOSE, FMA, GUARD, SINCOS, TURN, Step, grouped, operands, step_results
 from .ir import I1, I8, I32, PTR, VOID, IRFunction, Module, Value, literal
 from .math import NEAR, WIDEST, Lanes, add_atan2, add_sincos, add_turned
-from .ports import ALONE, Address, Ports
-from .target import Target
+from .ports import ALONE, Address, Ports, Target
 
 ALONE_BYTES = 32  # of a vector of one sample's angles: a few wider instructions slow down all that is around them
 TESTS = 8  # of results in a row, before their sum goes to the status

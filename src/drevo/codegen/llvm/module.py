@@ -19,11 +19,9 @@ from .bodies.across import add_across, scratch_of
 from .driver import add_driver, add_single
 from .ir import I8, I32, I64, PTR, VOID, Module, Value
 from .kernel import Kernel
-from .ports import ALONE, Ports, column_ports, sample_ports, tile_ports
+from .ports import ALONE, Arena, Ports, Target, arena_of, column_ports, sample_ports, tile_ports
 from .stages import emit_stages
 from .tail import NO_ROOM, Alone, Tail, add_with_tail, whole_lines
-from .target import Arena as Arena
-from .target import Target, arena_of
 
 OUTLINED = 5_000  # steps: below it code that is called for several sections gains nothing
 SINGLE = 12_000  # steps: beyond it a kernel for one sample takes seconds to make and saves less than half its time

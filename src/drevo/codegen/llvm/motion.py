@@ -27,7 +27,7 @@ from .bodies.rolled_driver import loaded
 from .fields import Fields
 from .ir import F64, I1, I32, I64, PTR, VOID, IRFunction, Module, Value
 from .motion_steps import add_steps, add_sums, all_done, each_open, open_samples
-from .target import Target, flush_subnormals
+from .ports import Target, flush_subnormals
 
 
 def add_engine(m: Module, low: Lowered, target: Target, *_: object) -> None:

@@ -18,8 +18,7 @@ from ..lower.schedule import operands, step_results
 from .ir import F64, I8, I64, PTR, VOID, IRFunction, Module, Value, literal
 from .kernel import FunctionBody, Kernel
 from .math import Lanes
-from .ports import ALONE, Address, Ports, tile_ports
-from .target import Arena, Target, arena_of
+from .ports import ALONE, Address, Arena, Ports, Target, arena_of, tile_ports
 
 
 class Stages(NamedTuple):

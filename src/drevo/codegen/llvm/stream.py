@@ -3,6 +3,8 @@
 SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014): the k-th 64 bits are
 mix(seed + (k + 1) GAMMA), so any sample can be made without those before it, on any thread. One text serves all
 functions: sizes, addresses and ranges come with its state.
+
+Random numbers inside a tile of stages: by counter, each lane from its own key.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import math
 
 from .ir import I32, I64, PTR, VOID, Module, Value
 from .math import Lanes, add_sincos
+from .stages import StageCalls
 
 GAMMA, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 SHIFTS = (30, 27, 31)
@@ -128,3 +131,35 @@ def _loop(m: Module) -> None:
             with f.when(flag):
                 f.call(VOID, name, state["out"], state["sums"], state["outputs"], size)
     f.ret(s.bad)
+
+
+_ONE, _MANTISSA, _BIAS, _BITS = 0x3FF0000000000000, (1 << 52) - 1, 1023, 52
+_ATANH = tuple(1.0 / (2 * k + 1) for k in range(11))  # of the square of its argument, which is below 0.03
+
+
+def write_draws(c: StageCalls, block: str, stream: str, count: int, logs: int) -> None:
+    """Numbers of SplitMix64 into a block: `count` of [0, 1), the first `logs` of which become -2 ln(1 - u).
+
+    stream: a block of two whole numbers, the seed and how many have been drawn.
+    """
+    l = c.l
+    seed, first = (c.load(stream, k).cast("fptosi", l.many(I64)) for k in range(2))
+    start = (first + 1) * signed(GAMMA) + seed
+    for k in range(count):
+        x = unit_interval(start + signed(GAMMA * k % 2**64), l)
+        c.at(block, k).store(_minus_twice_log(c, x, l) if k < logs else x, l.bytes)
+
+
+def _minus_twice_log(c: StageCalls, x: Value, l: Lanes) -> Value:
+    """-2 ln(1 - x): by the exponent and the mantissa about 1, whose logarithm is twice an inverse tangent."""
+    f = c.f
+    bits = (f.const(l.type, 1.0) - x).cast("bitcast", l.many(I64))
+    power = (bits >> _BITS).cast("sitofp", l.type) - float(_BIAS)
+    m = (bits & _MANTISSA | _ONE).cast("bitcast", l.type)
+    high = m > math.sqrt(2.0)
+    m, power = f.select(high, m * 0.5, m), f.select(high, power + 1.0, power)
+    s = (m - 1.0) / (m + 1.0)
+    z, series = s * s, f.const(l.type, _ATANH[-1])
+    for a in reversed(_ATANH[:-1]):
+        series = series * z + a
+    return (power * math.log(2.0) + s * 2.0 * series) * -2.0

@@ -22,7 +22,7 @@ from .memo import LOCK, persisted
 if TYPE_CHECKING:
     from ..graph.program import Program
     from ..llvm.module import Entry
-    from ..llvm.target import Target
+    from ..llvm.ports import Target
     from ..lower.lower import Lowered
 
 DTYPES = {"float64": "double", "float32": "float"}
@@ -248,7 +248,7 @@ def _unpack(payload: bytes, name: str, again: Callable[[], Objects]) -> tuple[Ma
 
 def target_of(spec: Spec) -> Target:
     """This machine, as the emitters know it."""
-    from ..llvm.target import Target
+    from ..llvm.ports import Target
 
     host, scalar = native.host(), DTYPES[spec.dtype]
     lanes = host.bytes // (8 if scalar == "double" else 4)

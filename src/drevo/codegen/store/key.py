@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...io import version
+from ...io import packages
 from ..graph import levers
 from . import native
 from .memo import memoised
@@ -88,12 +88,12 @@ def sources() -> str:
     A process that imported the package before an edit runs a mixture of both: its key is nobody else's.
     """
     try:
-        found = sorted(files(version.FOLDER))
+        found = sorted(files(packages.FOLDER))
     except OSError:  # out of an archive
         found = []
-    changed = any(version.PROCESS_START < modified / 1e9 <= time.time() for _, _, modified in found)
+    changed = any(packages.PROCESS_START < modified / 1e9 <= time.time() for _, _, modified in found)
     state = os.urandom(16) if changed or not found else hashlib.sha256(repr(found).encode()).digest()
-    return f"{version.VERSION} {state.hex()}"
+    return f"{packages.VERSION} {state.hex()}"
 
 
 def files(folder: str, within: str = "") -> list[tuple[str, int, int]]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ...errors import EmitError
 from ..llvm.module import portable_text, ptx_text
-from ..llvm.target import Target
+from ..llvm.ports import Target
 from ..lower.lower import Lowered
 from . import native
 from .image import loaded_size, wasm_module, with_any_floats

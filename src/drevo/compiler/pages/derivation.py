@@ -16,13 +16,13 @@ from ...codegen.graph.program import Program
 from ...documents.about import About, Check, about_program
 from ...documents.languages.table import BY_ENDING, text_in
 from ...documents.paper import as_printed
+from ...documents.sequence.layout import less_turns
 from ...documents.sequence.reading import read_sequence, sympy
 from ...documents.sequence.sequence import LONGEST, Sequence, write_sequence
-from ...documents.sequence.turns import less_turns
 from ...errors import InputError
 from ...io.files import saving
 from ...io.given import asked_methods
-from ...model.messages import shorten
+from ...model.draft import shorten
 
 if TYPE_CHECKING:
     from ...codegen.store.build import Manifest
@@ -111,7 +111,7 @@ class Derivation:
         The values are WebAssembly of the same program; of more than some thousand operations they are left out, as
         from text("html").
         """
-        from .live import live_page
+        from .drawing import live_page
 
         return live_page(self.program, self.about) or self.text("html")
 

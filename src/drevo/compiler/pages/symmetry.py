@@ -15,7 +15,7 @@ from ...mechanics.spatial import Mat, RigidInertia, Sym, Vec, inertia_of
 from ...mechanics.tree import LinkFrame, Tree, TreeBody, build_tree
 from ...mechanics.wheels import ASYMMETRY_TOLERANCE, asymmetry, missing_symmetry
 from ...model.description import Inertial, Link, Model
-from ...model.messages import did_you_mean, names_in, shorten
+from ...model.draft import did_you_mean, names_in, shorten
 from ..formalisms import common_algorithm
 
 ASKED = 1e-6  # asymmetry that symmetric=True takes for none

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from ...codegen.llvm.ir import F64, I64, PTR, VOID, IRFunction, Value
 from ...codegen.llvm.plain import add_plain
 from ...codegen.llvm.stages import StageCalls
-from ...mechanics.algorithms.proximity import NO_PLACE, PlacedGeom
+from ...mechanics.algorithms.boxes import NO_PLACE, PlacedGeom
 from ...mechanics.scalar import Scalar
 from ...model.contact import Geom
 from .clipping import MAX_PLACES, PLACE_NUMBERS

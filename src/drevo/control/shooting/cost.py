@@ -23,7 +23,7 @@ from ...mechanics.algorithms.kinematics import pose
 from ...mechanics.scalar import Context, Scalar, Vector, is_zero
 from ...mechanics.tree import Tree
 from ...model.description import Model
-from ...model.messages import did_you_mean
+from ...model.draft import did_you_mean
 
 CostFunction = Callable[..., Scalar]
 

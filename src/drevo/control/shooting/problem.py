@@ -14,7 +14,7 @@ from ...codegen.graph.program import Program
 from ...codegen.store.build import UNMADE, Spec, machine_code, require_unmade
 from ...codegen.store.key import request
 from ...codegen.store.memo import memoised
-from ...compiler.request import requested
+from ...compiler.trace import requested
 from ...constraint.prepared import PreparedSet
 from ...errors import EmitError
 from ...io.given import Array

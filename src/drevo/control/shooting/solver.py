@@ -15,7 +15,7 @@ import numpy as np
 
 from ...errors import NumericsError
 from ...io.given import Array
-from .limits import StateLimits
+from .given import StateLimits
 from .problem import LANES, Shooting
 
 FIRST, LEAST, MOST = 1e-9, 1e-12, 1e8  # of the regularisation

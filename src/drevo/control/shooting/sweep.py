@@ -23,7 +23,7 @@ from ...codegen.llvm.dense.tile import DenseCode, MatrixTile
 from ...codegen.llvm.fields import Fields
 from ...codegen.llvm.ir import F64, I64, PTR, VOID, Module, Value
 from ...codegen.llvm.math import Lanes
-from ...codegen.llvm.target import Target
+from ...codegen.llvm.ports import Target
 from ...codegen.lower.loops import FieldLayout
 from ...codegen.lower.lower import Lowered
 from ...codegen.store import native

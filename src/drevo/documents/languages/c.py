@@ -9,9 +9,9 @@ import re
 
 from ...errors import EmitError, one_of
 from ..about import About, header
+from ..sequence.layout import FEW, period_texts
+from ..sequence.layout import NOTE as TURNED
 from ..sequence.sequence import CHOICES, Sequence
-from ..sequence.turns import FEW, period_texts
-from ..sequence.turns import NOTE as TURNED
 from .code import arguments_of, assignments, code_style, comment, entries, unpacked
 
 _LAYOUT = "Arrays of double, row-major; what a function writes must not overlap what it reads."

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..about import About, header
 from ..sequence.expression import Style
+from ..sequence.layout import FEW, NOTE, period_texts
 from ..sequence.sequence import CHOICES, Result, Sequence
-from ..sequence.turns import FEW, NOTE, period_texts
 from .code import WIDTH, arguments_of, assignments, code_style, comment, entries, unpacked
 
 _LAYOUT = "Arguments are vectors; results are scalars, column vectors and matrices."

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ...codegen.graph.ops import FUNCTIONS
 from ..about import About, header
 from ..sequence.expression import Style, write_terms
+from ..sequence.layout import FEW, NOTE, period_texts
 from ..sequence.sequence import CHOICES, Result, Section, Sequence, SequenceInput, Statement
-from ..sequence.turns import FEW, NOTE, period_texts
 from .code import WIDTH, arguments_of, code_style, comment, entries, filled
 
 ROUND = 1.5 * 2.0**52  # added and taken away again it leaves a whole number

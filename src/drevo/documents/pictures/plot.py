@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...io.reprs import result
-from .colours import GOLD, INK, MARK, PAPER, RED, SOFT, dark, look
+from .drawing import GOLD, INK, MARK, PAPER, RED, SOFT, dark, look
 
 Array = np.ndarray[Any, Any]
 Limits = tuple[float, float]

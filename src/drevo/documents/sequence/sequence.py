@@ -13,10 +13,9 @@ from typing import NamedTuple
 from ...codegen.graph.ops import ADD, CHOICE, CONST, COS, DIV, INPUT, MUL, OPS, SIN
 from ...codegen.graph.program import Output, Program
 from .expression import Factor, FunctionCall, Group, Name, Number, Term, Terms
-from .layout import StatementLayout, entry_name
+from .layout import StatementLayout, Turn, entry_name
 from .names import Names, parts
 from .symbols import Symbol, symbols
-from .turns import Turn
 
 CHOICES = {"when": ">", "unless": "<="}  # name(c, x) is x where c > 0, or where it is not, else 0
 LONGEST = 8  # operands of one statement: about what fits on a line

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...codegen.call.function import Function
 from ...codegen.graph.program import Guard, Program
-from ...compiler.request import requested
+from ...compiler.trace import requested
 from ...compiler.tracer import Tracer
 from ...errors import InputError, TraceError, one_of
 from ...io.given import asked, flag, number
@@ -19,7 +19,7 @@ from ...mechanics.scalar import Scalar, cos, sin, sqrt, where
 from ...mechanics.spatial import EYE, Mat, Vec
 from ...mechanics.tree import build_tree
 from ...model.description import Model
-from ...model.messages import did_you_mean, listed
+from ...model.draft import did_you_mean, listed
 from .arm_angle import ARM_ANGLE, arm_angle_form
 from .chain import REMEDY, Chain, RigidMotion, chain_of, held_chain
 from .forms import ChainForm, recognised

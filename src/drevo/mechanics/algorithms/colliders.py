@@ -14,17 +14,18 @@ from typing import NamedTuple
 from ...model.pairing import TOUCHING_PAIRS
 from ..scalar import Scalar, clip, maximum, sqrt, where
 from ..spatial import Mat, Vec
-from .boxes import capsule_box, sphere_box
-from .proximity import (
+from .boxes import (
     NO_LENGTH,
     NO_PLACE,
     PlacedGeom,
     Proximity,
     absolute,
+    capsule_box,
     frame_of,
     length_of,
     of_balls,
     perpendicular,
+    sphere_box,
 )
 
 AXIS_CYLINDER_STEPS = 10  # Newton's steps of an axis and a cylinder

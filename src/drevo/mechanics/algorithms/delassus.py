@@ -21,12 +21,12 @@ from ..scalar import Matrix, Scalar, Vector, accumulate, dot, is_zero, maximum, 
 from ..spatial import UNIT_VECS, Vec
 from ..tree import Tree
 from ..tree_indices import ancestors
+from .boxes import Proximity
 from .coulomb import Carriers, ContactLaw, ImpulseProblem, JointLaw, RowLaw
 from .inertia_matrix import Factors, SparseRows, elimination_order, guard_pivots, mass_matrix_rows
 from .inverse_dynamics import inverse_dynamics
 from .kinematics import WORLD_POSE, Pose, body_poses
 from .passive import passive
-from .proximity import Proximity
 
 MIN_SHARED_PLACES = 3  # places of two bodies, from which on their motion has fewer rows than they
 OPEN_CONTACT_SPEED = 1e9  # m/s: how fast a contact that is open seems to part

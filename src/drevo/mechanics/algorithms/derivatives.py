@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from math import factorial
 from typing import NamedTuple
 
+from ..jet import Series
 from ..joints import NO_FORCE, NO_MOTION, Force, Motion
 from ..rotation import from_quaternion
 from ..scalar import Matrix, Scalar, Vector
-from ..series import Series
 from ..spatial import ZERO, ZERO_INERTIA, Mat, RigidInertia, Vec, skew
 from ..tree import Tree
 from ..tree_indices import ancestors

@@ -14,8 +14,7 @@ from ...io.files import Files, read_regular_file
 from ...io.packages import package
 from .. import values
 from ..description import Model
-from ..draft import Draft
-from ..messages import listed
+from ..draft import Draft, listed
 from ..validation import finish
 from .solids import check_hulls
 

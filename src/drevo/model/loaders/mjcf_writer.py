@@ -28,7 +28,7 @@ from ..description import (
     TendonSegment,
     Vec3,
 )
-from ..messages import listed
+from ..draft import listed
 from ..rotations import (
     IDENTITY_POSE,
     FramePose,

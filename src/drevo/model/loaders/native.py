@@ -51,8 +51,7 @@ from ..description import (
     TendonCoupling,
     Vec3,
 )
-from ..draft import Draft
-from ..messages import refuse
+from ..draft import Draft, refuse
 
 VERSION = 1
 MOST_ROWS = TAG_LIMITS["link"]

@@ -14,7 +14,7 @@ from ...errors import ModelError
 from ...io.packages import package
 from ..carriers import with_chains
 from ..description import JOINT_SIZES, Inertial, Joint, JointDynamics, Limit, Model
-from ..messages import listed
+from ..draft import listed
 from ..rotations import IDENTITY_POSE, FramePose, compose
 from .writing import Written, begin, read_order
 

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from ...io import xml
 from ...io.xml import Element
-from ..draft import Draft
-from ..messages import did_you_mean
+from ..draft import Draft, did_you_mean
 
 NAMED = "named"  # the verdict of what is told; "read" and the reasons are silent
 

@@ -29,8 +29,7 @@ from ..description import (
     Shape,
     Vec3,
 )
-from ..draft import Draft
-from ..messages import list_counts, shorten
+from ..draft import Draft, list_counts, shorten
 from ..rotations import from_rpy, matrix_of_quaternion, turn_tensor
 from . import primitives
 from .primitives import enter_geoms

@@ -9,8 +9,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from ...errors import ModelError
 from ..description import Joint, JointDynamics, Model
-from ..draft import Draft
-from ..messages import listed
+from ..draft import Draft, listed
 from ..validation import joints_depth_first
 
 TextValue = str | float | tuple[float, ...]

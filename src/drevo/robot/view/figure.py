@@ -1,15 +1,26 @@
 """The drawn figure of a robot: links with their shapes, centres of mass, inertia ellipsoids, joints, bones.
 
 The robot in a window's scene: a node for every link, and what belongs to it below.
+
+A robot as a drawing of poles, axes and centres of mass: SVG.
 """
 
 from __future__ import annotations
 
+import tempfile
+import webbrowser
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ...compiler.pages.drawing import robot_svg
+from ...errors import InputError
+from ...io.files import saving
 from ...io.given import Array
+from ...mechanics.configuration import state
 from ...model.description import Inertial, Joint, Link, Mat3, Model, Shape, Vec3
 from ...model.rotations import from_z_to, quaternion_of
 from .mesh import CORNERS, FACES, MeshFiles, ball, coarser, in_steps, revolved, triangles_of
@@ -215,3 +226,35 @@ def _along(axis: Any) -> tuple[float, float, float, float]:
     """The turn of z to a direction."""
     x, y, z = map(float, axis)
     return quaternion(from_z_to((x, y, z)))
+
+
+ENDING = ".svg"
+
+
+class Drawn:
+    """SVG text: `svg`. Notebooks show it, `save` writes it, `show` opens it in the viewer of this machine."""
+
+    def __init__(self, model: Model, q: ArrayLike | None = None) -> None:
+        given = None if q is None else state(model, "draw", q=q)[0]
+        if given is not None and given.shape != (model.nq,):
+            raise InputError(f"draw: q must be one configuration, ({model.nq},), not {given.shape}")
+        self.name = model.name
+        self.svg = robot_svg(model, None if given is None else given.tolist())
+
+    def __repr__(self) -> str:
+        return f"<Drawing of {self.name!r}: {len(self.svg)} characters of SVG; show() opens it>"
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def save(self, path: str | PathLike[str]) -> Path:
+        """Writes the drawing to an .svg file and returns its path."""
+        with saving("a drawing", path, (ENDING,)) as file:
+            file.write_text(self.svg, encoding="utf-8", newline="\n")
+        return Path(path)
+
+    def show(self) -> Path:
+        """Opens the drawing in the viewer of this machine, from a file of its own; returns its path."""
+        file = self.save(Path(tempfile.mkdtemp(prefix="drevo-")) / f"robot{ENDING}")
+        webbrowser.open(file.as_uri())
+        return file

@@ -19,8 +19,8 @@ from ...io.files import Files
 from ...io.given import Array
 from ...io.meshes import hull_faces, read_mesh_file
 from ...model.description import Link, Model, Shape
+from ...model.draft import shorten
 from ...model.loaders.sdf.include import located
-from ...model.messages import shorten
 
 FACES = 24_000  # of all meshes on a page: some hundred kilobytes
 FINEST = 96  # cells along the longest side of a mesh that is made coarser

@@ -11,9 +11,9 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ...compiler.manifold import program as motion_on
-from ...compiler.pages.live import configuration_input, live_function, live_inputs, live_units, live_values
+from ...compiler.pages.drawing import configuration_input, live_function, live_inputs, live_units, live_values
 from ...compiler.pages.write_out import quantity_equations, uncollected
+from ...compiler.products import program as motion_on
 from ...compiler.recipe import Recipe
 from ...documents.languages.html import Live, code_part, page_body, page_head, page_parts
 from ...documents.languages.html_style import SCRIPT
@@ -22,8 +22,8 @@ from ...errors import DrevoError, InputError, warn_caller
 from ...io.files import saving
 from ...mechanics.configuration import neutral, state
 from ...model.description import Model
+from ...model.draft import model_of
 from ...model.dynamics import Described
-from ...model.messages import model_of
 from .figure import figure_of
 from .mesh import MeshFiles
 from .panels import KINDS, LinkSections, checked_tables, page_tables

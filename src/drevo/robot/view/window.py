@@ -25,7 +25,7 @@ from ...io.files import saving
 from ...io.given import Array, positive
 from ...io.packages import package
 from ...mechanics.configuration import bounds, neutral, state
-from ...model.messages import expect_robot
+from ...model.draft import expect_robot
 from ..compiling import compile
 from . import panels
 from .figure import LAYERS, SHOWN, SceneRobot, quaternion

@@ -23,9 +23,8 @@ from ..dense.tile import DenseCode
 from ..ir import I32, I64, PTR, VOID, Module, Value, literal
 from ..ir_scalar import IRScalar, StoredScalar
 from ..math import add_sincos
-from ..ports import ALONE
+from ..ports import ALONE, LINE, Target
 from ..stages import MemoryBlock, write_stage
-from ..target import LINE, Target
 
 UNROLLED = 4  # vectors that are cleared or tested at a time
 

@@ -16,8 +16,8 @@ from ...lower.lower import Lowered
 from ..fields import row_of, word
 from ..ir import I1, I8, I64, PTR, VOID, IRFunction, Module, Value
 from ..math import Lanes, add_sincos
+from ..ports import Target
 from ..stages import MemoryBlock, write_stage
-from ..target import Target
 
 _COLUMNS = {"array": PTR, "across": I64, "rows": I64, "status": PTR}
 

@@ -9,8 +9,8 @@ from ..driver import add_end
 from ..fields import word
 from ..ir import I1, I8, I32, I64, PTR, VOID, IRFunction, Module, Value
 from ..math import Lanes
+from ..ports import BEYOND, Target, flush_subnormals
 from ..rows import add_flush, add_moves, width_of
-from ..target import BEYOND, Target, flush_subnormals
 from .rolled import add_bodies
 
 WRENCH = 6  # numbers

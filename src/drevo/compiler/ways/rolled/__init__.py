@@ -16,12 +16,12 @@ from ....codegen.call.rolled import Sizes, function_of
 from ....codegen.lower.loops import BLOCK_BODIES, MIN_LONG_BODIES, Rolled, solve_scratch
 from ....codegen.store.build import Spec
 from ....errors import TraceError
-from ....io.memory import lent
+from ....io.given import lent
 from ....mechanics.algorithms.task_space import immobile
 from ....mechanics.body_table import BodyTable, body_table
 from ....model.description import Joint, Model
 from ....model.quantities import CATALOGUE
-from ...pivots import SINGULAR, TRIES, refuse_singular
+from ...compile_cost import SINGULAR, TRIES, refuse_singular
 from .. import (
     MAX_BLOCKED_BODIES,
     MAX_BLOCKED_SCALARS,

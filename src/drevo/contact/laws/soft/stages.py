@@ -14,12 +14,12 @@ from ....codegen.graph.rebuild import part_of_graph
 from ....codegen.lower.loops import CHOSEN_BLOCK, Place
 from ....compiler.tracer import Tracer
 from ....ground import LEVEL, Deciding, Frictions, Uneven, numbers_of_model
+from ....mechanics.algorithms.boxes import Proximity
 from ....mechanics.algorithms.constraints import Kinematics
 from ....mechanics.algorithms.inertia_matrix import Factors, SparseRows, elimination_order, mass_matrix_rows
 from ....mechanics.algorithms.inverse_dynamics import inverse_dynamics
 from ....mechanics.algorithms.kinematics import WORLD_POSE, Pose, body_poses
 from ....mechanics.algorithms.passive import passive
-from ....mechanics.algorithms.proximity import Proximity
 from ....mechanics.joints import Motion
 from ....mechanics.scalar import Scalar, Vector, dot, is_zero, maximum, sqrt, where
 from ....mechanics.spatial import Vec

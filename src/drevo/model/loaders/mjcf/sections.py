@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from ....io.xml import ANY, Element, Reader
 from ...description import JOINT_SIZES, ContactExclusion, Keyframe
-from ...messages import list_counts
+from ...draft import list_counts
 from ..schema import label_of
 from .actuators import acts_alone, read_actuator, read_sensor
 from .defaults import PARAMETERS, SHARED_DEFAULTS

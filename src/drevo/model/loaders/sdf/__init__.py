@@ -15,8 +15,7 @@ from ....io import xml
 from ....io.files import Files
 from ....io.xml import Budget, Element, Reader
 from ...description import Link
-from ...draft import STANDARD_GRAVITY, Draft
-from ...messages import list_counts, listed
+from ...draft import STANDARD_GRAVITY, Draft, list_counts, listed
 from ...rotations import compose
 from .. import primitives
 from ..closures import split_loops
