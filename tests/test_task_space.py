@@ -104,6 +104,12 @@ def test_manipulability_and_its_gradient() -> None:
 def test_axes_and_damping_are_judged() -> None:
     robot = drevo.load("puma560")
     q, v = np.full(6, 0.3), np.zeros(6)
+    for axes in (["x", "rz"], ("x", "rz")):
+        assert np.array_equal(
+            robot.operational_space("link6", q, v, axes=axes).mu,
+            robot.operational_space("link6", q, v, axes="x rz").mu,
+        )
+        assert robot.manipulability(q, "link6", axes=axes) == robot.manipulability(q, "link6", axes="x rz")
     for axes, said in (("x w", "'w' is not known"), ("", "each once"), (["x", "x"], "each once")):
         with pytest.raises(drevo.TraceError, match=said):
             robot.operational_space("link6", q, v, axes=axes)

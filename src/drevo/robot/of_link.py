@@ -220,7 +220,8 @@ class OfLink:
             entry = self.known[key]
         except UNKNOWN:
             entry = self._found(link=link, frame=frame, axes=axes)
-            self.known[key] = entry
+            if axes.__hash__ is not None:  # no list
+                self.known[key] = entry
         return entry(q, out)  # type: ignore[no-any-return]
 
     def operational_space(
@@ -247,7 +248,8 @@ class OfLink:
         except UNKNOWN:
             chosen = {} if axes is None else {"axes": axes}
             entry = self._found(link=link, frame=frame, damping=damping, **chosen)
-            self.known[key] = entry
+            if axes.__hash__ is not None:
+                self.known[key] = entry
         return OperationalSpace(*entry(q, v))
 
 
