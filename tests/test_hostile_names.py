@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+import zipfile
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -190,6 +191,26 @@ def test_exports(target: str, tmp_path: Path) -> None:
             assert b"evil()" not in b.read_bytes() and a.read_bytes() == b.read_bytes()
         if name.endswith(".mjs") and shutil.which("node"):
             subprocess.run(["node", "--check", str(b)], check=True)
+
+
+@pytest.mark.needs("gcc")
+def test_fmus_and_s_functions(tmp_path: Path) -> None:
+    """Code is that of plain names, and FMI's variables are called as joints are."""
+    sources: dict[str, list[Any]] = {}
+    for plain, robot in ROBOTS.items():
+        folder = tmp_path / str(plain)
+        for target in ("fmu", "simulink"):
+            drevo.export(robot, "forward_dynamics", target, folder=folder)
+        with zipfile.ZipFile(next(folder.glob("*.fmu"))) as fmu:
+            described = fmu.read("modelDescription.xml").decode("utf-8")
+            code = [fmu.read(x).decode() for x in fmu.namelist() if x.endswith(".c")]
+        named = [x.get("name", "") for x in ET.fromstring(described).iter("Float64")]
+        assert any(x.startswith(robot.joint_names[0].replace("\u202e", "")[:40]) for x in named), named
+        sources.setdefault("described", []).append(xml_tags(described))
+        code.append(next(folder.glob("*.c")).read_text())
+        sources.setdefault("code", []).append([c_tokens(x) for x in code])
+        sources.setdefault("script", []).append(matlab_code(next(folder.glob("*.m")).read_text()))
+    assert all(a == b for a, b in sources.values())
 
 
 def test_a_package_for_ros(tmp_path: Path) -> None:
