@@ -166,18 +166,16 @@ def _in_place(low: Lowered) -> dict[int, int]:
 
 def _early(low: Lowered) -> list[int]:
     """Those of them that need not have been read when they are stored over."""
-    makers = {v: step for step in low.steps for v in step_results(step)}
-    out = []
-    for v, new in _in_place(low).items():
-        seen, stack = set[int](), [new]
-        while stack:
-            x = stack.pop()
-            if x not in seen and x in makers:
-                stack += (e >> 1 for e in operands(makers[x]))
-            seen.add(x)
-        if v not in seen:
-            out.append(v)
-    return out
+    over = _in_place(low)
+    bits = {v: 1 << k for k, v in enumerate(over)}
+    reads = dict(bits)  # by value, the bits of those that it is made of, and its own
+    for step in low.steps:
+        bits_read = 0
+        for e in operands(step):
+            bits_read |= reads.get(e >> 1, 0)
+        for v in step_results(step):
+            reads[v] = bits_read | bits.get(v, 0)
+    return [v for v, new in over.items() if not reads.get(new, 0) & bits[v]]
 
 
 def _makes(low: Lowered, at: Mapping[str, tuple[str, int]]) -> bool:
