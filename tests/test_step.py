@@ -216,11 +216,8 @@ def test_what_passes_through_others_is_warned_of_where_it_is_stepped() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         r = drevo.load(stack.format(""))
-    q, egg = r.model.initial, r"ellipsoid geoms 'egg'"
-    for law, through in (
-        ("soft", f"{egg};"),
-        ("coulomb", rf"{egg}; pairs of the kinds box-box \('low' and 'high'\)"),
-    ):
+    q, through = r.model.initial, r"ellipsoid geoms 'egg';"
+    for law in ("soft", "coulomb"):
         with pytest.warns(drevo.DrevoWarning, match=through) as seen:
             r.simulate(q, duration=0.002, ground="plane", law=law, dt=0.002)
         told = [x for x in seen if "of compiling" not in str(x.message)]

@@ -196,3 +196,31 @@ def test_faces_of_hulls() -> None:
     assert table[0] == 6 and table[7] - table[1] == 24
     assert faces_of_points(CUBE[:4])[1] == (0, 2) == faces_of_points(CUBE[:1])[1]
     assert HULL == 5
+
+
+@pytest.mark.parametrize("steepness", [0.9, 1.1])
+def test_a_block_on_a_tilted_box_sticks_or_slides_under_the_exact_law(steepness: float) -> None:
+    """Below the angle of friction it stays, above it slides by g (sin - mu cos) t."""
+    mu, h, steps = 0.5, 0.002, 100
+    angle = np.arctan(mu) * steepness
+    text = f"""<mujoco><worldbody><geom type="box" size="1 1 .1" euler="0 {np.degrees(angle)} 0" friction="{mu}"/>
+     <body euler="0 {np.degrees(angle)} 0" pos="{0.2 * np.sin(angle)} 0 {0.2 * np.cos(angle)}"><freejoint/>
+     <geom type="box" size=".1 .1 .1" friction="{mu}"/></body></worldbody></mujoco>"""
+    robot = drevo.load(text)
+    step = drevo.compile(robot, "step", dt=h, ground=None, law="coulomb", repeat=steps)
+    q = np.array(robot.model.initial)
+    found = step(q, np.zeros(6), np.zeros(6))
+    slides = max(0.0, 9.81 * (np.sin(angle) - mu * np.cos(angle))) * h * steps
+    assert abs(np.linalg.norm(found.v1[:3]) - slides) < 1e-7 and found.residual < 1e-9
+    assert abs(found.forces[:, 2].sum() - 9.81 * 8.0) < 9.81 * 8.0 * 0.5
+    if not slides:
+        assert np.abs(found.q1 - q).max() < 1e-9
+    with pytest.raises(drevo.InputError, match="no derivatives of its steps"):
+        drevo.compile(robot, "step", dt=h, ground=None, law="coulomb", product="jvp")
+
+
+def test_too_many_places_for_the_exact_law_are_told() -> None:
+    """Pairs that are searched for pass through each other then, with a warning."""
+    robot = drevo.load(scene("box", "box", "box").format(option="", condim=3, floor=""))
+    with pytest.warns(drevo.DrevoWarning, match="pairs of the kinds box-box"):
+        drevo.compile(robot, "step", dt=0.002, ground=None, law="coulomb")

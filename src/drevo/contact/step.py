@@ -91,7 +91,8 @@ def compile_step(
     require_masses(model, "step")
     one_of("step: law", law, LAWS, InputError)
     floor = ground_of(ground)
-    warn_of_untouched(model, floor, searched=law != "coulomb")
+    if law != "coulomb":
+        warn_of_untouched(model, floor)
     step, times = seconds("step: dt", dt), whole("step: repeat", repeat, use=": steps of one call")
     if friction is not None:
         friction = number("step: friction", friction, "a coefficient, 0 or more", lambda x: 0.0 <= x < math.inf)
@@ -115,7 +116,10 @@ def compile_step(
 def _exact(robot: Any, model: Model, r: StepRequest, spec: Spec) -> Function:
     if r.last:
         raise InputError("step: last is for law='soft'; of the exact law forces and residual tell all")
-    what = exact_robot(model, r.dt, r.ground, r.friction, r.restitution, r.touching)
+    what = exact_robot(model, r.dt, r.ground, r.friction, r.restitution, r.touching, searched=True)
+    warn_of_untouched(model, r.ground, searched=what.whole)
+    if r.product:
+        require_no_search(model, [x.solids for x in what.searched])
     require_one_product(r.product, r.repeat == 1, r.numbers)
     if r.product and r.parameters:
         raise InputError("step: products by parameters are for law='soft'; leave out one of the two")

@@ -17,7 +17,10 @@ from .clipping import MAX_PLACES, MAX_POLYGON, places_over_face, put_place
 from .faces import face_normal, put_face_polygon
 from .simplex import BOX, NO_DISTANCE, corner_of, put_corner
 
-EDGE_DEPTH_SHARE = 0.95  # of the depth along a face: above it edges nearly in line with the face do not count
+EDGE_GAIN_SHARE = (
+    0.05  # of the depth along a face: edges nearly in line with it count if they are less deep by that
+)
+LEAST_DEPTH_SHARE = 1e-7  # of the size of a box: faces that are less deep, and edges then, are taken as so deep
 EDGE_FACE_COSINE = 0.99  # of a face and two edges that are nearly in line
 LEAST_EDGE_SINE = 1e-15  # of two edges: below it they have no perpendicular
 
@@ -96,7 +99,10 @@ def places_of_boxes(size_a: Floats, size_b: Floats, R: Mat, p: Vec, margin: floa
     if deep < -margin or deep_edges < -margin:
         return 0
     normal, askew = corner_of(n, 0), corner_of(m, 0)
-    clearly = deep_edges < EDGE_DEPTH_SHARE * deep or abs(askew.dot(normal)) < EDGE_FACE_COSINE
+    least = LEAST_DEPTH_SHARE * reach_along(size_a, Vec(1.0, 1.0, 1.0))
+    clearly = (
+        deep_edges < deep - EDGE_GAIN_SHARE * max(abs(deep), least) or abs(askew.dot(normal)) < EDGE_FACE_COSINE
+    )
     if deep_edges < deep * (1.0 - 1e-12) and clearly:
         put_edges_place(size_a, size_b, R, p, askew, edges, deep_edges, out)
         return 1

@@ -37,7 +37,7 @@ class ContactSlot(NamedTuple):
     coefficient of friction, or what gives it at x, y. by: geoms that decide it, with that of each."""
 
     bodies: tuple[int, int]
-    touch: Callable[[Mapping[int, Pose]], Proximity]
+    touch: Callable[..., Proximity]
     mu: Scalar | Callable[[Scalar, Scalar], Scalar]
     by: tuple[tuple[str, float], ...] = ()
 

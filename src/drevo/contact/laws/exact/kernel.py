@@ -46,6 +46,8 @@ from ....mechanics.algorithms.delassus import (
 )
 from ....mechanics.algorithms.kinematics import WORLD_POSE, body_poses
 from ....mechanics.scalar import Scalar, Vector, dot, maximum, sqrt, where
+from ...convex.clipping import PLACE_NUMBERS
+from ...convex.solids import PLACE, PlacesSearch
 from ...packing import of
 from ...sweeps import StepSweep, argument_chart, result_chart
 from ..soft.kernel import STEP_ARGUMENTS, STEP_RESULTS, declare
@@ -111,6 +113,8 @@ class ImpulseSolver:
             c.routine(self.name(name), write)
 
     def write(self, c: StageCalls) -> None:
+        if not self.s.prefix:
+            self._search(c)
         c.call(self.name("free"))
         rows = self.s.rows
         c.fill(0.0, self.name("best"), 0, rows)
@@ -128,6 +132,18 @@ class ImpulseSolver:
                 loop.leave(~c.some_above(self.name("parting")))
             c.call(self.name("tell"))
         c.call(self.name("end"))
+
+    def _search(self, c: StageCalls) -> None:
+        """Finds the places of contact that are searched for."""
+        pairs = self.s.robot.searched
+        if not pairs:
+            return
+        search = PlacesSearch([(x.solids[0].geom, x.solids[1].geom) for x in pairs], [x.reach for x in pairs])
+        c.call("placing")
+        c.fill(-1.0, "near", 0, 1)
+        for k, first in enumerate(self.s.found):
+            a, b = (c.at("placed", PLACE * (2 * k + end)) for end in (0, 1))
+            search.find(c, k, a, b, c.at("near"), c.at("places", PLACE_NUMBERS * first), PLACE_NUMBERS)
 
     def _attempts(self, c: StageCalls) -> None:
         for attempt in SOLVER_ATTEMPTS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ....errors import InputError, one_of, warn_caller
 from ....ground import LEVEL, Deciding, Height, Uneven, ground_of
@@ -12,7 +13,7 @@ from ....io.given import number, seconds
 from ....mechanics.acting import offsets_of
 from ....mechanics.algorithms.delassus import ContactSlot, JointBounds, MoreauStep
 from ....model.description import Model
-from ...pairs import ContactCandidate, contact_candidates, with_ground
+from ...pairs import ContactCandidate, HeldGeom, contact_candidates, with_ground
 
 MOST_PLACES = 24  # of contacts: each is coupled with every other one
 
@@ -31,13 +32,24 @@ class TouchingRobot:
     checked: tuple[JointBounds, ...] = ()
     parameters: tuple[str, ...] = ()
     floor: Uneven = LEVEL
+    searched: tuple[SearchedSlots, ...] = ()
+    whole: bool = True  # whether all pairs that are searched for are among them
+
+
+class SearchedSlots(NamedTuple):
+    """Slots, from `first` on, whose places are searched for between two solids, up to `reach` apart, m."""
+
+    first: int
+    solids: tuple[HeldGeom, HeldGeom]
+    reach: float
 
 
 def exact_robot(
     model: Model, dt: float, ground: object, friction: float | None = None, restitution: float = 0.0,
-    touching: Sequence[str] | None = None,
+    touching: Sequence[str] | None = None, searched: bool = False,
 ) -> TouchingRobot:  # fmt: skip
     """The TouchingRobot for which a step of `dt` seconds is made. friction: in place of that of the geoms.
+    searched: with pairs whose places are searched for, where the places are not too many then.
     touching: the links or geoms that may touch, where not all may."""
     if model.closed:
         raise InputError(
@@ -48,23 +60,41 @@ def exact_robot(
     bounce = number("restitution", restitution, "a number from 0 to 1", lambda x: 0.0 <= x <= 1.0)
     stepping = MoreauStep(seconds("dt", dt), bounce)
     floor = ground_of(ground)
-    places = _places(model, contact_candidates(model, floor), touching)
+    every = contact_candidates(model, floor, searched)
+    within = _named(model, every, touching)
+    whole = len(within) <= MOST_PLACES
+    places = within if whole else _few(model, [x for x in within if not x.searched], touching)
     slots = [ContactSlot(x.bodies, x.touch, _friction(x, mu), _deciding(x, mu)) for x in places]
     standing = with_ground(model, floor)
     uneven = floor if isinstance(floor, Uneven) else LEVEL
-    return TouchingRobot(standing, tuple(slots), joint_rows(model), stepping, floor=uneven)
+    pairs = tuple(
+        SearchedSlots(k, x.solids, min(geom.radius for geom in x.geoms))
+        for k, x in enumerate(places)
+        if x.searched and not x.place
+    )
+    return TouchingRobot(
+        standing, tuple(slots), joint_rows(model), stepping, floor=uneven, searched=pairs,
+        whole=whole or not any(x.searched for x in every),
+    )  # fmt: skip
 
 
-def _places(
+def _named(
     model: Model, found: Sequence[ContactCandidate], touching: Sequence[str] | None
 ) -> Sequence[ContactCandidate]:
-    """Those of the links or geoms that are named; of too many the spheres, as feet mostly are, with a warning."""
+    """Those of the links or geoms that are named."""
     if touching is not None:
         known = {name for x in found for geom in x.geoms for name in (geom.name, geom.link)}
         wanted = {
             one_of("touching", name, sorted(known) or ["nothing that touches"], InputError) for name in touching
         }
         found = [x for x in found if any(wanted & {geom.name, geom.link} for geom in x.geoms)]
+    return found
+
+
+def _few(
+    model: Model, found: Sequence[ContactCandidate], touching: Sequence[str] | None
+) -> Sequence[ContactCandidate]:
+    """All, or where they are too many the spheres, as feet mostly are, with a warning."""
     if len(found) <= MOST_PLACES:
         return found
     balls = [x for x in found if x.geoms[1].kind == "sphere"] if touching is None else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from ....codegen.graph.node import Expr
@@ -41,7 +42,10 @@ from ....mechanics.algorithms.coulomb_newton import (
     stabiliser,
 )
 from ....mechanics.algorithms.delassus import ContactSlot, free_motion, moved
+from ....mechanics.algorithms.kinematics import WORLD_POSE, body_poses
 from ....mechanics.scalar import Scalar, dot, maximum, where
+from ...convex.clipping import PLACE_NUMBERS
+from ...convex.solids import PLACE, placed_numbers, searched_places
 from ...packing import Pack, Packed, of
 from ..soft.stages import StageTracer
 from .problem import TouchingRobot
@@ -137,12 +141,32 @@ class MoreauStages:
 
     def _slots(self, t: Tracer) -> Sequence[ContactSlot]:
         """With symbols for friction that is a parameter; that by place stays as it is."""
-        slots = self.robot.slots
+        slots = self._placed(t)
         plain = [(0.0 if callable(x.mu) else x.mu, x.by) for x in slots]
         if not any(map(is_friction, self.robot.parameters)):
             return slots
         made = Frictions(t, self.robot.parameters, plain)
         return [x if callable(x.mu) else x._replace(mu=made.of(x.mu, x.by)) for x in slots]
+
+    def _placed(self, t: Tracer) -> list[ContactSlot]:
+        """With the numbers of places that are searched for; the stage before the search places their solids."""
+        slots, pairs = list(self.robot.slots), self.robot.searched
+        counts = [searched_places(*(x.geom.kind for x in pair.solids)) for pair in pairs]
+        self.sizes |= (
+            {"places": PLACE_NUMBERS * sum(counts), "placed": 2 * PLACE * len(pairs), "near": 1} if pairs else {}
+        )
+        given = iter(t.input("places", PLACE_NUMBERS * sum(counts)) if pairs else [])
+        for pair, count in zip(pairs, counts):
+            for k in range(pair.first, pair.first + count):
+                place = [next(given) for _ in range(PLACE_NUMBERS)]
+                slots[k] = slots[k]._replace(touch=partial(slots[k].touch, place=place))
+        self.found = [sum(counts[:k]) for k in range(len(pairs))]  # where each pair's places begin
+        if pairs:
+            s = StageTracer("placing", self.sizes | {"Q": t.tree.nq})
+            poses = dict(enumerate(body_poses(t.tree, s.read("Q")))) | {-1: WORLD_POSE}
+            s.write(placed=[x for pair in pairs for solid in pair.solids for x in placed_numbers(solid.at(poses))])
+            self.parts["placing"] = s.t.program()
+        return slots
 
     def read(self, s: StageTracer, block: str) -> list[Expr]:
         return s.read(self.named(block))
