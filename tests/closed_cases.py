@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 import drevo
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
@@ -62,15 +64,16 @@ EVERY = [*ARMS, "puma560", "rx90", "stanford", "ur5"]
 GIVEN = {"iiwa": ("j3", "j1", "j2", "j5", "j6", "j7"), "panda": ("panda_joint7", "panda_joint6", "panda_joint4")}
 
 
-def arm(name: str) -> drevo.Robot:
-    """A robot of the table, or one by its name."""
+def arm(name: str, tilt: float = 0.0) -> drevo.Robot:
+    """A robot of the table, or one by its name; tilt: by how much its joints are out of true, rad."""
     if name not in ARMS:
         return drevo.load(name)
-    builder = drevo.Builder(name)
+    builder, rng = drevo.Builder(name), np.random.default_rng(3)
     for k, (kind, axis, step) in enumerate(ARMS[name], 1):
         builder.body(
             f"l{k}", parent=f"l{k - 1}" if k > 1 else "world", joint_name=f"j{k}", axis=axis, origin=step,
             joint="revolute" if kind == "R" else "prismatic", mass=1.0, com=(0, 0, 0.1), inertia=BALL,
+            rpy=tilt * rng.normal(size=3),
         )  # fmt: skip
     last = f"l{len(ARMS[name])}"
     builder.body("tool", parent=last, joint="fixed", origin=TOOL, rpy=(0.3, -0.2, 0.1))

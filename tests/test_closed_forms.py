@@ -128,6 +128,18 @@ def test_joints_that_are_arguments_and_limits() -> None:
     assert (q[real] >= robot.lower).all() and (q[real] <= robot.upper).all()
 
 
+@pytest.mark.parametrize("tilt", [1e-9, 2e-6])
+@pytest.mark.parametrize("name", ["scara", "plane", pytest.param("ur10e", marks=pytest.mark.nightly)])
+def test_files_with_few_digits_have_branches_of_the_robot_as_it_is(name: str, tilt: float) -> None:
+    """Axes that are parallel or meet but nearly: Newton's steps follow. Few are lost."""
+    robot = arm(name, tilt)
+    q, poses = states(robot, 300)
+    branches = robot.closed_form("tool")(poses)
+    rest, _ = left(robot, branches, poses)
+    distances = np.where(np.isnan(branches[..., 0]), 9.0, apart(branches, q[:, None], robot)).min(-1)
+    assert rest < 1e-9 and np.quantile(distances, 0.98) < 1e-6
+
+
 def test_an_arm_angle_closes_shoulder_elbow_and_wrist() -> None:
     """Shimizu et al. 2008: the angle about the line to the wrist, from the first axis to the elbow."""
     robot = arm("iiwa")

@@ -145,7 +145,7 @@ def _step(reach: PoseTargets) -> Program:
             for row in J:
                 row[k] = row[k] if is_zero(row[k]) else where(stuck < 0.0, row[k], 0.0)
     square = dot(e, e)
-    dq = _damped(J, e, square * DAMPING_SHARE + LEAST_DAMPING)
+    dq = damped_step(J, e, square * DAMPING_SHARE + LEAST_DAMPING)
     largest: Scalar = LONGEST_STEP
     for x in dq:
         largest = maximum(largest, where(x < 0.0, -x, x))
@@ -177,7 +177,7 @@ def _open(errors: Sequence[TargetError], tolerance: float) -> Scalar:
     return where(worst > (0.1 * tolerance) ** 2, 1.0, 0.0)
 
 
-def _damped(J: Matrix, e: Vector, damping: Scalar) -> list[Scalar]:
+def damped_step(J: Matrix, e: Vector, damping: Scalar) -> list[Scalar]:
     """The least |J dq - e|^2 + damping |dq|^2, by the smaller of two matrices."""
     m, n = len(J), len(J[0])
     if m <= n:

@@ -17,8 +17,8 @@ from ...mechanics.spatial import EYE, UNIT_VECS, ZERO, Mat, Vec
 from ...mechanics.tree import Tree
 from .subproblems import JointAngle, across_axis, rotated_about
 
-PARALLEL_BELOW = 1e-5  # rad: axes that differ by less are parallel, as of files with 1.5708 for a quarter turn
-MEETING = 1e-5  # m: likewise of axes that pass each other
+PARALLEL_BELOW = 2e-5  # rad: axes that differ by less are parallel, as of files with 1.5708 for a quarter turn
+MEETING = 2e-5  # m: likewise of axes that pass each other
 REMEDY = "robot.inverse_kinematics finds its configurations numerically"
 
 Displacement = Scalar  # of a joint that slides, m; of one that turns, a JointAngle

@@ -23,11 +23,13 @@ from ...model.draft import did_you_mean, listed
 from .arm_angle import ARM_ANGLE, arm_angle_form
 from .chain import REMEDY, Chain, RigidMotion, chain_of, held_chain
 from .forms import ChainForm, recognised
+from .polish import polished
 from .subproblems import JointAngle
 
 REACHED_WITHIN = 1e-9  # m, rad: a branch that leaves more of the pose is not real
 NO_ROTATION = 1e-6  # of R^T R - 1: a pose that is farther from a rotation is refused
 ANY_ANGLE = 0.7391  # rad or m: of joints whose values are arguments, where the form is recognised
+ROUGHNESS = (1e-10, 1e-7)  # m, rad: from which change of poses by aligned axes a branch takes one step, two steps
 TRIED = 16  # configurations at which the form is compared with the robot of the file
 WHOLE_TURN = 2.0 * np.pi
 
@@ -61,8 +63,9 @@ def closed_form(robot: Any, link: str, limits: bool = False, **given: float | No
     return requested(robot, ("closed_form", *wanted[1:]), partial(_program, wanted))
 
 
-def _form(wanted: BranchRequest, chain: Chain) -> ChainForm:
-    """The closed form of the chain; TraceError with the reason where there is none."""
+def _form(wanted: BranchRequest, chain: Chain) -> tuple[ChainForm, int]:
+    """The closed form of the chain, and the steps of Newton's that it needs as its axes are parallel or meet but
+    nearly, in a file with few digits; TraceError with the reason where there is none."""
     moving = [s.joint for s in chain.screws]
     if not moving:
         raise TraceError(f"closed_form: link {wanted.link!r} does not move; name one that joints carry")
@@ -80,12 +83,7 @@ def _form(wanted: BranchRequest, chain: Chain) -> ChainForm:
     if form is None:
         raise TraceError(_unknown(wanted, aligned))
     off = _misfit(held_chain(chain, numbers), aligned, form)
-    if off > REACHED_WITHIN:
-        raise TraceError(
-            f"closed_form: axes of joints that move link {wanted.link!r} are parallel or meet only nearly, as "
-            f"in a file with few digits, which puts it {off:.2g} m or rad aside; mend the file, or {REMEDY}"
-        )
-    return form
+    return form, sum(off > x for x in ROUGHNESS)
 
 
 def _arm_angle(wanted: BranchRequest, values: Mapping[str, Scalar]) -> JointAngle | None:
@@ -139,7 +137,7 @@ def _unknown(wanted: BranchRequest, chain: Chain) -> str:
 def _program(wanted: BranchRequest) -> Program:
     """(poses, joints that are given) -> q (branches, nq)."""
     chain = chain_of(build_tree(wanted.model), wanted.link)
-    form = _form(wanted, chain)
+    form, steps = _form(wanted, chain)
     t = Tracer("closed_form", wanted.model)
     T = t.input("poses", 16)
     t.inputs[-1] = t.inputs[-1]._replace(shape=(4, 4))
@@ -150,7 +148,8 @@ def _program(wanted: BranchRequest) -> Program:
             t.inputs[-1] = t.inputs[-1]._replace(shape=())
     pose, whole = _rotation_mended([T[4 * k : 4 * k + 4] for k in range(3)])
     moving = {s.joint for s in chain.screws}
-    arm = held_chain(chain.aligned(), {k: x for k, x in values.items() if k in moving})
+    held = {k: x for k, x in values.items() if k in moving}
+    arm, exact = held_chain(chain.aligned(), held), held_chain(chain, held)
     if angle := _arm_angle(wanted, values):
         form = arm_angle_form(chain.aligned().screws, angle) or form
     D = arm.frame(pose)
@@ -159,6 +158,7 @@ def _program(wanted: BranchRequest) -> Program:
     bounds = _bounds(wanted)
     rows = []
     for branch in form.branches(arm.screws, D):
+        branch = polished(exact, arm, branch.displacements, pose, steps) if steps else branch
         q = list(rest)
         real = branch.left < REACHED_WITHIN * REACHED_WITHIN * whole
         for screw, displacement in zip(arm.screws, branch.displacements):
