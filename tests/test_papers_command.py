@@ -21,7 +21,7 @@ def test_papers(tmp_path: Path, name: str) -> None:
     assert (tmp_path / "table.md").read_text().count("\n| ") >= len(rows)
     assert list(tmp_path.glob("*.tex")) and list(tmp_path.glob("*.html"))
     slips = [r for r in rows if r.verdict == "misprint"]
-    assert bool(slips) == (name in ("telegin", "alyushin")) and all(r.error > 0.01 for r in slips)
+    assert len(slips) >= 3 - (name == "zaremba") and all(r.error > 0.005 for r in slips)
 
 
 def test_json(tmp_path: Path) -> None:

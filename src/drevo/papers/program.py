@@ -39,7 +39,8 @@ def separate_bodies_program(
     rows = [_numbers(b, (w.x, w.y)) for b, w in zip(bodies, weights)]
     given = {"order": [float(b.v + 1) for b in bodies], **{k: [row[k] for row in rows] for k in rows[0]}}
     data = {name: [list(map(float, np.atleast_1d(x))) for x in column] for name, column in given.items()}
-    return (_matlab if language == "matlab" else _python)(robot.model.name, data, start.tolist(), float(duration))
+    name = "".join(c if c.isalnum() or c in " -_." else "_" for c in robot.model.name)  # it stands in comments
+    return (_matlab if language == "matlab" else _python)(name, data, start.tolist(), float(duration))
 
 
 def _numbers(b: PlaneBody, weight: tuple[float, float]) -> dict[str, Any]:

@@ -1,0 +1,295 @@
+"""Formulas of the five papers, computed and compared; misprints with what they change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..design.conditions import conditions
+from ..design.formulas import check_formulas
+from ..dh import from_dh, table
+from ..io.given import Array
+from ..mechanics.scalar import sin
+from ..robot.face import Robot
+from ..robot.writing import write_out
+from ..robots import model
+from .misprints import kovalchuk_bias
+from .motions import alyushin_rows, zaremba_rows
+from .program import separate_bodies_program
+from .rows import (
+    STATES,
+    CheckedFormula,
+    agreeing,
+    example,
+    misprint,
+    random_states,
+    relative_error,
+)
+
+CONDITIONS = {
+    "H_33": 2,
+    "H_22": 6,
+    "H_55": 6,
+    "H_66": 2,
+    "H_11": 20,
+    "H_21": 10,
+    "H_42": 2,
+    "H_75": 2,
+    "H_32": 4,
+    "H_65": 4,
+}  # of example 3, those that the paper leaves out among them
+
+
+def _telegin() -> Iterator[CheckedFormula]:
+    robot = example("two-arm-spatial")
+    (q,) = random_states(robot, 1)
+    energy = [
+        [robot.kinetic_energy(q, np.tile(a, (STATES, 1))) for a in (e, d, e + d)]
+        for e in np.eye(robot.nv)
+        for d in np.eye(robot.nv)
+    ]
+    M = np.array([c - a - b for a, b, c in energy]).reshape(robot.nv, robot.nv, STATES)
+    yield agreeing(
+        "H_ij",
+        "robot.mass_matrix(q)",
+        "kinetic energy of pairs of rates",
+        relative_error(M, robot.mass_matrix(q).T),
+    )
+    printed = "H_55 = I_3^q\nm_32^e = d_x3*s_23\nm_54^e = d_x5*s_45"  # of example 2
+    judged = check_formulas(example("two-arm-planar"), printed)
+    for slip in judged.wrong:
+        call = f"check_formulas: {slip.suggestion}"
+        yield CheckedFormula(
+            f"example 2 as printed: {slip.printed}", call, "the element itself", float(slip.error), "misprint"
+        )
+    for quantity, formula in (("lagrange_equations", "Lagrange's equations, by kinds of terms"),):
+        d = write_out(example("three-link"), quantity, symbols="all")
+        for against, worst, _ in d.checks:
+            yield agreeing(formula, f"write_out(three-link, {quantity!r})", against, worst)
+    counts = write_out(
+        example("three-link"), "mass_matrix", symbols="all", formalism="telegin", sequence="paper"
+    ).counts
+    yield agreeing(
+        "example 1: 9 additions, 7 products",
+        "write_out(three-link, sequence='paper').counts",
+        "the paper's count",
+        abs(counts["add"] - 9) + abs(counts["mul"] - 7),
+    )
+    yield from _conditions()
+
+
+def _conditions() -> Iterator[CheckedFormula]:
+    """(17)-(22): what example 3 needs for constant elements."""
+    robot = example("two-arm-spatial")
+    for element, count in CONDITIONS.items():
+        asked: Any = conditions(robot, constant=[element])
+        same = asked.realise()
+        H = same.mass_matrix(random_states(same, 1)[0])
+        row, column = (int(x) - 1 for x in element[2:])
+        spread = float(np.ptp(H[:, row, column])) / float(np.abs(H).max())
+        yield agreeing(
+            f"(17)-(22): {element} constant, {count} conditions",
+            f"conditions(robot, constant=[{element!r}])",
+            "its realisation at random q",
+            spread + abs(len(asked.equations) - count),
+        )
+    printed = "H_55 = I_5^y + I_6^x + m_7*L_7^2"
+    without: Any = conditions(robot, constant=["H_55"])
+    constant = without.realise()
+    for slip in check_formulas(constant, printed).wrong:
+        yield misprint("example 3: H_55 as printed, without I_7^x", "check_formulas", "the element", slip.error)
+
+
+def _vereshchagin() -> Iterator[CheckedFormula]:
+    for title in ("rod-chain", "two-arm-spatial"):
+        robot = example(title)
+        q, v, tau = random_states(robot, 3)
+        rest = tau - robot.bias(q, v)
+        want = np.linalg.solve(robot.mass_matrix(q), rest[..., None])[..., 0]
+        yield agreeing(
+            "(17)-(21)",
+            f"{title}: robot.forward_dynamics(q, v, tau)",
+            "M^-1 (tau - h)",
+            relative_error(robot.forward_dynamics(q, v, tau), want),
+            1e-7,
+        )
+    robot = example("two-arm-spatial")
+    q, v, a = random_states(robot, 3)
+    wrenches, tau = robot.joint_wrenches(q, v, a), robot.inverse_dynamics(q, v, a)
+    axis = robot.jacobian(q, robot.link_names[-1])[..., 3:, -1]
+    yield agreeing(
+        "(1): R_k",
+        "robot.joint_wrenches(q, v, a)",
+        "S^T R = tau of the last joint",
+        relative_error(np.sum(wrenches[..., -1, 3:] * axis, -1), tau[..., -1]),
+    )
+    moved = robot.with_base_motion(lambda t: [sin(t), 0.0, t * t])
+    at = moved.inverse_dynamics(q, v, a, 0.3)
+    yield agreeing(
+        "body 0 with a given motion",
+        "robot.with_base_motion(position)",
+        "forward dynamics on it",
+        relative_error(moved.forward_dynamics(q, v, at, 0.3), a),
+        1e-7,
+    )
+    yield from _slides()
+
+
+def _slides() -> Iterator[CheckedFormula]:
+    """The slides' program, right and with its formulas as they stand on the slides."""
+    robot = example("rod-chain")
+    q, v, tau = random_states(robot, 3)
+    want = robot.forward_dynamics(q, v, tau)
+    text = separate_bodies_program(robot, "python")["program.py"]
+    slips = {
+        "(18) as printed, with a plus": ("Qk[p] = Qk[p] - C.T", "Qk[p] = Qk[p] + C.T"),
+        "(20) as printed, without the drives": ("iUk[k] * (e[k] + S @", "iUk[k] * (S @"),
+        "(27) as printed, c in link axes": ("before = A0 @ (", "before = np.eye(2) @ ("),
+        "(28) as printed, c in link axes": (
+            "return before, A[k] @ Model.own",
+            "return before, np.eye(2) @ Model.own",
+        ),
+    }
+    call = "papers.separate_bodies_program(robot)"
+    error = relative_error(_accelerations(text, q, v, tau), want)
+    yield agreeing("(22)-(28) in the plane", call, "robot.forward_dynamics", error, 1e-7)
+    for formula, (right, wrong) in slips.items():
+        yield misprint(
+            formula,
+            call,
+            "robot.forward_dynamics",
+            relative_error(_accelerations(text.replace(right, wrong), q, v, tau), want),
+        )
+
+
+def _accelerations(text: str, q: Array, v: Array, tau: Array) -> Array:
+    """Accelerations by the text of the slides' program."""
+    space: dict[str, Any] = {"__name__": "program"}
+    exec(text, space)
+    return np.stack([space["dqdt"](0.0, np.r_[x, y], z)[len(x) :] for x, y, z in zip(q, v, tau)])
+
+
+def _kovalchuk() -> Iterator[CheckedFormula]:
+    robot = example("two-arm-spatial")
+    q, v, a = random_states(robot, 3)
+    want = np.einsum("...ij,...j", robot.mass_matrix(q), a) + robot.bias(q, v)
+    yield agreeing(
+        "I a + H = tau",
+        "robot.inverse_dynamics(q, v, a)",
+        "M a + h",
+        relative_error(robot.inverse_dynamics(q, v, a), want),
+    )
+    contacts = [{"link": robot.link_names[-1], "point": (0.1, 0.0, 0.0), "rows": 3}]
+    for k in range(2):
+        held = robot.constrained_dynamics(q[k], v[k], a[k], contacts=contacts)
+        left = robot.mass_matrix(q[k]) @ held.a + robot.bias(q[k], v[k]) - held.jacobian.T @ held.reactions
+        yield agreeing(
+            "block system, first row",
+            "robot.constrained_dynamics",
+            "M a + H - J^T R = tau",
+            relative_error(left, a[k]),
+        )
+        yield agreeing(
+            "block system, second row",
+            "robot.constrained_dynamics",
+            "J a + P = 0",
+            relative_error(held.jacobian @ held.a, -held.gamma),
+            1e-8,
+        )
+    yield from _trees_of_links(robot, q, v)
+
+
+def _trees_of_links(robot: Robot, q: Array, v: Array) -> Iterator[CheckedFormula]:
+    """(1)-(3), I, H, index functions, the trunk, and the recursion in link axes."""
+    again = from_dh(table(robot))
+    link = robot.link_names[-1]
+    yield agreeing(
+        "(1)-(3): T = T M A",
+        "dh.from_dh(dh.table(robot))",
+        "robot.pose",
+        relative_error(again.pose(q, link), robot.pose(q, link)),
+    )
+    M = robot.mass_matrix(q)
+    units = np.stack(
+        [robot.inverse_dynamics(q, 0.0 * v, 0.0 * v + e) - robot.gravity(q) for e in np.eye(robot.nv)], -1
+    )
+    yield agreeing(
+        "I by unit accelerations",
+        "robot.mass_matrix(q)",
+        "inverse dynamics of unit accelerations",
+        relative_error(M, units),
+    )
+    yield agreeing(
+        "H",
+        "robot.bias(q, v)",
+        "inverse dynamics at a = 0",
+        relative_error(robot.bias(q, v), robot.inverse_dynamics(q, v, 0.0 * v)),
+    )
+    yield from _trunk()
+    yield from _link_axes()
+
+
+def _trunk() -> Iterator[CheckedFormula]:
+    """Index functions, and a body that floats on a trunk of six joints without drives."""
+    biped = Robot(model("biped", base="trunk"))
+    yield agreeing("index functions: ns, s, an, D", "robot.topology", "the parents, followed", _indices(biped))
+    q, v, a = random_states(biped, 3)
+    tau = biped.inverse_dynamics(0.3 * q, v, a)
+    tau[:, :6] = 0.0
+    a = biped.forward_dynamics(0.3 * q, v, tau)
+    wrenches = biped.joint_wrenches(0.3 * q, v, a)[:, :6]
+    scale = float(np.abs(biped.joint_wrenches(0.3 * q, v, a)).max())
+    yield agreeing(
+        "the trunk: six efforts zero",
+        "robot.joint_wrenches(q, v, a)",
+        "zero wrenches in its joints",
+        float(np.abs(wrenches).max()) / scale,
+    )
+
+
+def _link_axes() -> Iterator[CheckedFormula]:
+    """The recursion in link axes, corrected and as printed."""
+    for slip, formula in MISPRINTED.items():
+        wrong = [relative_error(kovalchuk_bias(r, x, y, slip), r.bias(x, y)) for r, x, y in _trees()]
+        right = max(relative_error(kovalchuk_bias(r, x, y), r.bias(x, y)) for r, x, y in _trees())
+        if slip == "lever":
+            yield agreeing("f_i, M_i in link axes", "robot.bias(q, v)", "the recursion as corrected", right)
+        yield misprint(formula, "robot.bias(q, v)", "the recursion as printed, largest", max(wrong))
+
+
+MISPRINTED = {
+    "lever": "M_i as printed: c x phi for (l + c) x phi",
+    "turn": "M_i as printed: J eps + omega x J omega is not turned",
+    "fork": "f_i as printed: phi inside the sum over children",
+}
+
+
+def _trees() -> Iterator[tuple[Robot, Array, Array]]:
+    """Robots of hinges, slides and screws, and states of each."""
+    for title in ("three-link", "two-arm-spatial", "biped", "screw-arm"):
+        robot = example(title)
+        q, v = random_states(robot, 2)
+        yield from ((robot, x, y) for x, y in zip(q, v))
+
+
+def _indices(robot: Robot) -> float:
+    """Number of index functions that differ from what the parents say."""
+    t, wrong = robot.topology, 0
+    for i in range(1, len(t.parent)):
+        line, children = [i], [k for k in range(1, len(t.parent)) if t.f(k) == i]
+        while line[-1]:
+            line.append(t.f(line[-1]))
+        wrong += [t.s(i, k + 1) for k in range(len(children))] != children
+        wrong += i and t.s(t.f(i), t.ns(i)) != i
+    return float(wrong)
+
+
+CHECKS: dict[str, Callable[[], Iterator[CheckedFormula]]] = {
+    "telegin": _telegin,
+    "vereshchagin": _vereshchagin,
+    "kovalchuk": _kovalchuk,
+    "alyushin": alyushin_rows,
+    "zaremba": zaremba_rows,
+}

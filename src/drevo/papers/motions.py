@@ -1,0 +1,297 @@
+"""Formulas of Alyushin and Zaremba, computed and compared; misprints with what they change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..constraint import point_on_plane
+from ..io.given import Array
+from ..mechanics.formalisms.alyushin import kinetic_energy, rigid_body_energy
+from ..mechanics.scalar import sin
+from ..mechanics.tree import build_tree
+from ..particles import link_particles, sliding, superposed, turning
+from ..robot.compiling import compile
+from ..robot.face import Robot
+from .misprints import torque_of_gravity
+from .rows import (
+    BY_DIFFERENCES,
+    STATES,
+    STEP,
+    CheckedFormula,
+    agreeing,
+    central_differences,
+    example,
+    misprint,
+    random_states,
+    relative_error,
+)
+
+
+def alyushin_rows() -> Iterator[CheckedFormula]:
+    robot = example("screw-arm")
+    q, v, a = random_states(robot, 3)
+    turns = robot.pose(q, robot.link_names[-1])[..., :3, :3]
+    yield agreeing(
+        "(44), (46): det = 1", "robot.pose(q, link)", "det(dx/dX) = 1", relative_error(np.linalg.det(turns), 1.0)
+    )
+    want = 0.5 * np.einsum("...i,...ij,...j", v, robot.mass_matrix(q), v)
+    yield agreeing(
+        "(40)", "robot.kinetic_energy(q, v)", "v M v / 2", relative_error(robot.kinetic_energy(q, v), want)
+    )
+    power = np.sum(robot.inverse_dynamics(q, v, a) * v, -1)
+    rates = _energy_rate(robot, q, v, a)
+    yield agreeing(
+        "W_e = W_k + W_p",
+        "robot.inverse_dynamics(q, v, a) v",
+        "differences of the energy",
+        relative_error(power, rates),
+        BY_DIFFERENCES,
+    )
+    box = np.diag([0.0417, 0.1417, 0.1667])
+    turned = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])
+    energy = rigid_body_energy(10.0, np.zeros(3), box, turned, np.zeros(3), np.array([0.0, 0.0, 3.0]), mode="C")
+    said = "constant polar moments, a box turned by 90 degrees"
+    yield CheckedFormula(
+        "(28), (37) as printed", "rigid_body_energy(..., mode='C')", said, energy.error / energy.exact, "misprint"
+    )
+    yield from _modes_and_powers(robot, q, v, a)
+
+
+def _modes_and_powers(robot: Robot, q: Array, v: Array, a: Array) -> Iterator[CheckedFormula]:
+    """Superposition, poles, (40) with constant polar moments, and the balance of powers."""
+    want = robot.kinetic_energy(q, v)
+    yield from _superposition()
+    yield from _poles()
+    for mode in "ABC":
+        off = [
+            relative_error(kinetic_energy(build_tree(robot.model), x.tolist(), y.tolist(), mode), z)
+            for x, y, z in zip(q, v, want)
+        ]
+        yield misprint(
+            f"(40) in mode {mode}, polar moments constant",
+            f"write_out(mode={mode!r})",
+            "v M v / 2, largest",
+            max(off),
+        )
+    drives, kinetic, potential = robot.power_balance(q, v, a)
+    yield agreeing(
+        "W_e = W_k + W_p of all links",
+        "robot.power_balance(q, v, a)",
+        "power of the drives",
+        relative_error((kinetic + potential).sum(-1), drives.sum(-1)),
+    )
+    through = robot.joint_power(q, v, a)[:, -1]
+    yield agreeing(
+        "(W_e)_B",
+        "robot.joint_power(q, v, a)",
+        "W_k + W_p of the last link",
+        relative_error(through, (kinetic + potential)[:, -1]),
+    )
+    yield misprint(
+        "(W_e)_B taken for the power of drive 3",
+        "robot.power_balance(q, v, a).P",
+        "power through the joint",
+        relative_error(drives[:, -1], through),
+    )
+
+
+def _superposition() -> Iterator[CheckedFormula]:
+    """(3)-(9), (41)-(47): of the screw arm by three rotations and a translation."""
+    robot, rng = example("screw-arm"), np.random.default_rng(2)
+    alpha, t = rng.normal(size=(STATES, 3)), rng.uniform(size=STATES)
+    path: list[Callable[[Any], Any]] = [lambda t: 0.4 * t, lambda t: sin(2.0 * t), lambda t: 3.0 * t * t]
+    screw = turning((1, 0, 0), path[2], (0.5, 0, 0.6)), sliding((1, 0, 0), lambda t: path[2](t) * (0.05 / np.pi))
+    arm, column = turning((0, 1, 0), path[1], (0, 0, 0.6)), turning((0, 0, 1), path[0])
+    whole = superposed(*screw, arm, column)
+    of_robot = link_particles(robot, "link3", lambda t: [f(t) for f in path])
+    for formula, call in (
+        ("(44), (46)", "position"),
+        ("(45), (47)", "velocity"),
+        ("accelerations", "acceleration"),
+    ):
+        error = relative_error(getattr(whole, call)(alpha, t), getattr(of_robot, call)(alpha, t))
+        yield agreeing(f"(7), {formula}", f"particles.superposed(...).{call}(alpha, t)", "the robot's link", error)
+    yield agreeing(
+        "det(dx/dalpha) = 1",
+        "particles.superposed(...).determinant(alpha, t)",
+        "1",
+        relative_error(whole.determinant(alpha, t), 1.0),
+    )
+    inner = superposed(*screw, arm)
+    x = inner.position(alpha, t)
+    F = column.gradient(x, t)
+    plain = column.acceleration(x, t) + np.einsum("...ij,...j", F, inner.acceleration(alpha, t))
+    yield misprint(
+        "accelerations of superposed motions added",
+        "particles.superposed(...).acceleration",
+        "with 2 omega x F v",
+        relative_error(plain, whole.acceleration(alpha, t)),
+    )
+    standing: Any = sum(motion.velocity(whole.position(alpha, t), t) for motion in (*screw, arm, column))
+    yield misprint(
+        "(18), (19): velocities about axes that stand still added",
+        "particles.superposed(...).velocity",
+        "(47)",
+        relative_error(standing, whole.velocity(alpha, t)),
+    )
+
+
+def _poles() -> Iterator[CheckedFormula]:
+    """(15), (39): any pole, with the cross term."""
+    rng = np.random.default_rng(3)
+    turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    turn *= np.linalg.det(turn)
+    com, v, w, pole = rng.normal(size=(4, 3))
+    box = np.diag([0.4, 0.5, 0.6])
+    energy = rigid_body_energy(2.0, com, box, turn, v, w, pole=pole)
+    center = v + np.cross(w, turn @ (com - pole))
+    exact = rigid_body_energy(2.0, com, box, turn, center, w)
+    yield agreeing(
+        "(10)-(16), (30): pole P",
+        "rigid_body_energy(..., pole=)",
+        "Koenig's theorem",
+        relative_error(float(energy), float(exact)),
+    )
+    yield misprint(
+        "(39) as printed, without m v_P (omega x r_PC)",
+        "rigid_body_energy(..., pole=)",
+        "with it",
+        abs(energy.cross) / float(exact),
+    )
+
+
+def _energy_rate(robot: Robot, q: Array, v: Array, a: Array) -> Array:
+    """Rate of kinetic and potential energy along a motion, by differences."""
+    ends = []
+    for h in (STEP, -STEP):
+        q1 = robot.integrate(q, h * v + 0.5 * h * h * a)
+        ends.append(robot.kinetic_energy(q1, v + h * a) + robot.potential_energy(q1))
+    return np.asarray((ends[0] - ends[1]) / (2.0 * STEP))
+
+
+def zaremba_rows() -> Iterator[CheckedFormula]:
+    robot = example("screw-arm")
+    q, v = random_states(robot, 2)
+    slope = robot.derivative("mass_matrix", ("q",))(q)
+    yield agreeing(
+        "theorems 1 and 3, (2.11)",
+        "robot.derivative('mass_matrix', ('q',))",
+        "differences of M",
+        relative_error(slope, central_differences(robot.mass_matrix, q)),
+        BY_DIFFERENCES,
+    )
+    C = np.einsum("...ij,...j", robot.coriolis_matrix(q, v), v)
+    yield agreeing(
+        "(2.14), (2.15)",
+        "robot.coriolis_matrix(q, v) v",
+        "h - g",
+        relative_error(C, robot.bias(q, v) - robot.gravity(q)),
+    )
+    last, first = robot.link_names[-1], robot.link_names[1]
+    turn = robot.pose(q, first)[..., :3, :3]
+    between = robot.velocity(q, v, last)[..., 3:] - robot.velocity(q, v, first)[..., 3:]
+    relative = robot.velocity(q, v, last, relative_to=first)[..., 3:]
+    yield agreeing(
+        "(1.4), (1.9)",
+        "robot.velocity(q, v, link, relative_to=other)",
+        "difference of angular velocities",
+        relative_error(relative, np.einsum("...ji,...j", turn, between)),
+    )
+    yield from _derivatives(robot, q, v, slope)
+
+
+def _derivatives(robot: Robot, q: Array, v: Array, slope: Array) -> Iterator[CheckedFormula]:
+    """Theorem 3 once more, and the Christoffel symbols."""
+    second = compile(robot, "mass_matrix", wrt=("q", "q"))(q)
+    yield agreeing(
+        "theorem 3, order 2",
+        "compile(robot, 'mass_matrix', wrt=('q', 'q'))",
+        "differences of order 1",
+        relative_error(second, central_differences(robot.derivative("mass_matrix", ("q",)), q)),
+        BY_DIFFERENCES,
+    )
+    twice = np.einsum(
+        "...ijk,...j,...k->...i", 0.5 * (slope + slope.swapaxes(-1, -2) - slope.swapaxes(-1, -3)), v, v
+    )
+    yield agreeing(
+        "(2.13)-(2.15)",
+        "Christoffel symbols of the derivative",
+        "h - g",
+        relative_error(twice, robot.bias(q, v) - robot.gravity(q)),
+    )
+    yield from _linear(robot, q[0], v[0])
+
+
+def _linear(robot: Robot, q: Array, v: Array) -> Iterator[CheckedFormula]:
+    """(2.17)-(2.19), (3.5), (4.1), (4.2), under a plane that moves."""
+    link, gains = robot.link_names[-1], (8.0, 25.0)
+    height, rate = robot.pose(q, link)[2, 3], robot.velocity(q, v, link)[2]
+    plane = point_on_plane(
+        link,
+        (0.0, 0.0, 0.0),
+        (0.0, 0.0, 1.0),
+        offset=float(height),
+        offset_rate=float(rate),
+        offset_acceleration=0.7,
+    )
+    tau = np.ones(robot.nv)
+    held = robot.constrained_dynamics(q, v, tau, constraints=[plane], t=0.0)
+    lift = robot.acceleration(q, v, held.a, link)[2]
+    yield agreeing(
+        "(2.17)-(2.19): f(q, t) = 0",
+        "robot.constrained_dynamics(constraints=)",
+        "acceleration of the plane",
+        abs(lift - 0.7),
+    )
+    off = point_on_plane(
+        link, (0.0, 0.0, 0.0), (0.0, 0.0, 1.0), offset=float(height) - 0.1, offset_rate=float(rate) - 0.2
+    )
+    fed = robot.constrained_dynamics(q, v, tau, constraints=[off], stabilise=gains)
+    lift = robot.acceleration(q, v, fed.a, link)[2]
+    yield agreeing(
+        "(3.1)-(3.5): f'' + G1 f' + G0 f = 0",
+        "robot.constrained_dynamics(stabilise=)",
+        "f, f', f'' of the point",
+        abs(lift + gains[0] * 0.2 + gains[1] * 0.1),
+    )
+    yield from _linear_model(robot, q, v, tau)
+
+
+def _linear_model(robot: Robot, q: Array, v: Array, tau: Array) -> Iterator[CheckedFormula]:
+    """(4.1), (4.2), and what their misprints change."""
+    A = robot.linearise(q, v, tau, passive=False).A
+    n = robot.nv
+    by_q = central_differences(lambda x: robot.forward_dynamics(x, v, tau), q)
+    by_v = central_differences(lambda x: robot.forward_dynamics(q, x, tau), v)
+    yield agreeing(
+        "(4.1), (4.2)",
+        "robot.linearise(q, v, tau).A",
+        "differences of the accelerations",
+        relative_error(A[n:], np.concatenate([by_q, by_v], -1)),
+        BY_DIFFERENCES,
+    )
+    rates = central_differences(lambda x: robot.bias(q, x), v)
+    half = 0.5 * robot.inverse_dynamics_derivatives(q, v, 0.0 * v)[1]
+    yield misprint(
+        "(4.2), second, as printed: 1/2",
+        "robot.inverse_dynamics_derivatives",
+        "differences of h",
+        relative_error(half, rates),
+    )
+    whole = central_differences(robot.gravity, q)
+    yield agreeing(
+        "(4.2), third",
+        "robot.derivative('gravity', ('q',))",
+        "l^T F and its derivative",
+        relative_error(torque_of_gravity(robot, q, STEP), whole),
+        BY_DIFFERENCES,
+    )
+    yield misprint(
+        "(4.2), third, as printed: l alone is differentiated",
+        "robot.derivative('gravity', ('q',))",
+        "stiffness of gravity",
+        relative_error(torque_of_gravity(robot, q, STEP, printed=True), whole),
+    )
