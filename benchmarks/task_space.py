@@ -1,4 +1,4 @@
-"""Inverse kinematics: steps of task stacks beside mink's, and poses from anywhere, one core.
+"""Inverse kinematics: steps of task stacks beside mink's, closed forms, and poses from anywhere, one core.
 
 python benchmarks/task_space.py [COUNT]: COUNT problems each (10,000). A step is a FrameTask and a PostureTask
 under a ConfigurationLimit, of an arm of six hinges; both solve the same problems in turn, and mink's terms judge
@@ -108,11 +108,40 @@ def anywhere(name: str, count: int) -> str:
     )
 
 
+def closed(name: str, link: str, **given: float) -> str:
+    """Time of all branches of a pose in a batch that stays in the cache, and of one call."""
+    robot, count = drevo.load(name), 1024
+    f = robot.closed_form(link, **given)
+    poses = robot.pose(drawn(robot, count, 2), link)
+    q, spent = f(poses), []
+    for _ in range(200):
+        begin = time.perf_counter()
+        f(poses, out=q)
+        spent.append(time.perf_counter() - begin)
+    f(poses[0])
+    begin = time.perf_counter()
+    for pose in poses:
+        f(pose)
+    one = 1e6 * (time.perf_counter() - begin) / count
+    real = np.isfinite(q).all(-1)
+    error = np.abs(robot.pose(q[real], link) - np.repeat(poses[:, None], q.shape[1], 1)[real]).max()
+    return (
+        f"{name}: {q.shape[1]} branches in closed form in a batch {1e9 * min(spent) / count:.0f} ns, one call "
+        f"{one:.2f} us, error {error:.0e}"
+    )
+
+
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
     print(beside_mink(count) if find_spec("mink") else "mink is not installed")
     for name in ("panda", "talos_reduced"):
         print(steps(name, count))
+    for name, link, given in (
+        ("ur5", "tool0", {}),
+        ("puma560", "link6", {}),
+        ("panda", "panda_hand", {"panda_joint7": 0.4}),
+    ):
+        print(closed(name, link, **given))
     for name in TOOLS:
         print(anywhere(name, count))
 
