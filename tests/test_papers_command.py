@@ -24,6 +24,14 @@ def test_papers(tmp_path: Path, name: str) -> None:
     assert len(slips) >= 3 - (name == "zaremba") and all(r.error > 0.005 for r in slips)
 
 
+def test_the_five_side_by_side(tmp_path: Path) -> None:
+    rows = make_paper("together", tmp_path)
+    assert {r.verdict for r in rows} == {"agrees"} and len(rows) == 16
+    text = (tmp_path / "together.md").read_text()
+    assert all(f"| {name} |" in text for name in PAPERS) and "slide-and-screw" in text
+    assert (tmp_path / "growth.svg").read_text().startswith("<svg")
+
+
 def test_json(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["papers", "alyushin", "-o", str(tmp_path), "--json"])
     rows = json.loads(result.stdout)

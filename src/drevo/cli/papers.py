@@ -13,7 +13,8 @@ from .common import Json, guarded, option, print_json
 @guarded
 def papers(
     name: Annotated[
-        str, typer.Argument(metavar="PAPER", help="telegin, vereshchagin, kovalchuk, alyushin or zaremba.")
+        str,
+        typer.Argument(metavar="PAPER", help="telegin, vereshchagin, kovalchuk, alyushin, zaremba; together."),
     ],
     output: Annotated[Path, option("The folder to write into.", "--output", "-o")] = Path("paper"),
     as_json: Json = False,

@@ -16,6 +16,7 @@ from ..errors import InputError, one_of
 from .checks import CHECKS
 from .program import LISTINGS, separate_bodies_program
 from .rows import CheckedFormula, agreeing, example
+from .together import together
 
 __all__ = ["CheckedFormula", "make_paper", "separate_bodies_program"]
 
@@ -29,8 +30,12 @@ EXAMPLES = {
 
 
 def make_paper(name: str, folder: Path) -> list[CheckedFormula]:
-    """Writes a paper's pages, figures and table into a folder, and returns the rows of the table."""
-    one_of("paper", name, PAPERS, InputError)
+    """Writes a paper's pages, figures and table into a folder, and returns the rows of the table.
+
+    name: telegin, vereshchagin, kovalchuk, alyushin or zaremba; "together" writes the five side by side.
+    """
+    if one_of("paper", name, (*PAPERS, "together"), InputError) == "together":
+        return together(folder)
     checks = [*CHECKS[name]()]  # before anything is written: they may need a package
     folder.mkdir(parents=True, exist_ok=True)
     rows = [*_pages(name, folder), *checks]
