@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -76,7 +77,7 @@ def test_convert(pendulum: Path, tmp_path: Path) -> None:
     assert "<sdf" in (tmp_path / "r.sdf").read_text()
     assert "1 closed loops" in refused("convert", "four-bar", str(tmp_path / "r.urdf"))
     assert run("convert", "four-bar", str(tmp_path / "r.urdf"), "--lossy").exit_code == 0
-    assert "there is no folder" in refused("convert", "scara", str(tmp_path / "none" / "r.urdf"))
+    assert run("convert", "scara", str(tmp_path / "new" / "r.urdf")).exit_code == 0  # folders are made
     assert "a robot is saved as" in refused("convert", "scara", str(tmp_path / "r.step"))
 
 
@@ -282,17 +283,37 @@ USAGE = [
         ["write-out", "three-link", "gravity", "-o", "x.xyz"],
         "saved as .tex, .md, .html, .htm, .py, .c, .h, .cu or .m",
     ),
-    (["write-out", "three-link", "gravity", "-o", "no/x.md"], "there is no folder 'no'"),
     (["write-out", "three-link", "gravity", "-o", "."], "not as '.'"),
     (["linearise", "puma560", "-o", "x.txt"], "a linear model is saved as .npz"),
-    (["linearise", "puma560", "-o", "no/x.npz"], "there is no folder 'no'"),
-    (["simulate", "puma560", "-o", "x"], "a table is saved as .npz, .csv or .parquet"),
-    (["simulate", "puma560", "-o", "no/x.csv"], "there is no folder 'no'"),
+    (["simulate", "puma560", "-o", "x"], "a motion is saved as .npz, .csv, .parquet, .svg, .png or .pdf"),
     (["simulate", "puma560", "--n", "3"], "--n is the number of bodies of rod-chain"),
-    (["loads", "puma560", "--trajectory", "x.csv", "-o", "no/x.csv"], "there is no folder 'no'"),
     (["check-formulas", "puma560", "none.txt"], "none.txt: no such file or directory"),
     (["check-formulas", "puma560", "."], "is a directory"),
 ]
+
+
+@pytest.mark.needs("matplotlib")
+def test_pictures_and_folders(tmp_path: Path) -> None:
+    """By the ending of the file; folders are made."""
+    starts = {".svg": b"<svg", ".png": b"\x89PNG", ".pdf": b"%PDF", ".csv": b"t,"}
+    for ending, begin in starts.items():
+        file = tmp_path / ending[1:] / f"a{ending}"
+        words = ["simulate", "rod-chain", "--n", "2", "--duration", "0.1", "--output", str(file)]
+        assert run(*words).exit_code == 0
+        assert file.read_bytes().startswith(begin)
+
+
+@pytest.mark.needs("sympy", "scipy")
+def test_conditions_are_realised(tmp_path: Path) -> None:
+    """Counterweights on a file that meets the conditions: its mass matrix is constant."""
+    file = tmp_path / "new" / "balanced.urdf"
+    result = run("conditions", "three-link", "--constant", "mass_matrix", "--realise", "-o", str(file))
+    assert "m_i: mass of body i" in result.stdout and "after, kg" in result.stdout
+    M = drevo.load(str(file)).mass_matrix(np.array([[0.0, 0.0, 0.0], [0.3, -1.0, 2.0]]))
+    assert np.abs(M[0] - M[1]).max() < 1e-9 * np.abs(M).max()
+    assert "leave lengths out" in refused(
+        "conditions", "three-link", "--constant", "mass_matrix", "--free", "L_2", "--realise"
+    )
 
 
 @pytest.mark.parametrize("words, sentence", USAGE, ids=lambda x: " ".join(x) if isinstance(x, list) else "")

@@ -215,7 +215,7 @@ def test_command_linearise(tmp_path: Path) -> None:
     hang = ",".join(["-1.5707963267948966", *["0"] * 9])
     result = command("linearise", "rod-chain", "--q", hang, "-o", tmp_path / "x.npz")
     assert result.exit_code == 0, result.output
-    assert "0 unstable motions" in result.stdout
+    assert "unstable motions: 0" in result.stdout
     robot = drevo.load("rod-chain")
     q = np.array([float(x) for x in hang.split(",")])
     with np.load(tmp_path / "x.npz") as saved:

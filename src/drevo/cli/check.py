@@ -24,7 +24,7 @@ def check(
     strict: Annotated[bool, option("Fail where something is merely suspicious.", "--strict")] = False,
     fix: Annotated[bool, option("Write the file again with what can be mended mended.", "--fix")] = False,
     output: Annotated[
-        Path | None, option("The repaired file, by default NAME-fixed of the same ending here.", "-o")
+        Path | None, option("The repaired file, by default NAME-fixed of the same ending here.", "-o", "--output")
     ] = None,
     states: Annotated[int, option("How many random states to test.", min=1, max=MANY)] = 256,
     as_json: Json = False,

@@ -30,6 +30,7 @@ PIPED = 240  # columns that a table may take: its cells are never folded
 REFUSED = 2  # the exit code of what was refused; 1 is for a check that failed
 MANY = 10_000_000  # states of a batch at most: what a desk's memory holds
 STATE = "joint=value, ... (name[k] of a joint with several), or all numbers; by default "
+OUTPUTS = ("output", "export", "to")  # arguments of verbs that name a file to write
 SHOWN = 10  # problems of one file that are listed
 
 
@@ -71,6 +72,9 @@ def guarded(verb: Callable[P, T]) -> Callable[P, T]:
 
         try:
             with _patience(), _warnings_as_lines(verb):
+                for path in (kwargs.get(name) for name in OUTPUTS):
+                    if isinstance(path, Path) and path.name:
+                        path.parent.mkdir(parents=True, exist_ok=True)
                 result = verb(*args, **kwargs)
                 sys.stdout.flush()  # a reader that has gone is met here
                 return result
@@ -208,6 +212,24 @@ def vector_in(robot: Robot, name: str, text: str | None) -> Any:
         one_of(f"--{name}: coordinate", joint, places, InputError)
         vector[places[joint]] = (numbers_in(f"--{name} {joint}", number, 1) or [0.0])[0]
     return vector
+
+
+PICTURES = (".svg", ".png", ".pdf")  # the last two by Matplotlib
+
+
+def save_result(result: Any, path: Path) -> None:
+    """Saves a result as a table or, by the ending of the path, as its picture."""
+    from ..io.files import saving
+
+    ending = path.suffix.lower()
+    if ending not in PICTURES:
+        result.save(path)
+        return
+    with saving("a picture", path, PICTURES) as file:
+        if ending == ".svg":
+            file.write_text(result.svg(), encoding="utf-8")
+        else:
+            result.plot().savefig(file, format=ending[1:])
 
 
 def drawing_path(*words: str) -> Path:

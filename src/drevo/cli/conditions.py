@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from .common import Base, Json, RobotName, guarded, load_robot, option, print_json, print_table, progress, words_in
@@ -9,7 +10,13 @@ from .common import Base, Json, RobotName, guarded, load_robot, option, print_js
 if TYPE_CHECKING:
     from ..design.conditions import Conditions
     from ..design.free_lengths import PolynomialConditions
+    from ..robot.face import Robot
 
+LEGEND = (
+    "m_i: mass of body i and of all that it carries; d_xi, d_yi, d_zi: its first moments about its joint,\n"
+    "with what it carries as points at their joints; I_i^x, I_i^xy: moments and products of inertia of the same;\n"
+    "L_i: distance to its joint from the joint before; m_oi: its own mass"
+)
 WHAT = "mass_matrix, potential_energy, or elements separated by commas (H_21,H_33)."
 
 
@@ -20,10 +27,20 @@ def conditions(
     zero: Annotated[str, option("Elements that must be zero, separated by commas.")] = "",
     diagonal: Annotated[bool, option("All elements off the diagonal must be zero.", "--diagonal")] = False,
     free: Annotated[str, option("Parameters to solve for, separated by commas: d_*, I_3^*, L_2.")] = "",
+    realise: Annotated[
+        bool, option("Add the least masses with which they hold, to --output.", "--realise")
+    ] = False,
+    reach: Annotated[float, option("How far from a joint added masses may stand, in metres.")] = 0.5,
+    output: Annotated[
+        Path | None, option("Save the realised robot as .urdf, .xml, .sdf, .toml or .json.", "-o", "--output")
+    ] = None,
     base: Base = "fixed",
     as_json: Json = False,
 ) -> None:
-    """Find what the parameters must satisfy so that a matrix is constant, and the equations of motion then."""
+    """Find what the parameters must satisfy so that a matrix is constant, and the equations of motion then.
+
+    With --realise, find the counterweights too, with which the robot meets the conditions.
+    """
     from ..design.conditions import Conditions
     from ..design.conditions import conditions as find
 
@@ -31,15 +48,44 @@ def conditions(
         step("reducing")
         found = find(load_robot(robot, base), words_in(constant), words_in(zero), diagonal, words_in(free) or None)
     whole = found if isinstance(found, Conditions) else None
+    balanced = _realised(whole, reach, output) if realise or output is not None else None
     if as_json:
         print_json(
-            {"robot": robot, **_data(found), **({"M": whole.M, "motion": list(whole.motion)} if whole else {})}
+            {
+                "robot": robot,
+                **_data(found),
+                **({"M": whole.M, "motion": list(whole.motion)} if whole else {}),
+                **({"masses": _masses(balanced)} if balanced else {}),
+            }
         )
         return
     rows = [(body, text) for body, texts in _bodies(found).items() for text in texts]
     print_table(f"{len(found)} conditions", ("body", "condition"), rows, left=2)
+    print(LEGEND)
     if whole:
         print("\nEquations of motion when they hold:", *whole.motion, sep="\n")
+    if balanced is not None:
+        before = _masses(load_robot(robot, base))
+        masses = [(name, f"{before[name]:.6g}", f"{mass:.6g}") for name, mass in _masses(balanced).items()]
+        print_table("\nMasses with counterweights", ("link", "before, kg", "after, kg"), masses)
+    if output is not None:
+        print(f"saved {output}")
+
+
+def _realised(conditions: Conditions | None, reach: float, output: Path | None) -> Robot:
+    """The robot that meets the conditions, saved where a file is named."""
+    from ..errors import InputError
+
+    if conditions is None:
+        raise InputError("--realise takes conditions on inertial parameters; leave lengths out of --free")
+    robot = conditions.realise(reach=reach)
+    if output is not None:
+        robot.save(output)
+    return robot
+
+
+def _masses(robot: Robot) -> dict[str, float]:
+    return {link.name: link.inertial.mass for link in robot.model.links if link.inertial is not None}
 
 
 def _data(found: Conditions | PolynomialConditions) -> dict[str, Any]:

@@ -25,7 +25,9 @@ def linearise(
     actuated: Annotated[
         str | None, option("Driven joints, separated by commas; by default all but a free base.")
     ] = None,
-    output: Annotated[Path | None, option("Save A, B, the eigenvalues and the state as .npz.", "-o")] = None,
+    output: Annotated[
+        Path | None, option("Save A, B, the eigenvalues and the state as .npz.", "-o", "--output")
+    ] = None,
     base: Base = "fixed",
     as_json: Json = False,
 ) -> None:
@@ -54,7 +56,7 @@ def linearise(
     growing = int((values.real > 0.0).sum())
     still = float(np.abs(found.a).max(initial=0.0))
     print(
-        f"A {found.A.shape}, B {found.B.shape}; {growing} unstable motions; largest acceleration here {still:.3g}"
+        f"A {found.A.shape}, B {found.B.shape}; unstable motions: {growing}; largest acceleration here {still:.3g}"
     )
     if output is not None:
         print(f"saved {output}")
@@ -95,7 +97,7 @@ def _rows(values: Any) -> list[tuple[str, ...]]:
         if x.imag < 0.0:
             continue
         size = abs(x)
-        damping = f"{-x.real / size:.3g}" if size > 0.0 else ""
+        damping = f"{0.0 - x.real / size:.3g}" if size > 0.0 else ""
         text = f"{x.real:.5g}" if x.imag == 0.0 else f"{x.real:.5g} +- {x.imag:.5g}i"
         rows.append((f"{size:.5g}", f"{size / 6.283185307179586:.5g}", damping, text))
     return rows

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import InputError
 from .common import (
+    PICTURES,
     Base,
     Json,
     RobotName,
@@ -17,6 +18,7 @@ from .common import (
     option,
     print_json,
     print_table,
+    save_result,
 )
 
 if TYPE_CHECKING:
@@ -40,7 +42,10 @@ def loads(
         str, option("Where the link's mass is: auto, shapes, collision, visual, box, or a .toml file of solids.")
     ] = "auto",
     plot: Annotated[bool, option("Also draw ROBOT-LINK.svg, or ROBOT-drives.svg.", "--plot")] = False,
-    output: Annotated[Path | None, option("Save as .csv (for finite elements) or .svg.", "-o")] = None,
+    output: Annotated[
+        Path | None,
+        option("Save as .csv, or as .svg, .png or .pdf.", "-o", "--output"),
+    ] = None,
     base: Base = "fixed",
     as_json: Json = False,
 ) -> None:
@@ -51,17 +56,15 @@ def loads(
     if trajectory is None:
         return _print_agreement(load_robot(robot, base), as_json)
     if output is not None:
-        ready("an envelope" if link else "the table of drives", output, (".csv", ".svg"))
+        ready("an envelope" if link else "the table of drives", output, (".csv", *PICTURES))
     made = load_robot(robot, base)
     span = _line(start, end)
     moved = Trajectory.read(made, trajectory, waypoints)
     driven = drives(made, moved)
-    found = None
-    if link is not None:
-        found = _enveloped(made, moved, link, sections, span, distribution)
+    found = _enveloped(made, moved, link, sections, span, distribution) if link is not None else None
     saved = ([output] if output else []) + ([drawing_path(made.name, link or "drives")] if plot else [])
     for path in saved:
-        (driven if found is None else found).save(path)
+        save_result(driven if found is None else found, path)
     if as_json:
         return print_json({"robot": made.name, "drives": driven.rows(), **(_facts(found) if found else {})})
     _print_drives(driven)

@@ -16,7 +16,7 @@ def papers(
         str,
         typer.Argument(metavar="PAPER", help="telegin, vereshchagin, kovalchuk, alyushin, zaremba; together."),
     ],
-    output: Annotated[Path, option("The folder to write into.", "--output", "-o")] = Path("paper"),
+    output: Annotated[Path, option("The folder to write into.", "-o", "--output")] = Path("paper"),
     as_json: Json = False,
 ) -> None:
     """Write a paper's examples, figures and errata anew, each formula computed and compared.

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from .common import (
+    PICTURES,
     STATE,
     Base,
     Json,
@@ -15,6 +16,7 @@ from .common import (
     option,
     print_json,
     progress_portion,
+    save_result,
     vector_in,
 )
 
@@ -47,7 +49,10 @@ def simulate(
     v: Annotated[str | None, option(f"Velocities at the start: {STATE}0.")] = None,
     base: Base = "fixed",
     plot: Annotated[bool, option("Plot the first coordinates in the terminal.", "--plot")] = False,
-    output: Annotated[Path | None, option("Save the table as .csv, .npz or .parquet.", "-o")] = None,
+    output: Annotated[
+        Path | None,
+        option("Save as .csv, .npz or .parquet, or as a picture: .svg, .png, .pdf.", "-o", "--output"),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Simulate how a robot moves under gravity, and report how well its energy is conserved."""
@@ -55,7 +60,7 @@ def simulate(
     from ..simulate.run import simulate as run
 
     if output is not None:
-        ready("a table", output, (".npz", ".csv", ".parquet"))
+        ready("a motion", output, (".npz", ".csv", ".parquet", *PICTURES))
     made = _robot(robot, n, base)
     with progress_portion(made.name, method) as part:
         moved = run(
@@ -63,7 +68,7 @@ def simulate(
             rtol=rtol, max_steps=max_steps, every=every, progress=part,
         )  # fmt: skip
     if output is not None:
-        moved.save(output)
+        save_result(moved, output)
     if as_json:
         print_json(_facts(moved))
         return

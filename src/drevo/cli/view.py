@@ -21,7 +21,11 @@ def view(
     export: Annotated[
         Path | None,
         option(
-            "A live page to write instead, .html, which needs no network; or a drawing, .svg.", "-e", "--export"
+            "A live page to write instead, .html, which needs no network; or a drawing, .svg.",
+            "-o",
+            "--output",
+            "-e",
+            "--export",
         ),
     ] = None,
     quantity: Annotated[str, option("Whose equations stand on the page.")] = "inverse_dynamics",
