@@ -113,11 +113,12 @@ def _too_many(wanted: BranchRequest, chain: Chain, numbers: Mapping[str, float])
     closing = [
         name for name in free if recognised(held_chain(chain.aligned(), {**numbers, name: ANY_ANGLE}).screws)
     ] if len(free) == 7 else []  # fmt: skip
-    remedy = (
-        f"give the coordinate of one of {listed(closing, 7)}, as in closed_form({wanted.link!r}, {closing[0]}=0.5)"
-        if closing
-        else f"no joint that is given closes it; {REMEDY}"
-    )
+    remedy = f"no joint that is given closes it; {REMEDY}"
+    if closing:
+        call = f"closed_form({wanted.link!r}, {closing[0]}=0.5)"
+        remedy = f"give the coordinate of one of {listed(closing, 7)}, as in {call}"
+    elif len(free) > 7:
+        remedy = f"give the coordinates of all but six of them, such as those of a torso or a hand, or {REMEDY}"
     many = f"{len(free)} joints move link {wanted.link!r}, more than a pose determines"
     return f"closed_form: {many}: {remedy}"
 
