@@ -1,4 +1,4 @@
-"""Inverse kinematics: steps of task stacks beside mink's, closed forms, and poses from anywhere, one core.
+"""Task space: steps of task stacks beside mink's, operational space, closed forms, poses from anywhere, one core.
 
 python benchmarks/task_space.py [COUNT]: COUNT problems each (10,000). A step is a FrameTask and a PostureTask
 under a ConfigurationLimit, of an arm of six hinges; both solve the same problems in turn, and mink's terms judge
@@ -92,6 +92,22 @@ def steps(name: str, count: int) -> str:
     return f"{name}: a step in a batch {out[0]:.0f} ns, under limits {out[1]:.0f} ns"
 
 
+def operational(name: str, count: int = 4096) -> str:
+    """Time of Khatib's terms and of a law of operational space, of as many states as a learner has robots."""
+    robot, link = drevo.load(name), TOOLS[name]
+    q, v = drawn(robot, count, 0), np.zeros((count, robot.nv))
+    law = drevo.control.operational_space(robot, link, 100.0, 20.0)
+    out = []
+    for f in (lambda: robot.operational_space(link, q, v), lambda: law(0.0, q, v)):
+        spent = []
+        for _ in range(9):
+            begin = time.perf_counter()
+            f()
+            spent.append(time.perf_counter() - begin)
+        out.append(1e9 * min(spent) / count)
+    return f"{name}: operational space of {count}, {out[0]:.0f} ns each with all matrices, the law {out[1]:.0f} ns"
+
+
 def anywhere(name: str, count: int) -> str:
     """Share of reachable poses that are reached within the limits, and how many a second."""
     robot, link = drevo.load(name), TOOLS[name]
@@ -136,6 +152,7 @@ def main() -> None:
     print(beside_mink(count) if find_spec("mink") else "mink is not installed")
     for name in ("panda", "talos_reduced"):
         print(steps(name, count))
+    print(operational("panda"))
     for name, link, given in (
         ("ur5", "tool0", {}),
         ("puma560", "link6", {}),

@@ -11,20 +11,21 @@ DIGITS = 1e-11  # of the largest entry
 AXES = ("x", "y", "z", "rx", "ry", "rz")
 INDEPENDENT = 0.05  # of the largest singular value of J's rows: axes that are less so are left out
 DAILY = ("panda.urdf", "go1.urdf", "iris_simple.urdf", "double_pendulum.urdf")
+NO_BODY = "icub"  # has an inertia that Pinocchio refuses
 CASES = [
     pytest.param(name, base, marks=[] if name.endswith(DAILY) else pytest.mark.nightly)
     for name in LOADED
     for base in BASES
-    if not name.startswith(BY_NIGHT)
+    if not name.startswith((*BY_NIGHT, NO_BODY))
 ]
 
 
 def chosen_axes(J: np.ndarray) -> list[int]:
     """The axes, one after the other, along which the link moves whatever the earlier ones do."""
     rows: list[int] = []
+    largest = np.linalg.norm(J, 2)
     for k in range(6):
-        s = np.linalg.svd(J[[*rows, k]], compute_uv=False)
-        if s[-1] > INDEPENDENT * s[0]:
+        if len(rows) < J.shape[1] and np.linalg.svd(J[[*rows, k]], compute_uv=False)[-1] > INDEPENDENT * largest:
             rows.append(k)
     return rows
 
