@@ -182,6 +182,15 @@ def test_refusals_of_a_step(given: dict[str, Any], told: str) -> None:
         drevo.compile(robot(), "step", **({"dt": 0.002} | given))
 
 
+@pytest.mark.parametrize("other", ["<body><freejoint/>{}</body>", '<geom type="plane" size="1 1 1"/>'])
+def test_what_has_no_rule_is_warned_about_without_a_ground(other: str) -> None:
+    """Of two ellipsoids, or of one over a plane of the file, nothing is left that touches."""
+    solid = '<geom type="ellipsoid" size="0.1 0.2 0.1" mass="1"/>'
+    text = f"<mujoco><worldbody><body><freejoint/>{solid}</body>{other.format(solid)}</worldbody></mujoco>"
+    with pytest.warns(drevo.DrevoWarning, match="pass through what they meet.*: ellipsoid geoms"):
+        drevo.compile(drevo.load(text), "step", dt=0.002, ground=None)
+
+
 @pytest.mark.parametrize("law", ["soft", "coulomb"])
 def test_a_robot_that_touches_nothing_is_stepped(law: str) -> None:
     """With a warning where ground was meant: a step is v + h a."""

@@ -200,14 +200,15 @@ def warn_of_untouched(model: Model, ground: object, searched: bool = True) -> No
     if "contact" in model.stepping.disabled:
         return
     notes = left_out_of_contact(model, searched)
-    if all(geom.kind == "plane" for geom in model.geoms) and (model.contacts or ground is None):
+    bare = all(geom.kind == "plane" for geom in model.geoms)
+    if bare and (model.contacts or (ground is None and not notes)):
         return
     if notes:
         warn_caller(
             f"robot {model.name!r}: these pass through what they meet, for steps have no rule for them: "
             f"{'; '.join(notes)}; put spheres, capsules or hulls (hulls=) in their place"
         )
-    elif all(geom.kind == "plane" for geom in model.geoms):
+    elif bare:
         warn_caller(
             f"robot {model.name!r} has no contact geometry, so that nothing of it touches the ground: give its "
             "links collision shapes, geoms or contact points, or ground=None"
