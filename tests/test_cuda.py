@@ -87,7 +87,7 @@ class Machine:
 
 @pytest.fixture
 def machine(library: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
-    monkeypatch.setattr(drivers, "LIBRARIES", (str(library),))
+    monkeypatch.setattr(drivers, "CUDA_LIBRARIES", (str(library),))
     drivers.driver.cache_clear()
     found = Machine(ctypes.CDLL(str(library)))
     found.library.have(1)
@@ -251,7 +251,7 @@ def test_errors_have_their_names(machine: Machine, monkeypatch: pytest.MonkeyPat
     machine.library.have(0)
     with pytest.raises(EmitError, match="the driver finds none; target='cpu' runs everywhere"):
         drevo.compile(ROBOT, "gravity", target="cuda")
-    monkeypatch.setattr(drivers, "LIBRARIES", ("libno-such-driver.so",))
+    monkeypatch.setattr(drivers, "CUDA_LIBRARIES", ("libno-such-driver.so",))
     with pytest.raises(EmitError, match="needs NVIDIA's driver, and this machine has none"):
         drevo.compile(ROBOT, "gravity", target="cuda")
     with pytest.raises(EmitError, match="compile: target"):

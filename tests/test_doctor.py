@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import drevo
 from drevo.cli.main import app
-from drevo.doctor.findings import KINDS, SEVERITIES
+from drevo.doctor.findings import FINDING_KINDS, SEVERITIES
 from drevo.doctor.masses import _pseudo, consistent, mirrored, twins_of
 from drevo.errors import DrevoError, InputError, ModelError
 from drevo.io.plain_edit import add_value, spots_of, take_away
@@ -718,7 +718,7 @@ def test_collada_is_judged_where_all_agree_on_what_is_up(up: str, tmp_path: Path
 def test_any_source_is_examined() -> None:
     for source in ("scara", drevo.load("scara"), drevo.load("scara").model, robot(1)):
         found = drevo.check(source)
-        assert {f.severity for f in found} <= set(SEVERITIES) and {f.kind for f in found} <= set(KINDS)
+        assert {f.severity for f in found} <= set(SEVERITIES) and {f.kind for f in found} <= set(FINDING_KINDS)
         assert len(found.rows()) == len(found) and repr(found).startswith("<Findings of")
     with pytest.raises(InputError, match="kind of finding 'colour' is not known"):
         found.of("colour")

@@ -16,7 +16,7 @@ import pytest
 
 import drevo
 from drevo.compiler.pages.derivation import Derivation
-from drevo.documents.languages.tex_lines import COLUMN, PAGE, broken_sum, width
+from drevo.documents.languages.tex_lines import COLUMN, PAGE_WIDTH, broken_sum, width
 from drevo.documents.letters import meanings
 from drevo.documents.paper import as_printed
 from drevo.documents.sequence.expression import FunctionCall, Group, Name, Number, Terms
@@ -197,7 +197,7 @@ def test_constants_of_the_merged_spatial_page_have_the_values_of_their_bodies() 
 
 def test_equations_fit_their_column() -> None:
     """By Drevo's own measure, which the next test holds against TeX's."""
-    room = {1: PAGE, 2: COLUMN}
+    room = {1: PAGE_WIDTH, 2: COLUMN}
     for name in ROBOTS:
         d = written(name, "merged")
         for columns, allowed in room.items():

@@ -199,7 +199,7 @@ LOOPED = """<mujoco><worldbody><site name="w" pos="0 0 2"/>
 
 
 def test_loops_of_a_model_of_mujoco_are_those_of_its_file() -> None:
-    assert mujoco.mjtObj.mjOBJ_SITE == mujoco_model.SITE
+    assert mujoco.mjtObj.mjOBJ_SITE == mujoco_model.SITE_OBJECT
     file, model = load_model(LOOPED), load_model(mujoco.MjModel.from_xml_string(LOOPED))
     names = dict(zip([link.name for link in model.links], [link.name for link in file.links]))
     assert len(file.loops) == len(model.loops) == 4 and file.couplings == model.couplings

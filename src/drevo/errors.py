@@ -39,7 +39,7 @@ MEANINGS = {
 _ADDRESS = re.compile(r"( object)? at 0x[0-9A-Fa-f]+")
 _LINES = re.compile(r"\s*\n(?!  - )\s*")  # those of a list of problems stay
 _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]")
-_WORD = re.compile(r"\S{200,}")
+_LONG_WORD = re.compile(r"\S{200,}")
 _REPR = Repr()  # of the first elements only: the rest may be millions
 _REPR.maxlist = _REPR.maxtuple = _REPR.maxdict = _REPR.maxset = 30
 _REPR.maxstring = _REPR.maxother = 200
@@ -62,7 +62,7 @@ class DrevoError(Exception):
 
     def __init__(self, text: str = "", *more: Any) -> None:
         plain = printable(_LINES.sub(" ", _ADDRESS.sub("", str(text))))
-        super().__init__(_WORD.sub(lambda word: f"{word[0][:LONG]}...{word[0][-LONG:]}", plain), *more)
+        super().__init__(_LONG_WORD.sub(lambda word: f"{word[0][:LONG]}...{word[0][-LONG:]}", plain), *more)
 
 
 class ModelError(DrevoError, ValueError):

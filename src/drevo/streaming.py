@@ -28,7 +28,7 @@ from .robot.face import Robot
 Ranges = Mapping[str, Any]
 LONGEST = 2**62  # samples: their numbers fit in 64 bits with a sign
 PIECE = 4096  # samples evaluated at a time when one that failed is sought
-_FIXED = ("dtype", "layout", "packed", "target")
+_FIXED_OPTIONS = ("dtype", "layout", "packed", "target")
 
 
 @brief
@@ -113,7 +113,7 @@ def prepared(
 ) -> tuple[Function, RandomSource]:
     """The function, batch-last, and where its inputs come from."""
     whole("stream: seed", seed, -(2**63), 2**64 - 1)
-    for o in _FIXED:
+    for o in _FIXED_OPTIONS:
         if o in options:
             raise InputError(f"stream takes no {o!r}: it computes in float64 and hands back no array of samples")
     model = model_of(robot, "stream")

@@ -26,9 +26,9 @@ from ..mechanics.tree import Tree
 from ..model.quantities import CATALOGUE
 from .search import (
     DIRECTIONS,
-    EFFORTS,
+    EFFORTS_SEARCH,
     MATRIX,
-    NODES,
+    MAX_NODES,
     OBJECTIVES,
     SWEEP,
     Compute,
@@ -320,7 +320,7 @@ def searched_recursion(name: str) -> SearchedRecursion:
 
 
 def best_plans(
-    tree: Tree, name: str, external: Sequence[str], objective: str, budget: int = NODES, wheels: str = "kept"
+    tree: Tree, name: str, external: Sequence[str], objective: str, budget: int = MAX_NODES, wheels: str = "kept"
 ) -> list[Preparation]:
     """The preparations of fewest operations for a quantity of a tree of numbers, before regrouping."""
     start = Preparation(frames=True, unit=not external, wheels=wheels, loaded=tuple(external))
@@ -329,7 +329,7 @@ def best_plans(
     turning = start._replace(wheels="").prepare(tree)
     trig = traced_alone(turning, searched_recursion("inverse_dynamics"), {}).counts["trig"]
     alike = {"inverse_mass_matrix": "mass_matrix"}.get(name, name)
-    run = {x.name: x for x in (EFFORTS, DIRECTIONS)}.get(name) or searched_recursion(alike)
+    run = {x.name: x for x in (EFFORTS_SEARCH, DIRECTIONS)}.get(name) or searched_recursion(alike)
     return Search(tree, run, OBJECTIVES[objective], start, budget, trig).best()
 
 
@@ -338,12 +338,12 @@ def _accelerations(tree: Tree, external: Sequence[str], objective: str) -> Itera
     turned = wheeled(tree, external)
     for wheels in ("",) if turned is tree else ("", "kept"):
         made = turned if wheels else tree
-        (h,) = best_plans(tree, EFFORTS.name, external, objective, NODES // 2, wheels)
+        (h,) = best_plans(tree, EFFORTS_SEARCH.name, external, objective, MAX_NODES // 2, wheels)
         if not khalil_forward.shared_rates(made):  # which articulated bodies cannot carry
             yield by_articulated_form(h)
         if khalil_forward.deep(made):
             continue
-        for M in best_plans(tree, DIRECTIONS.name, external, objective, NODES // 2, wheels and "apart"):
+        for M in best_plans(tree, DIRECTIONS.name, external, objective, MAX_NODES // 2, wheels and "apart"):
             same = M._replace(frames=h.frames, moves=h.moves, gauge=h.gauge, phase=h.phase, unit=h.unit)
             for matrix in dict.fromkeys((M, same)):
                 yield by_inertia_matrix(h, matrix)

@@ -28,7 +28,7 @@ from .tracer import Tracer
 
 Compute = Callable[..., Any]
 LIMB = 14  # bodies: larger subtrees are not searched move by move
-NODES = 150_000  # traced in one search
+MAX_NODES = 150_000  # traced in one search
 
 Price = Callable[[Program], int]
 
@@ -83,7 +83,7 @@ def matrix_to_solve(
 
 SWEEP = ("parallel",)
 MATRIX = ("carried", "meeting", "sums", "absolute")
-EFFORTS = SearchedRecursion("efforts", bias_efforts, ("q", "v", "tau", "a"), SWEEP)
+EFFORTS_SEARCH = SearchedRecursion("efforts", bias_efforts, ("q", "v", "tau", "a"), SWEEP)
 DIRECTIONS = SearchedRecursion("directions", matrix_to_solve, ("q", "tau", "a"), MATRIX)
 WITHOUT: dict[str, dict[str, Any]] = {  # what a plan loses with a lever of codegen/graph/levers.py
     "frames": {"frames": False, "moves": ()},
@@ -244,7 +244,7 @@ class Search:
     run: SearchedRecursion
     price: Price
     start: Preparation  # what every plan has: wheels, loads, and a unit of length or none
-    budget: int = NODES
+    budget: int = MAX_NODES
     trig: int | None = None  # no plan may call more
     seen: dict[LimbSignature, Any] = field(default_factory=dict)  # what was settled on a limb like this one
     frames: dict[tuple[str, bool, tuple[Move, ...]], Tree] = field(default_factory=dict)
@@ -257,7 +257,7 @@ class Search:
         """The ways to treat symmetric bodies and runs of parallel axes, where there are any."""
         start, wheels = self.start, self.start.wheels
         yield start
-        fixed = self.run in (EFFORTS, DIRECTIONS) or wheels == "apart"
+        fixed = self.run in (EFFORTS_SEARCH, DIRECTIONS) or wheels == "apart"
         if not fixed and wheeled(self.tree, start.loaded) is not self.tree:
             yield start._replace(wheels="")
             if self.sweeps:

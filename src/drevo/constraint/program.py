@@ -48,7 +48,7 @@ from .solve import factor_of, independent_rows
 from .terms import constraint_terms
 
 QUANTITY = "constrained_dynamics"
-VARIABLES = ("q", "v", "tau")
+PROGRAM_VARIABLES = ("q", "v", "tau")
 LEAST_SINE_SQUARE = 1e-10  # squared sine below which a row follows from the others
 COMPARED_DISTANCE = (
     0.1  # rad or m: how far from neutral the configuration is where rows are compared, if none is given
@@ -92,7 +92,7 @@ class Constrained:
         power = str(len(wrt)) if len(wrt) > 1 else ""
         title = "_".join([f"d{power}{QUANTITY}", *(f"d{s}" for s in wrt)]) if wrt else QUANTITY
         t = Tracer(name or title, self.model, acting=self.passive)
-        (q, v, tau), (time,) = t.state(*VARIABLES), t.input("t", 1)
+        (q, v, tau), (time,) = t.state(*PROGRAM_VARIABLES), t.input("t", 1)
         m, n = sum(c.size for c in self.found), self.model.nv
         if not wrt:
             a, N = self.solved(t.tree, q, v, tau, time)[:2]
@@ -225,8 +225,8 @@ def constrained_axes(robot: Dynamics, wrt: str | Sequence[str]) -> tuple[str, ..
     expect_robot(robot, QUANTITY)
     axes = names_in(wrt, f"derivative of {QUANTITY}: wrt")
     for s in axes or ("",):
-        if s not in VARIABLES:
-            raise InputError(f"derivative of {QUANTITY}: wrt holds {s!r}; it takes {', '.join(VARIABLES)}")
+        if s not in PROGRAM_VARIABLES:
+            raise InputError(f"derivative of {QUANTITY}: wrt holds {s!r}; it takes {', '.join(PROGRAM_VARIABLES)}")
     if axes.count("q") > 1 and any(j.nq != j.nv for j in robot.model.moving_joints):
         raise InputError(
             f"derivative of {QUANTITY}: of robots with ball or free joints there is one derivative by q"

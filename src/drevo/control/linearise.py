@@ -43,7 +43,7 @@ from .model import real_matrix, units_named
 from .outputs import Outputs, external_wrenches
 
 _Given = tuple[Array, Array, Array]  # q, v, tau
-STATE = ("q", "v")
+LINEAR_STATE = ("q", "v")
 CONDITION = 1e6  # of independent rows: A goes with its square, and keeps three digits there
 
 
@@ -61,7 +61,7 @@ def linearise(
     passive: bool = True,
     f_ext: Mapping[str, ArrayLike] | None = None,
     stabilise: tuple[ArrayLike, ArrayLike] | None = None,
-    outputs: Sequence[str] = STATE,
+    outputs: Sequence[str] = LINEAR_STATE,
 ) -> Linearisation:
     """The dynamics about a state, to first order: (dq, dv)' = A (dq, dv) + B dtau, y = C (dq, dv) + D dtau.
 
@@ -96,7 +96,9 @@ def model_under(
     """`linearise` under a set that is checked."""
     robot, asked_so = given.robot, (driven, passive, outputs)
     plain = f_ext is None and gains is None and type(passive) is bool
-    if plain and (outputs is STATE or (type(outputs) in (tuple, list) and all(type(x) is str for x in outputs))):
+    if plain and (
+        outputs is LINEAR_STATE or (type(outputs) in (tuple, list) and all(type(x) is str for x in outputs))
+    ):
         key = "linear", driven.tobytes(), passive, *outputs
         problem = memoised(given.form, key, lambda: _problem(given, *asked_so).found_out()).of(given)
     else:
@@ -315,7 +317,7 @@ class StateNumbers(NamedTuple):
         """C and D."""
         lead, (A, B) = self.numbers.shape[:-1], self._arrays("A", "B")
         n = A.shape[-1] // 2
-        if self.problem.outputs.parts == STATE:
+        if self.problem.outputs.parts == LINEAR_STATE:
             plain = np.eye(2 * n), np.zeros((2 * n, B.shape[-1]))
             return {name: np.broadcast_to(y, (*lead, *y.shape)) for name, y in zip("CD", plain)}
         da = np.concatenate([A, B], -1)[..., n:, :]

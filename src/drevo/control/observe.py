@@ -13,7 +13,7 @@ from .linear_kernels import Linearisation
 from .model import LinearModel, single
 from .regulate import Obstacles, lqr, obstacle, riccati, weights
 
-UNSEEN = Obstacles(
+UNSEEN_OBSTACLES = Obstacles(
     "the outputs do not tell of the {}, which does not decay; give out more of the state",
     "W does not disturb the {}, which neither decays nor grows; disturb every state",
     "Riccati's equation has no answer in these numbers; bring W and V closer together",
@@ -55,7 +55,7 @@ def kalman(model: LinearModel, W: ArrayLike, V: ArrayLike) -> Observer:
     poles = np.linalg.eigvals(plain.A - K.T @ plain.C)
     if not plain.decays(poles):
         raise NumericsError(
-            f"kalman: no gain steadies the estimate: {obstacle(dual, Wm, T, model.states, UNSEEN)}"
+            f"kalman: no gain steadies the estimate: {obstacle(dual, Wm, T, model.states, UNSEEN_OBSTACLES)}"
         )
     return Observer(T @ K.T, poles, T @ P @ T.T, _estimator(model, plain, T, K.T))
 

@@ -20,9 +20,9 @@ from ..model.draft import did_you_mean, listed
 from ..model.dynamics import Dynamics
 
 PLAIN = ("q", "v", "a", "reactions")
-OF_LINKS = {"pose": ("m", "rad"), "velocity": ("m/s", "rad/s")}
+LINK_UNITS = {"pose": ("m", "rad"), "velocity": ("m/s", "rad/s")}
 SIX = ("x", "y", "z", "rx", "ry", "rz")
-PER = {"q": "", "v": "/s", "a": "/s^2"}
+PER_UNITS = {"q": "", "v": "/s", "a": "/s^2"}
 Rows = tuple[Array, Array]
 
 
@@ -42,11 +42,11 @@ class Outputs:
         named: dict[str, str] = {}
         for part in parts:
             kind, colon, link = part.partition(":") if isinstance(part, str) else ("", "", "")
-            if colon and kind in OF_LINKS:
+            if colon and kind in LINK_UNITS:
                 if link not in links:
                     hint = did_you_mean(link, links)
                     raise InputError(f"linearise: outputs: link {link!r} is not in robot {model.name!r}{hint}")
-                named |= {f"{part}.{x}": unit for x, unit in zip(SIX, np.repeat(OF_LINKS[kind], 3).tolist())}
+                named |= {f"{part}.{x}": unit for x, unit in zip(SIX, np.repeat(LINK_UNITS[kind], 3).tolist())}
             elif kind == "reactions":
                 named |= dict.fromkeys(reactions, "")
             elif kind in PLAIN and not colon:
@@ -95,7 +95,7 @@ def _of_link(robot: Dynamics, part: str, q: Array, v: Array, width: int) -> Arra
 def rate_units(model: Model, parts: Sequence[str]) -> list[str]:
     """The units of every rate's displacement ("q"), rate ("v"), acceleration ("a") or effort ("tau")."""
     plain = [unit for j in model.moving_joints for _, unit in RATES.get(j.kind, PARTS.get(j.kind, (TURN,)))]
-    units: dict[str, Callable[[str], str]] = {k: lambda u, per=per: u + per for k, per in PER.items()}  # type: ignore[misc]
+    units: dict[str, Callable[[str], str]] = {k: lambda u, per=per: u + per for k, per in PER_UNITS.items()}  # type: ignore[misc]
     units["tau"] = lambda u: "N" if u == "m" else "N m"
     return [units[part](unit) for part in parts for unit in plain]
 

@@ -19,7 +19,7 @@ FUNCTIONS = ("sin", "cos")
 LONGEST, MOST = 20_000, 400  # what one formula may be: its tree is walked by recursion
 _SUB = r"_(?:\{[^{}]*\}|[A-Za-z]?\d+(?:,\d+)*(?:[xyz]{1,2}(?![A-Za-z_]))?|[A-Za-z]+)"
 _SUP = r"\^(?:\{[^{}]*\}|[A-Za-z]+\d?(?![A-Za-z0-9])|[A-Za-z]+)"
-TOKEN = re.compile(
+EXPRESSION_TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d{1,3})?|\.\d+)|(?P<op>\*\*|[-+*/^()=])"
     rf"|(?P<name>[A-Za-z]+(?:\d+|{_SUB})?(?:{_SUP})?(?:{_SUB})?))"
 )
@@ -45,7 +45,7 @@ def formula_tokens(text: str) -> list[tuple[str, str]]:
         raise InputError(f"formula {text[:40]!r}...: longer than {LONGEST} characters")
     at = 0
     while text[at:].strip():
-        m = TOKEN.match(text, at)
+        m = EXPRESSION_TOKEN.match(text, at)
         if m is None:
             raise InputError(f"formula {text.strip()!r}: {text[at:].strip()[:12]!r} cannot be read")
         kind = str(m.lastgroup)
@@ -253,7 +253,7 @@ def _is(node: FormulaNode, number: int) -> bool:
     return node.kind == "number" and float(node.value) == number
 
 
-_RANK = {"+": 1, "-": 1, "neg": 1, "*": 2, "/": 2, "^": 3}
+_OPERATOR_RANK = {"+": 1, "-": 1, "neg": 1, "*": 2, "/": 2, "^": 3}
 
 
 def formula_text(node: FormulaNode, above: int = 0) -> str:
@@ -262,7 +262,7 @@ def formula_text(node: FormulaNode, above: int = 0) -> str:
         return str(node.value)
     if node.kind in FUNCTIONS:
         return f"{node.kind}({formula_text(node.parts[0])})"
-    rank = _RANK[node.kind]
+    rank = _OPERATOR_RANK[node.kind]
     if node.kind == "neg":
         out = "-" + formula_text(node.parts[0], 2)
     elif node.kind == "^":

@@ -22,7 +22,18 @@ from ..model.description import Model
 from ..model.rotations import quaternion_of
 from .polynomial import NUMBER, ONE, Angle, Poly, SparseRow, add_multiple, exact, forms, rational, slide
 
-KINDS = ("xy", "xz", "yz", "dx", "dy", "dz", "y", "x", "z", "m")  # a condition is solved for the first of these
+INTEGRAL_KINDS = (
+    "xy",
+    "xz",
+    "yz",
+    "dx",
+    "dy",
+    "dz",
+    "y",
+    "x",
+    "z",
+    "m",
+)  # a condition is solved for the first of these
 LENGTH = {"m": 0, "dx": 1, "dy": 1, "dz": 1}  # power of a length in each; 2 for the rest
 LONG = 10**6  # a denominator that tells a reader nothing
 SNAP = 1e-9  # rad, as in write_out
@@ -65,7 +76,7 @@ class Parameters:
         self.children = children_of(self.tree.parents)
         self.all = [
             InertialParameter(i, k, parameter_name(k, b.number))
-            for k in KINDS
+            for k in INTEGRAL_KINDS
             for i, b in enumerate(self.tree.bodies)
         ]
         self.index = {p.name: k for k, p in enumerate(self.all)}

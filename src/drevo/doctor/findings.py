@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 SEVERITIES = ("error", "warning", "hint")  # cannot be computed or is no body; suspicious; worth a look
 # kind -> what it means, in the order in which they are mended
-KINDS = {
+FINDING_KINDS = {
     "names": "two links or two joints of the same name",
     "mass": "a negative mass",
     "unit": "a mass, centre of mass or tensor that is off by a power of ten",
@@ -63,7 +63,7 @@ class Change:
 class Finding:
     """One thing that is wrong or suspicious: of which element, what, and what to do about it.
 
-    severity: "error" (cannot be computed), "warning" (suspicious), "hint" (worth a look); kind: a key of `KINDS`;
+    severity: "error" (cannot be computed), "warning" (suspicious), "hint" (to look at); kind: of `FINDING_KINDS`;
     line: in the file, 0 where there is none; change: what `fix` would do, None where only a person can tell.
     """
 
@@ -103,8 +103,8 @@ class Findings:
         return len(self.found)
 
     def of(self, kind: str) -> list[Finding]:
-        """The findings of one kind, a key of `KINDS`."""
-        one_of("the kind of finding", kind, KINDS, InputError)
+        """The findings of one kind, a key of `FINDING_KINDS`."""
+        one_of("the kind of finding", kind, FINDING_KINDS, InputError)
         return [f for f in self.found if f.kind == kind]
 
     def sound(self, strict: bool = False) -> bool:
@@ -145,7 +145,7 @@ class Findings:
 
 def ranked(found: list[Finding]) -> tuple[Finding, ...]:
     """The gravest first, then by kind and by line."""
-    kinds = list(KINDS)
+    kinds = list(FINDING_KINDS)
     return tuple(sorted(found, key=lambda f: (SEVERITIES.index(f.severity), kinds.index(f.kind), f.line)))
 
 

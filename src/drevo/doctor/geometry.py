@@ -19,7 +19,7 @@ from ..model.description import Shape
 Array = np.ndarray[Any, Any]
 LEAST_SHARE = 0.02  # of its box: a mesh that encloses less is no closed surface
 HEAD = 4096  # bytes within which a Collada file says what is up
-ROLES = ("visual", "collision")
+GEOMETRY_ROLES = ("visual", "collision")
 
 
 class Extent(NamedTuple):
@@ -56,7 +56,7 @@ class Geometry:
     def extent(self, shapes: Iterable[Shape]) -> Extent | None:
         """The extent of a link; None where there is no shape, or a role without one that can be read."""
         shapes = list(shapes)
-        roles = [[s for s in shapes if s.role == role] for role in ROLES]
+        roles = [[s for s in shapes if s.role == role] for role in GEOMETRY_ROLES]
         found = [self._role(some) for some in roles if some]
         known = [x for x in found if x is not None]
         if not known:

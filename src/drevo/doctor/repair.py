@@ -28,7 +28,7 @@ from ..model.validation import finish
 from ..robots.loading import file_or_model
 from .edits import FileText
 from .edits_plain import PlainText
-from .findings import KINDS, Change, Finding, Findings, Subject, ranked, subject_of_bytes
+from .findings import FINDING_KINDS, Change, Finding, Findings, Subject, ranked, subject_of_bytes
 from .joints import check_joints, check_meshes
 from .masses import check_masses, consistent
 
@@ -116,7 +116,7 @@ def _loading(s: Subject) -> list[Finding]:
     ]
 
 
-ROUNDS = 3 * len(KINDS)  # each mends one kind; what one uncovers, a later one mends
+MAX_REPAIR_ROUNDS = 3 * len(FINDING_KINDS)  # each mends one kind; what one uncovers, a later one mends
 ENDINGS = tuple(suffix for suffix in SUFFIXES if suffix != XACRO)
 
 
@@ -130,7 +130,7 @@ def fixed(findings: Findings, path: str | PathLike[str]) -> Findings:
         )
     s = _read(read_regular_file(source, MAX_XML_BYTES), source)
     changes: list[str] = []
-    for _ in range(ROUNDS):
+    for _ in range(MAX_REPAIR_ROUNDS):
         now = _round(s, findings_about(s))
         if not now:
             break
@@ -145,7 +145,7 @@ def fixed(findings: Findings, path: str | PathLike[str]) -> Findings:
 def _round(s: Subject, found: Findings) -> tuple[bytes, list[str]] | None:
     """The text after one kind of finding is mended, and what changed; None where nothing can be."""
     text: PlainText | FileText = PlainText(s) if s.root is None else FileText(s)
-    for kind in KINDS:
+    for kind in FINDING_KINDS:
         told = [x for f in found.of(kind) if f.change for x in text.edits(f.change)]
         unique = {edit: sentence for edit, sentence in told}
         if unique and (data := edited(s.data, unique)) != s.data:

@@ -17,7 +17,7 @@ MATRICES = {
     "modified": "A = Rx(alpha) Tx(a) Rz(theta) Tz(d)",
 }
 TITLES = ("row", "link", "parent", "joint", "theta", "d", "a", "alpha")
-SYMBOLS = {"theta": r"$\theta$", "d": "$d$", "a": "$a$", "alpha": r"$\alpha$"}
+DH_SYMBOLS = {"theta": r"$\theta$", "d": "$d$", "a": "$a$", "alpha": r"$\alpha$"}
 
 
 def text_table(rows: Sequence[TableRow], convention: str) -> str:
@@ -50,7 +50,7 @@ def html_table(rows: Sequence[TableRow], convention: str) -> str:
 
 def latex_table(rows: Sequence[TableRow], convention: str) -> str:
     """A tabular, then the auxiliary frames as matrices."""
-    head = " & ".join(SYMBOLS.get(t, t) for t in TITLES)
+    head = " & ".join(DH_SYMBOLS.get(t, t) for t in TITLES)
     out = [f"% {convention} convention, {MATRICES[convention]}; rad, m"]
     out += [r"\begin{tabular}{" + "r" + "l" * (len(TITLES) - 1) + "}", r"\toprule", head + r" \\", r"\midrule"]
     for k, row in enumerate(rows, 1):

@@ -32,8 +32,8 @@ _FUNCTIONS: dict[str, Callable[..., float]] = {
     "sqrt": math.sqrt,
     "atan2": math.atan2,
 }
-_RATES = re.compile(r"Q_(\d+)\^(?:cf|c)")
-_BODY = re.compile(r"([A-Za-z]+)_([a-z]*)(\d+(?:_\d+)?)([xyz]{0,2})((?:\^\w+)?)")
+_RATES_PATTERN = re.compile(r"Q_(\d+)\^(?:cf|c)")
+_BODY_PATTERN = re.compile(r"([A-Za-z]+)_([a-z]*)(\d+(?:_\d+)?)([xyz]{0,2})((?:\^\w+)?)")
 
 
 class ConstantsTable(NamedTuple):
@@ -114,7 +114,7 @@ def _by_rates(facts: About, sections: list[Section]) -> list[Section]:
     for section in sections:
         rows = list[Statement]()
         for s in section.statements:
-            found = _RATES.fullmatch(s.name)
+            found = _RATES_PATTERN.fullmatch(s.name)
             equal: dict[str, Term] = {}
             terms = tuple(_rated(t, found[1], equal) for t in s.terms) if found else s.terms
             rows += [Statement(n, (t,)) for n, t in equal.items() if n not in known]
@@ -282,7 +282,7 @@ def constants_table(section: Section) -> ConstantsTable | None:
     cells: dict[str, dict[str, Terms]] = {}
     columns: list[str] = []
     for s in section.statements:
-        found = _BODY.fullmatch(s.name)
+        found = _BODY_PATTERN.fullmatch(s.name)
         if found is None:
             return None
         axes = found[2] + found[4]

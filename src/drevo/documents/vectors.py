@@ -12,8 +12,8 @@ from typing import NamedTuple
 from .sequence.names import latex_name, mathml_name
 
 Words = tuple[str, ...]
-TURN = re.compile(r"Rot_([xyz])")
-NUMBER = re.compile(r"\d+(\.\d+)?(e[-+]?\d+)?")
+TURN_PATTERN = re.compile(r"Rot_([xyz])")
+NUMBER_PATTERN = re.compile(r"\d+(\.\d+)?(e[-+]?\d+)?")
 TEX = {
     "+": " + ", "-": " - ", "x": r" \times ", "(": "(", ")": ")", ")^T": ")^{T}", "<": r"\langle ",
     ">": r"\rangle ", "[": r"\begin{bmatrix}", "&": " & ", ";": r" \\ ", "]": r"\end{bmatrix}",
@@ -94,16 +94,16 @@ def _written(
     for word in words:
         apart = before in signs and before not in (")", ")^T", ">", "]")
         sign = word in signs and word not in ("(", "<", "[", "sum")
-        opens_argument = word == "(" and (before in INDEX_FUNCTIONS or TURN.fullmatch(before))
+        opens_argument = word == "(" and (before in INDEX_FUNCTIONS or TURN_PATTERN.fullmatch(before))
         if out and not (apart or sign or opens_argument):
             out += space
         if word == "-" and (not out or before in OPENING):
             out += signs["-"].strip()
         elif word in signs:
             out += signs[word]
-        elif found := TURN.fullmatch(word):
+        elif found := TURN_PATTERN.fullmatch(word):
             out += turn(found[1])
-        elif NUMBER.fullmatch(word):
+        elif NUMBER_PATTERN.fullmatch(word):
             out += number(word)
         else:
             out += name(symbols.get(word[1:], word[1:]) if word[0] == "@" else word)

@@ -40,7 +40,7 @@ STATE = ("q", "v", "elapsed", "over", "stream")
 AFTER = ("q1", "v1", "elapsed1", "over1", "stream1")  # the same after a step
 JUDGED = ("observation", "reward", "terminated", "truncated")
 TRIES = 100  # of a beginning; of those that a task refuses, most often 4 in 10
-BEFORE, SEEN, FINAL, INFO = "before_", "seen_", "final_obs", "info_"
+BEFORE_PREFIX, SEEN, FINAL, INFO = "before_", "seen_", "final_obs", "info_"
 
 
 def episode(body: TaskRobot, traced: TracedTask, same: bool) -> Function:
@@ -94,12 +94,14 @@ class EpisodeStages:
         sizes = Sight(model, e.tree, task.looks, lambda _: []).sizes if task.looks else {}
         e.sizes |= {f"look_{part}": n for part, n in sizes.items()}
         self.parts = {part: f"look_{part}" for part in sizes} | LEFT  # blocks of what is seen
-        e.sizes |= {f"{mark}{part}": e.sizes[x] for part, x in self.parts.items() for mark in (BEFORE, SEEN)}
-        e.sizes |= {f"{mark}{part}": n for part, n in self.kept.items() for mark in (BEFORE, SEEN)}
+        e.sizes |= {
+            f"{mark}{part}": e.sizes[x] for part, x in self.parts.items() for mark in (BEFORE_PREFIX, SEEN)
+        }
+        e.sizes |= {f"{mark}{part}": n for part, n in self.kept.items() for mark in (BEFORE_PREFIX, SEEN)}
         e.sizes |= {block: self.kept[part] for part, block in DRAWN.items() if part in self.kept}
         e.sizes |= {"tick": 1} if self.random.delay else {}
         e.sizes |= {"luck": self.n_luck} if self.n_luck else {}
-        self.parts |= OF_STEP | {part: BEFORE + part for part in self.kept}
+        self.parts |= OF_STEP | {part: BEFORE_PREFIX + part for part in self.kept}
         e.sizes |= {x: n for k in ("", "1") for x, n in ((f"elapsed{k}", 1), (f"over{k}", 1), (f"stream{k}", 2))}
         e.sizes |= {"action": n_action, "fresh": 1, "seeking": 1, "draws": self.n_log + self.n_even}
         e.sizes |= {"q0": model.nq, "v0": model.nv}
@@ -132,9 +134,9 @@ class EpisodeStages:
         action, model = s.read("action"), self.body.model
         if self.random.delay:
             tick, seconds = s.number("tick"), self.body.seconds
-            delay = s.read(BEFORE + "commands")[-1]
+            delay = s.read(BEFORE_PREFIX + "commands")[-1]
             since = tick * model.stepping.dt
-            action = delayed(action, s.read(BEFORE + "past"), delay, since, seconds)
+            action = delayed(action, s.read(BEFORE_PREFIX + "past"), delay, since, seconds)
             s.write(tick=tick + 1.0)
         q, v = s.read("Q"), s.read("V")
         tau = list(self.task.efforts(model, action, q, v))
@@ -160,13 +162,13 @@ class EpisodeStages:
         q, v = self.body.outward(s.read("q1"), s.read("v1"))
         action = s.read("action")
         step: dict[str, Sequence[Scalar]] = {
-            "previous": s.read(BEFORE + "past")[: len(action)] if self.kept else []
+            "previous": s.read(BEFORE_PREFIX + "past")[: len(action)] if self.kept else []
         }
         step["elapsed"] = [s.number("elapsed") + 1.0]
         if "commands" in self.kept:
-            step["commands"] = s.read(BEFORE + "commands")[: len(self.random.commands)]
+            step["commands"] = s.read(BEFORE_PREFIX + "commands")[: len(self.random.commands)]
         look = Look(lambda part: step[part] if part in step else s.read(self.parts[part]))
-        earlier = Look(lambda part: s.read(BEFORE + part))
+        earlier = Look(lambda part: s.read(BEFORE_PREFIX + part))
         m = Moment(q, v, s.read("q"), action, self.body.seconds, look, earlier)
         observed, outcome = self._noisy(s, self.task.observe(m)), self.task.judge(m)
         self.carried, self.told = (*earlier.asked, *self.kept), tuple(outcome.infos)
@@ -246,7 +248,7 @@ class EpisodeStages:
         e, model = self.e, self.body.model
         t = Tracer("episode", model)
         t.state("q", "v")
-        given = (*STATE, "action", *(BEFORE + part for part in self.carried))
+        given = (*STATE, "action", *(BEFORE_PREFIX + part for part in self.carried))
         for name in given[2:]:
             t.input(name, e.sizes[name])
         results = (*AFTER, *JUDGED, *((FINAL,) if self.same else ()), *(SEEN + part for part in self.carried),

@@ -15,7 +15,12 @@ from .simulation import TaskRobot, actuator_efforts
 from .tasks import Chance, Look, Moment, Outcome, Start, Task, TaskNumbers
 
 PLAIN = ("q", "v", "before", "action")  # what every moment has
-SEEN, EARLIER, EVEN, LOG = "seen ", "seen_before ", "even ", "log "  # inputs that are made as they are asked for
+SEEN_PREFIX, EARLIER, EVEN_PREFIX, LOG_PREFIX = (
+    "seen ",
+    "seen_before ",
+    "even ",
+    "log ",
+)  # inputs that are made as they are asked for
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,7 @@ class TracedTask:
         """The state where an episode begins, and whether the task takes it, 1.0 or 0.0."""
         chance.evens, chance.normals = self.draws
         names = [port.name.split() for port in self.beginning.program.inputs]
-        given = [[(chance.even if kind == EVEN.strip() else chance.log)(int(k))] for kind, k in names]
+        given = [[(chance.even if kind == EVEN_PREFIX.strip() else chance.log)(int(k))] for kind, k in names]
         q, v, (taken,) = self.beginning(*given)
         return (list(q), list(v)), taken
 
@@ -59,7 +64,7 @@ def _at(trace: TracedFunction, m: Moment) -> list[Sequence[Scalar]]:
     given: list[Vector] = [m.q, m.v, m.before, m.action]
     for port in trace.program.inputs[len(PLAIN) :]:
         seen, part = port.name.split()
-        given.append(getattr(m.seen if seen == SEEN.strip() else m.seen_before, part))
+        given.append(getattr(m.seen if seen == SEEN_PREFIX.strip() else m.seen_before, part))
     return trace(*given)
 
 
@@ -79,7 +84,9 @@ def traced_task(task: Task, body: TaskRobot, numbers: TaskNumbers) -> TracedTask
         t.output(name, values)
     t.output("infos", list(found.infos.values()))
     outcome, begun = TracedFunction(t.program()), Tracer("begin")
-    chance = Chance(lambda k: begun.input(f"{EVEN}{k}", 1)[0], lambda k: begun.input(f"{LOG}{k}", 1)[0])
+    chance = Chance(
+        lambda k: begun.input(f"{EVEN_PREFIX}{k}", 1)[0], lambda k: begun.input(f"{LOG_PREFIX}{k}", 1)[0]
+    )
     (q, v), taken = task.begin(chance, body.initial.tolist(), model.nv, numbers)
     for name, values in (("q", q), ("v", v), ("taken", [taken])):
         begun.output(name, values)
@@ -107,4 +114,4 @@ def _moment(name: str, body: TaskRobot, sizes: Mapping[str, int]) -> tuple[Trace
     def look(mark: str) -> Look:
         return Look(lambda part: t.input(mark + part, sizes[part]))
 
-    return t, Moment(q, v, before, action, body.seconds, look(SEEN), look(EARLIER))
+    return t, Moment(q, v, before, action, body.seconds, look(SEEN_PREFIX), look(EARLIER))

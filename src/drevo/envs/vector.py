@@ -13,7 +13,7 @@ from gymnasium.vector.utils import batch_space
 
 from ..errors import InputError, one_of, shown
 from ..io.given import finite, flag, number, whole
-from .episode import AFTER, BEFORE, INFO, JUDGED, SEEN, STATE, episode, sight
+from .episode import AFTER, BEFORE_PREFIX, INFO, JUDGED, SEEN, STATE, episode, sight
 from .simulation import RENDER_MODES, Picture, TaskRobot
 from .tasks import Task
 from .traced import traced_task
@@ -105,10 +105,10 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
 
     def _states(self, count: int) -> list[Array]:
         """State arrays of `count` episodes with the robot at rest, in the order of `kept`."""
-        names = [*STATE, *(BEFORE + x for x in self.seen)]
+        names = [*STATE, *(BEFORE_PREFIX + x for x in self.seen)]
         found = [np.repeat(self.body.beginning, count, 0)]
         for x in names[1:]:
-            usual = self.usual.get(x.removeprefix(BEFORE), 0.0)
+            usual = self.usual.get(x.removeprefix(BEFORE_PREFIX), 0.0)
             found.append(np.broadcast_to(np.array(usual, float), (count, *self.inputs[x])).copy())
         return found
 

@@ -100,7 +100,7 @@ class Profile:
     def named(text: str) -> Profile:
         """Profile from a text such as `tube:0.08,0.07`: the name of one of these functions and its lengths, m."""
         kind, _, rest = str(text).partition(":")
-        make, count = KINDS[one_of("profile", kind.strip(), KINDS, InputError)]
+        make, count = PROFILE_KINDS[one_of("profile", kind.strip(), PROFILE_KINDS, InputError)]
         try:
             lengths = [float(x) for x in rest.split(",")]
         except ValueError:
@@ -110,7 +110,7 @@ class Profile:
         return make(*lengths)
 
 
-KINDS: dict[str, tuple[Callable[..., Profile], int]] = {
+PROFILE_KINDS: dict[str, tuple[Callable[..., Profile], int]] = {
     "round": (Profile.round, 1), "tube": (Profile.tube, 2), "rectangle": (Profile.rectangle, 2),
     "box": (Profile.box, 3), "i_beam": (Profile.i_beam, 4),
 }  # fmt: skip

@@ -24,9 +24,9 @@ from ..model.draft import listed
 from ..model.regularity import require_regular_structure
 from ..model.rotations import inverse_pose, quaternion_of
 
-HINGES = ("revolute", "continuous")
+HINGE_KINDS = ("revolute", "continuous")
 PLANAR_TOLERANCE = 1e-9  # m, or of a rotation matrix: how far a link may leave what the joints of the base allow
-REVERSIBLE = ("fixed", *HINGES, "prismatic", "helical", "cylindrical", "universal", "spherical", "free")
+REVERSIBLE = ("fixed", *HINGE_KINDS, "prismatic", "helical", "cylindrical", "universal", "spherical", "free")
 
 
 class StateMaps:
@@ -79,7 +79,7 @@ def _carries_base(model: Model, chain: Sequence[Joint], count: int) -> bool:
     if count == 3:
         slides, hinge = np.array([axis for _, axis in shape[:2]]), shape[2][1]
         plane = np.abs(slides @ hinge).max() < PLANAR_TOLERANCE and np.linalg.matrix_rank(slides) == 2
-        return plane and [kind for kind, _ in shape[:2]] == ["prismatic"] * 2 and shape[2][0] in HINGES
+        return plane and [kind for kind, _ in shape[:2]] == ["prismatic"] * 2 and shape[2][0] in HINGE_KINDS
     return shape[0][0] == "free" if count == 1 else shape == TRUNK
 
 

@@ -19,7 +19,7 @@ from ..mechanics.algorithms.passive import passive, passive_tree
 from ..mechanics.configuration import bounds
 from ..model.description import Model
 from ..model.loaders import load_model, pinocchio_writer
-from ..model.loaders.writers import SUFFIXES, text_of, write_model
+from ..model.loaders.writers import WRITTEN_SUFFIXES, text_of, write_model
 from ..model.loaders.writing import Written
 
 Array = np.ndarray[Any, Any]
@@ -38,11 +38,11 @@ class Certificate(NamedTuple):
 
 def save(model: Model, path: Any, lossy: bool = False) -> str:
     """The robot as text in the format of the path's suffix, which is saved there: see `Robot.save`."""
-    file = ready("a robot", path, SUFFIXES)
+    file = ready("a robot", path, WRITTEN_SUFFIXES)
     written = write_model(model, file.suffix.lower())
     refuse_losses(model, written, f"saved as {file.suffix}", lossy)
     suffix = file.suffix.lower()
-    with saving("a robot", file, SUFFIXES) as place:
+    with saving("a robot", file, WRITTEN_SUFFIXES) as place:
         again = _loaded(text_of(written, suffix), suffix)
         worst = _difference(model, written.model, again, exact=not written.lost)
         found = text_of(written, suffix, Certificate(dynamics_digest(written.model), worst)._asdict())

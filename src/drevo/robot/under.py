@@ -140,9 +140,9 @@ class Held:
         outputs: Sequence[str] | None = None,
     ) -> Linearisation:
         """The linear model about a state: `drevo.control.linearise`."""
-        from ..control.linearise import STATE, model_under
+        from ..control.linearise import LINEAR_STATE, model_under
 
-        wanted = STATE if outputs is None else outputs
+        wanted = LINEAR_STATE if outputs is None else outputs
         return model_under(self._set, self._driven, self._gains, q, v, tau, t, passive, f_ext, wanted)
 
     def simulate(self, q: ArrayLike, v: ArrayLike | None = None, tau: Any = None, **given: Any) -> Table:

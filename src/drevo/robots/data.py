@@ -6,7 +6,7 @@ from math import pi
 
 from ..model.description import Mat3, Vec3
 
-DOWN: Vec3 = (0.0, 0.0, -9.81)
+GRAVITY_DOWN: Vec3 = (0.0, 0.0, -9.81)
 DOWN_Y: Vec3 = (0.0, -9.81, 0.0)
 Six = tuple[float, float, float, float, float, float]
 

@@ -19,7 +19,17 @@ from ..model.draft import Draft
 from ..model.rotations import add_vectors, apply, from_rpy, matmul, turn_tensor
 from ..model.validation import finish
 from ..robot.builder import WORLD, Builder
-from .data import BIPED, DOWN, DOWN_Y, THREE_LINK, TWO_ARM_PLANAR, TWO_ARM_SPATIAL, Hinged, quarter, tensor_of
+from .data import (
+    BIPED,
+    DOWN_Y,
+    GRAVITY_DOWN,
+    THREE_LINK,
+    TWO_ARM_PLANAR,
+    TWO_ARM_SPATIAL,
+    Hinged,
+    quarter,
+    tensor_of,
+)
 
 MOST = 100_000  # rods of a chain
 
@@ -37,7 +47,7 @@ def two_arm_planar() -> Model:
 
     The paper leaves its symbols open; the numbers are of the first case that this project verified it with.
     """
-    return _hinged("two-arm-planar", TWO_ARM_PLANAR, DOWN)
+    return _hinged("two-arm-planar", TWO_ARM_PLANAR, GRAVITY_DOWN)
 
 
 def two_arm_spatial() -> Model:
@@ -94,7 +104,7 @@ def screw_arm() -> Model:
 
     Axes of the bodies are those of the observer at q = 0; the load is clamped to link 3.
     """
-    b = Builder("screw-arm", DOWN)
+    b = Builder("screw-arm", GRAVITY_DOWN)
     height, arm = 0.6, 0.5
     for name, parent, joint, axis, origin, mass, com, six in (
         ("link1", WORLD, "revolute", (0, 0, 1), ORIGIN, 12.0, (0.0, 0.0, 0.3), (0.36, 0.36, 0.0375, 0, 0, 0)),
@@ -148,7 +158,7 @@ def biped() -> Model:
     contacts = [
         ContactPoint(f"{side}_foot", (sole, y, z)) for side in ("right", "left") for y, z in _rectangle(0.05, 0.11)
     ]
-    return finish(Draft("biped", links, joints, DOWN, contacts=contacts, noun="body", ordered=True))
+    return finish(Draft("biped", links, joints, GRAVITY_DOWN, contacts=contacts, noun="body", ordered=True))
 
 
 def _rectangle(y: float, z: float) -> tuple[tuple[float, float], ...]:
@@ -166,7 +176,7 @@ def four_bar() -> Model:
     In the plane x, z, uniform rods of 1, 2 and 2 kg, gravity -z. At q = 0 it is closed, with the crank up;
     the loop's row along y follows from the other two.
     """
-    b = Builder("four-bar", DOWN)
+    b = Builder("four-bar", GRAVITY_DOWN)
     ground, crank, coupler, rocker = (0.6, 0.0, 0.0), (0.0, 0.0, 0.2), (0.5, 0.0, 0.3), (-0.1, 0.0, 0.5)
     _rod(b, "crank", WORLD, ORIGIN, crank, 1.0)
     _rod(b, "coupler", "crank", crank, coupler, 2.0)
@@ -202,7 +212,7 @@ def stewart() -> Model:
     q: the platform's position and quaternion, then two angles and the extension of each leg. At
     `robot.neutral()` it is closed, level, 1 m high. Nothing drives the legs.
     """
-    b = Builder("stewart", DOWN)
+    b = Builder("stewart", GRAVITY_DOWN)
     disc, thick = 12.0 * PLATFORM_RING**2, 12.0 * 0.05**2
     moments = (disc / 4 + thick / 12, disc / 4 + thick / 12, disc / 2)
     b.body("platform", WORLD, "free", origin=(0.0, 0.0, HEIGHT), mass=12.0, inertia=_diagonal(moments))
@@ -251,7 +261,7 @@ def two_arm() -> Model:
 
     The two welds are loops, so their reactions are the wrenches of the grips. At `robot.neutral()` it is closed.
     """
-    b = Builder("two-arm", DOWN)
+    b = Builder("two-arm", GRAVITY_DOWN)
     for side, s in (("left", 1.0), ("right", -1.0)):
         _arm(b, side, s)
     box = _diagonal((3.0 * (0.3**2 + 0.1**2) / 12, 3.0 * (0.2**2 + 0.1**2) / 12, 3.0 * (0.2**2 + 0.3**2) / 12))

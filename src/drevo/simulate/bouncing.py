@@ -114,7 +114,7 @@ def _joined(robot: Dynamics, pieces: list[Table], starts: list[float], found: li
     return Table(robot, t, q, v, "dop853", steps, rejected, tuple(found))
 
 
-UNSETTLED = 1e-6  # m/s: a residual of the exact law that is told
+LARGE_RESIDUAL = 1e-6  # m/s: a residual of the exact law that is told
 
 
 @asked
@@ -174,7 +174,7 @@ def simulate_touching(
 def _tell_unsettled(residual: Array, interval: float) -> None:
     """A warning where impulses do not fulfil the law."""
     worst = residual.max(initial=0.0)
-    if worst > UNSETTLED:
+    if worst > LARGE_RESIDUAL:
         when = interval * np.unravel_index(int(residual.argmax()), residual.shape)[0]
         told = f"simulate: until t = {when:g} s the impulses of a step leave a residual of {worst:.2g} m/s"
         warn_caller(f"{told}; the table's residual says where: take a shorter step")

@@ -22,7 +22,10 @@ from .plan import upright
 
 RISE = 0.04  # m, of the centre of mass from standing to take-off
 LIGHT = 0.25  # of its weight: how hard the robot presses on the ground when it leaves it, and when it is back
-CLOSED, CORRECTIONS = 1e-9, 60  # m: how well the centre of mass follows; each correction leaves less than half
+CLOSED, MAX_HOP_CORRECTIONS = (
+    1e-9,
+    60,
+)  # m: how well the centre of mass follows; each correction leaves less than half
 HOP = Gait("hop", length=1.0, lift=0.03, single=0.16, double=0.5, settle=1.0, height=0.86, dt=0.005)
 
 
@@ -68,7 +71,7 @@ def _phase(robot: Robot, two: Sequence[Leg], s: Stretch, wanted: Array, offset: 
     ticks, mass = Stretch(s.stands, 0, s.feet), sum(l.inertial.mass for l in robot.model.links if l.inertial)
     pelvis, gravity = wanted.copy(), np.array(robot.model.gravity)
     pelvis[0] += offset
-    for _ in range(CORRECTIONS):
+    for _ in range(MAX_HOP_CORRECTIONS):
         made = ticks.phase(robot, two, HOP.dt, np.pad(pelvis, ((0, 0), (0, 0), (0, 1))))
         force = needed(robot, made.q, robot.inverse_dynamics(made.q, made.v, made.a))[:, :3]
         speed = robot.momentum(made.q, made.v)[:, :3] / mass
@@ -77,6 +80,7 @@ def _phase(robot: Robot, two: Sequence[Leg], s: Stretch, wanted: Array, offset: 
             return replace(made, start=s.first * HOP.dt)
         pelvis += left
     raise NumericsError(
-        f"the hop: after {CORRECTIONS} corrections the centre of mass is still {np.abs(left).max():.3g} off "
+        f"the hop: after {MAX_HOP_CORRECTIONS} corrections the centre of mass is still "
+        f"{np.abs(left).max():.3g} off "
         "its way (SI); the legs are too heavy for this plan, hop less high"
     )

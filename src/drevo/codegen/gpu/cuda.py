@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 THREADS = 128  # of a block
 REGISTERS = 255  # of a thread, of 32 bits
-NAME = "kernel"
+KERNEL_NAME = "kernel"
 
 
 def ptx_of(program: Program, spec: Spec) -> tuple[Manifest, bytes]:
@@ -36,7 +36,7 @@ def ptx_of(program: Program, spec: Spec) -> tuple[Manifest, bytes]:
             f"{program.name} has {len(low.steps)} steps, more than the {LONGEST} of one kernel; take a product "
             "with derivatives (product='vjp') or the quantities that it is made of"
         )
-    made = compiled_for(machine, low, DTYPES[spec.dtype], machine.fused, NAME, rows=spec.layout == "rows")
+    made = compiled_for(machine, low, DTYPES[spec.dtype], machine.fused, KERNEL_NAME, rows=spec.layout == "rows")
     return manifest_as(program, low, 0, 0, 1), made.data
 
 
@@ -97,7 +97,7 @@ class CudaFunction(FunctionFace):
             d, level = driver(), level_of(self.manifest, self.spec.dtype)
             name = f"{self._key}\nsm {d.capability(device)}, driver {d.version}"
             image = persisted(name, bool(self._key), lambda: d.cubin(self.ptx, device, level))
-            self._kernels[device] = d.kernel(image, NAME, device)
+            self._kernels[device] = d.kernel(image, KERNEL_NAME, device)
         return self._kernels[device]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

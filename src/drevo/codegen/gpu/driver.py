@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ...errors import EmitError
 
-LIBRARIES = ("nvcuda.dll",) if sys.platform == "win32" else ("libcuda.so.1", "libcuda.so")
+CUDA_LIBRARIES = ("nvcuda.dll",) if sys.platform == "win32" else ("libcuda.so.1", "libcuda.so")
 ELSE = "target='cpu' runs everywhere"
 NO_DEVICE, OLDER = 100, 222  # of the driver's errors: no device; a text that is newer than the driver
 LEGACY = 1  # the handle of the default stream, which other libraries number so too
@@ -192,12 +192,13 @@ class Driver:
 @lru_cache(maxsize=1)
 def driver() -> Driver:
     """The driver of this machine; EmitError where there is none, or no device."""
-    for name in LIBRARIES:
+    for name in CUDA_LIBRARIES:
         try:
             library = ctypes.CDLL(name)
         except OSError:
             continue
         return Driver(library)
     raise EmitError(
-        f"target 'cuda' needs NVIDIA's driver, and this machine has none ({LIBRARIES[0]} is not found); {ELSE}"
+        f"target 'cuda' needs NVIDIA's driver, and this machine has none ({CUDA_LIBRARIES[0]} is not found); "
+        f"{ELSE}"
     )

@@ -28,7 +28,7 @@ from .cuda import THREADS, CudaFunction
 from .driver import driver
 
 # struct -> the fields that are read, or stand before those ("": of any name)
-FIELDS = {
+FRAME_FIELDS = {
     "XLA_FFI_CallFrame": ("struct_size", "extension_start", "api", "ctx", "stage", "args", "rets", "attrs"),
     "XLA_FFI_Args": ("struct_size", "extension_start", "size", "types", "args"),
     "XLA_FFI_Rets": ("struct_size", "extension_start", "size", "types", "rets"),
@@ -259,7 +259,7 @@ def require_known(folder: str, version: str) -> None:
         raise InputError(f"jaxlib {version} has no header of its interface for foreign functions") from None
     number = re.search(r"#define XLA_FFI_API_MAJOR (\d+)", text)
     unknown = [] if number and int(number[1]) == VERSION[0] else ["the version"]
-    for name, fields in FIELDS.items():
+    for name, fields in FRAME_FIELDS.items():
         body = re.search(rf"struct {name} {{(.*?)\n}};", text, re.S)
         found = re.findall(r"(\w+)\)?;", re.sub(r"//.*", "", body[1])) if body else []
         if len(found) < len(fields) or any(x not in ("", y) for x, y in zip(fields, found)):

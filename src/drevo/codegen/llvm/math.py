@@ -17,9 +17,9 @@ _S64 = (-0.16666666666666277, 0.008333333332353901, -0.0001984126218573154, 2.75
 _C64 = (-0.5, 0.041666666666665984, -0.0013888888887614223, 2.480157912168726e-05, -2.7535446113229365e-07)
 _S32 = (-0.16666653752326965, 0.008322597481310368)
 _C32 = (-0.5, 0.04166664555668831, -0.0013874033465983481)
-_RISE = (0.0, math.sin(math.pi / 8), math.sqrt(0.5), math.cos(math.pi / 8))  # sines of eighths of pi
-_FALL = (1.0, *_RISE[:0:-1])
-_SINES = (*_RISE, *_FALL, *(-x for x in _RISE + _FALL))
+_RISING_SINES = (0.0, math.sin(math.pi / 8), math.sqrt(0.5), math.cos(math.pi / 8))  # sines of eighths of pi
+_FALL = (1.0, *_RISING_SINES[:0:-1])
+_SINES = (*_RISING_SINES, *_FALL, *(-x for x in _RISING_SINES + _FALL))
 # atan x = x + x z P(z) / Q(z), z = x^2, |x| < 0.66: the Cephes library
 _ATAN_P = (-64.85021904942025, -122.88666844901362, -75.00855792314705, -16.157537187333652, -0.8750608600031904)
 _ATAN_Q = (194.5506571482614, 485.3903996359137, 432.88106049129027, 165.02700983169885, 24.858464901423062, 1.0)
@@ -36,7 +36,10 @@ _TOP = {"double": 1024, "float": 128}  # 2 to this power is infinite
 WIDEST = 64  # bytes of a register of AVX-512
 NEAR = 16.0  # rad: up to here sums of angles are as right as the angles
 _TWO_OVER_PI = {"double": 0.6366197723675814, "float": 0.6366197466850281}
-_MAGIC = {"double": 1.5 * 2.0**52, "float": 1.5 * 2.0**23}  # rounds, and leaves the integer in the low bits
+_ROUNDING_MAGIC = {
+    "double": 1.5 * 2.0**52,
+    "float": 1.5 * 2.0**23,
+}  # rounds, and leaves the integer in the low bits
 
 
 class Lanes(NamedTuple):
@@ -114,7 +117,7 @@ class _Math(NamedTuple):
 
     def rounded(self, x: Value, factor: float) -> tuple[Value, Value]:
         """x factor to the nearest integer, and that plus the magic number, whose low bits hold it."""
-        magic = _MAGIC[self.l.scalar]
+        magic = _ROUNDING_MAGIC[self.l.scalar]
         sum_ = self.multiply_add(x, factor, magic)
         return sum_ - magic, sum_
 
@@ -183,7 +186,7 @@ def _selected(t: _Math, k: Value) -> tuple[Value, Value]:
         first, second, third = (t.const(x) for x in of[:3])
         return t.f.select(odd, second, t.f.select(half, third, first))
 
-    a, b = nearest(_RISE), nearest(_FALL)
+    a, b = nearest(_RISING_SINES), nearest(_FALL)
     return _signed(t, t.f.select(exchanged, b, a), t.f.select(exchanged, a, b), k >> 2)
 
 

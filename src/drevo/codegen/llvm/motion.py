@@ -204,7 +204,7 @@ def _factor(f: IRFunction, error: Value) -> Value:
 
 # -- over loops over the bodies ---------------------------------------------------------------------------------
 
-_PORTS = ("q", "v", "tau", "t", "to_q", "to_v")  # of the engine; the loops have no t
+_LOOP_PORTS = ("q", "v", "tau", "t", "to_q", "to_v")  # of the engine; the loops have no t
 _TAKEN = (0, 1, 2, 4, 5)
 
 
@@ -214,11 +214,11 @@ def rolled_motion_text(target: Target) -> str:
     Sizes are fields of the state, so one module serves all large robots.
     """
     m = Module()
-    ports = tuple(Port(name, (int(name != "t"),)) for name in _PORTS)
+    ports = tuple(Port(name, (int(name != "t"),)) for name in _LOOP_PORTS)
     low = Lowered((), ports[:4], ports[4:], {}, {}, ((), ()), (), None, (0, 0.0))
     f = m.function("one", q=PTR, v=PTR, tau=PTR, t=PTR, to_q=PTR, to_v=PTR, scratch=PTR, status=PTR)
     m.words("rolled", 3)  # as RolledCode fills it
-    f.call(VOID, loaded(f, 0), loaded(f, 2), *(getattr(f, _PORTS[k]) for k in _TAKEN), f.status)
+    f.call(VOID, loaded(f, 0), loaded(f, 2), *(getattr(f, _LOOP_PORTS[k]) for k in _TAKEN), f.status)
     f.ret()
     f = m.function("drive", I32, pointers=PTR, strides=PTR, count=I64, arena=PTR, all=I64)
     taken = [_without_t(f, f.pointers, PTR), _without_t(f, f.strides, I64)]

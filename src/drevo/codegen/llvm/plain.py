@@ -30,9 +30,9 @@ class _Array:
         self.at, self.kind = at, kind
 
 
-_BINARY = {ast.Add: "__add__", ast.Sub: "__sub__", ast.Mult: "__mul__", ast.Div: "__truediv__",
+_BINARY_METHODS = {ast.Add: "__add__", ast.Sub: "__sub__", ast.Mult: "__mul__", ast.Div: "__truediv__",
            ast.MatMult: "__matmul__"}  # fmt: skip
-_NUMBERS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+_NUMBER_OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
 }  # fmt: skip
@@ -327,10 +327,10 @@ class _Translation:
         if isinstance(a, Value) or isinstance(b, Value):
             return self.integers(node, a, b)
         if isinstance(a, (IRScalar, tuple)) or isinstance(b, (IRScalar, tuple)):
-            way = _BINARY[type(node.op)]
+            way = _BINARY_METHODS[type(node.op)]
             x = getattr(a, way)(b) if isinstance(a, (IRScalar, tuple)) else NotImplemented
             return getattr(b, _REFLECTED[way])(a) if x is NotImplemented else x
-        return _NUMBERS[type(node.op)](a, b)
+        return _NUMBER_OPERATORS[type(node.op)](a, b)
 
     def integers(self, node: ast.BinOp, a: Any, b: Any) -> Any:
         if isinstance(a, IRScalar) or isinstance(b, IRScalar) or isinstance(a, float) or isinstance(b, float):
@@ -338,7 +338,7 @@ class _Translation:
         x, y = self.as_value(a, I64), self.as_value(b, I64)
         if type(node.op) in _DIVIDED:
             return self.f.let(I64, f"{_DIVIDED[type(node.op)]} i64 {x.text}, {y.text}")
-        return getattr(x, _BINARY[type(node.op)])(y)
+        return getattr(x, _BINARY_METHODS[type(node.op)])(y)
 
     def of_Compare(self, node: ast.Compare) -> Any:
         a, b = self.value(node.left), self.value(node.comparators[0])

@@ -9,7 +9,7 @@ from .loops import FieldLayout
 # y, e: state and what its update rounded off; Y, K, Z: stage, rates, new rates; P: state put on its constraints;
 # gap: what is left of them in units of CLOSED; watch: what must stay below 1 as long as they are independent;
 # rows: SAMPLE_NUMBERS of each sample while something is iterated, see `llvm.motion`
-_NAMES = (
+_MOTION_NAMES = (
     "q", "v", "e_q", "e_v", "Y_q", "Y_v", "K_q", "K_v", "Z_q", "Z_v", "a_q", "a_v", "b_q", "b_v", "c",
     "tau", "tau_step", "t", "t0", "h", "k", "stages", "sweeps", "count", "every", "records",
     "to_q", "to_v", "to_q_step", "to_v_step", "pad_q", "pad_v", "n_q", "n_v", "quaternions", "quaternion_count",
@@ -23,7 +23,7 @@ _INTEGERS = (
     "n_q", "n_v", "quaternion_count", "size_q", "size_v", "code", "rejected", "size_gap", "size_watch",
 )  # fmt: skip
 
-MOTION_STATE = FieldLayout(_NAMES, _DOUBLES, _INTEGERS)
+MOTION_STATE = FieldLayout(_MOTION_NAMES, _DOUBLES, _INTEGERS)
 
 SAMPLE_NUMBERS, SAMPLE_DONE = 2, -1.0  # numbers of a sample; the first of them where it is done
 # codes of a motion that stopped

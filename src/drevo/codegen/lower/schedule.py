@@ -65,7 +65,7 @@ def largest_angle(scalar: str, fma: bool) -> float:
 
 
 Order = Literal["auto", "create", "column", "greedy"]
-ORDERS = ("auto", "create", "column", "greedy")
+SCHEDULE_ORDERS = ("auto", "create", "column", "greedy")
 SOON = 20_000  # steps; beyond, to look for a better order takes longer than it saves
 REGISTERS = 28
 WORTH = 0.95
@@ -88,7 +88,7 @@ def scheduled(
 
     registers: of the processor, 0 if they are not known. home: of inputs, where they belong to a branch of a tree.
     """
-    one_of("order", order, ORDERS, EmitError)
+    one_of("order", order, SCHEDULE_ORDERS, EmitError)
     if order == "auto" and len({*home.values()}) > 1 and (most := live_numbers(steps, home, roots)[0]) > CROWD:
         apart = _by_branch(steps, home)
         if live_numbers(apart, home, roots)[0] < most:

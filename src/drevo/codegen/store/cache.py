@@ -27,7 +27,7 @@ ROOM = 2 << 30  # bytes of all entries; the oldest go first
 SHARE = 64  # of the room: what a process writes before it looks again whether there is room
 _STALE = 3600.0  # seconds after which a temporary file has lost its writer
 _WINDOWS = sys.platform == "win32"  # its profile directories are private
-_FLAGS: int = sum(getattr(os, x, 0) for x in ("O_BINARY", "O_NOFOLLOW", "O_CLOEXEC", "O_NONBLOCK"))
+_OPEN_FLAGS: int = sum(getattr(os, x, 0) for x in ("O_BINARY", "O_NOFOLLOW", "O_CLOEXEC", "O_NONBLOCK"))
 _NONE = (OSError, RuntimeError, ValueError)  # no home, no permission, a file in the way, NUL in the name
 
 
@@ -77,7 +77,7 @@ def _passable(seen: os.stat_result) -> bool:
 
 def _load(file: Path) -> bytes:
     """A file of this user that nobody else can write."""
-    with os.fdopen(os.open(file, os.O_RDONLY | _FLAGS), "rb") as opened:
+    with os.fdopen(os.open(file, os.O_RDONLY | _OPEN_FLAGS), "rb") as opened:
         seen = os.fstat(opened.fileno())
         if not stat.S_ISREG(seen.st_mode) or not (_WINDOWS or _mine(seen, 0o022)):
             raise PermissionError(f"{file} is not this user's own")
@@ -88,7 +88,9 @@ def _store(file: Path, data: bytes) -> None:
     """Whole or not at all."""
     temporary = file.with_name(f"tmp-{os.urandom(8).hex()}")
     try:
-        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, 0o600), "wb") as opened:
+        with os.fdopen(
+            os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _OPEN_FLAGS, 0o600), "wb"
+        ) as opened:
             opened.write(data)
             opened.flush()
             os.fsync(opened.fileno())

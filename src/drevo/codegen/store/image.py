@@ -37,7 +37,7 @@ _ALLOCATED, _EXECUTABLE = 2, 4
 _ABSOLUTE, _NEAR, _BY_TABLE = (1,), (2, 4), (9, 41, 42)  # kinds: 64; PC32, PLT32; the GOTPCREL family
 _LARGEST = 1 << 30
 _OUTSIDE = ("memset", "memcpy", "memmove")  # for loops that fill and copy
-_JUMP, _STUB = b"\xff\x25\0\0\0\0", 16  # through the address that follows it; bytes of both
+_JUMP, _STUB_BYTES = b"\xff\x25\0\0\0\0", 16  # through the address that follows it; bytes of both
 
 
 @lru_cache(maxsize=1)
@@ -61,7 +61,7 @@ class Image:
         self.obj, self.sections = obj, _sections(obj)
         self.symbols, names = self._symbols()
         called = [k for k, name in enumerate(names) if name in _OUTSIDE and not self.symbols["section"][k]]
-        place, stubs, code, size = self._places(_STUB * len(called))
+        place, stubs, code, size = self._places(_STUB_BYTES * len(called))
         table = size  # a pointer for every symbol that is reached through one
         self.memory = mmap.mmap(
             -1,
@@ -78,7 +78,7 @@ class Image:
         inside = section < len(place)
         home = np.where(inside, place[np.where(inside, section, 0)], -1)
         self.at = np.where(home >= 0, home + self.symbols["value"].astype(np.int64), -1)
-        for at, k in zip(range(stubs, code, _STUB), called):
+        for at, k in zip(range(stubs, code, _STUB_BYTES), called):
             address = ctypes.cast(getattr(ctypes.CDLL(None), names[k]), ctypes.c_void_p).value or 0
             stub = _JUMP + address.to_bytes(8, "little")
             self.bytes[at : at + len(stub)] = np.frombuffer(stub, np.uint8)
@@ -121,7 +121,7 @@ class Image:
         place, at = np.full(len(s), -1, np.int64), 0
         for group in (runs, loaded & ~runs):
             if group is not runs:
-                stubs = -(-at // _STUB) * _STUB
+                stubs = -(-at // _STUB_BYTES) * _STUB_BYTES
                 at = code = -(-(stubs + jumps) // mmap.PAGESIZE) * mmap.PAGESIZE
             for i in np.flatnonzero(group):
                 align = max(1, int(s["align"][i]))

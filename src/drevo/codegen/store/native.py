@@ -323,7 +323,7 @@ def _as_seen(found: ObjectLayout, x: np.ndarray[Any, Any]) -> bool:
     return (tuple(dims), tuple(strides)) == (x.shape, x.strides)
 
 
-_METHOD = np.dtype(  # PyMethodDef
+_METHOD_RECORD = np.dtype(  # PyMethodDef
     [("name", np.uintp), ("meth", np.uintp), ("flags", np.intc), ("doc", np.uintp)], align=True
 )
 
@@ -384,7 +384,7 @@ def callable_of(code: Loaded, owner: object, name: str, doc: str, *kept: object)
     """The `entry` of loaded code as a Python builtin, whose table is filled with addresses of what is `kept`."""
     texts = name.encode(), doc.encode()
     places = [ctypes.cast(c_char_p(x), c_void_p).value for x in texts]
-    definition = np.array((places[0], code.address("entry"), _FASTCALL_KEYWORDS, places[1]), _METHOD)
+    definition = np.array((places[0], code.address("entry"), _FASTCALL_KEYWORDS, places[1]), _METHOD_RECORD)
     holder = Holder(code, definition, texts, owner, kept)
     make = ctypes.PYFUNCTYPE(py_object, c_void_p, py_object, c_void_p)(("PyCFunction_NewEx", ctypes.pythonapi))
     return make(definition.ctypes.data, holder, None)  # type: ignore[no-any-return]

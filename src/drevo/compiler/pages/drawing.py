@@ -16,7 +16,7 @@ from ...codegen.store.targets import LONGEST, MACHINES, compiled_for
 from ...documents.about import About
 from ...documents.document import equal_entries
 from ...documents.languages.html import Live, code_part, contents, page_body, page_head, page_parts
-from ...documents.languages.html_style import SCRIPT
+from ...documents.languages.html_style import HTML_SCRIPT
 from ...documents.live import FUNCTION, SETTINGS, LiveFunction, LiveInput, data_of, document, scripts
 from ...documents.pictures.drawing import Drawing, DrawnBody, Point, svg
 from ...documents.sequence.layout import entry_name
@@ -179,7 +179,7 @@ def live_page(program: Program, facts: About) -> str | None:
     parts = [*page_parts(sequence, facts, Live(slots, inputs)), code_part(sequence, facts)]
     data = data_of(functions, inputs, live_units(program), robot=facts.robot)
     body = f"{contents(parts)}\n<main>{page_head(facts)}{SETTINGS}\n{page_body(parts)}</main>"
-    return document(facts.title, body, f"{scripts(data, functions, False)}<script>{SCRIPT}</script>")
+    return document(facts.title, body, f"{scripts(data, functions, False)}<script>{HTML_SCRIPT}</script>")
 
 
 def live_inputs(program: Program, model: Model | None = None) -> dict[str, LiveInput]:

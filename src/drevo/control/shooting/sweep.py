@@ -30,17 +30,17 @@ from ...codegen.store import native
 from ...codegen.store.build import Spec, machine_code
 from ...compiler.tracer import Tracer
 
-SPARE = 8  # numbers behind the gains, which whole vectors may write over
-_NAMES = (
+SPARE_NUMBERS = 8  # numbers behind the gains, which whole vectors may write over
+_KNOT_NAMES = (
     "knots", "first", "lanes", "dt", "ureg", "xreg", "open", "gain", "bend", "work",
     "A", "A_step", "B", "B_step", "H", "H_step", "R", "R_step", "U", "U_step", "T_q", "T_v", "T_step", "final",
     "record", "record_step", "path", "q", "v", "u", "cost", "alpha", "arena", "pointers", "strides",
 )  # fmt: skip
-_DOUBLES = ("dt", "ureg", "xreg", "gain", "bend")
-_INTEGERS = (
+_KNOT_DOUBLES = ("dt", "ureg", "xreg", "gain", "bend")
+_KNOT_INTEGERS = (
     "knots", "first", "lanes", "open", "A_step", "B_step", "H_step", "R_step", "U_step", "T_step", "record_step",
 )  # fmt: skip
-KNOT_STATE = FieldLayout(_NAMES, _DOUBLES, _INTEGERS)
+KNOT_STATE = FieldLayout(_KNOT_NAMES, _KNOT_DOUBLES, _KNOT_INTEGERS)
 
 
 class KnotRecord(NamedTuple):
@@ -55,7 +55,7 @@ class KnotRecord(NamedTuple):
     def parts(self) -> dict[str, slice]:
         n, m = self.n, self.m
         sizes = {
-            "K": 2 * n * m, "spare": SPARE, "k": m, "gap": 2 * n, "q": self.nq, "v": n, "u": m,
+            "K": 2 * n * m, "spare": SPARE_NUMBERS, "k": m, "gap": 2 * n, "q": self.nq, "v": n, "u": m,
             "low": m, "high": m, "time": 1, "dt": 1,
         }  # fmt: skip
         out, at = {}, 0

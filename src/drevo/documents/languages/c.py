@@ -98,7 +98,7 @@ _CUDA_LAYOUT = (
     "constants, if any, are shared by all samples: filled once by NAME_prologue on the host."
 )
 
-_NUMBER = re.compile(r"(?<![\w.])(\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+)")
+_C_NUMBER = re.compile(r"(?<![\w.])(\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+)")
 
 
 def cuda(sequence: Sequence, facts: About, dtype: str = "float64") -> str:
@@ -126,7 +126,9 @@ def cuda(sequence: Sequence, facts: About, dtype: str = "float64") -> str:
 def _single(lines: list[str]) -> list[str]:
     """In float, numbers too; comments stay."""
     parts = (line.partition("/*") for line in lines)
-    return [_NUMBER.sub(r"\1f", re.sub(r"\bdouble\b", "float", code)) + mark + note for code, mark, note in parts]
+    return [
+        _C_NUMBER.sub(r"\1f", re.sub(r"\bdouble\b", "float", code)) + mark + note for code, mark, note in parts
+    ]
 
 
 def _kernel(sequence: Sequence, kernel: str, arguments: str, rows: bool) -> list[str]:

@@ -9,7 +9,7 @@ from ..sequence.expression import Style, write_terms
 from ..sequence.names import plain
 from ..sequence.sequence import Result, Section, Sequence, SequenceInput
 
-WIDTH = 100
+LINE_WIDTH = 100
 
 
 def code_style(sequence: Sequence) -> Style:
@@ -21,7 +21,7 @@ def filled(items: Iterable[str], indent: str, last: str = "") -> list[str]:
     """Items with commas between them, as many on a line as fit."""
     lines, line = [], ""
     for item in items:
-        if line and len(indent) + len(line) + len(item) + 2 > WIDTH:
+        if line and len(indent) + len(line) + len(item) + 2 > LINE_WIDTH:
             lines.append(indent + line.rstrip())
             line = ""
         line += f"{item}, "

@@ -17,7 +17,7 @@ from ..sequence.names import mathml_name, plain
 from ..sequence.sequence import Result, Section, Sequence, Statement
 from ..vectors import mathml_line
 from .c import c
-from .html_style import CSS, SCRIPT
+from .html_style import CSS, HTML_SCRIPT
 from .python import python
 
 _SPACE = '<mspace width=".17em"/>'
@@ -88,7 +88,7 @@ def html(sequence: Sequence, facts: About) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<style>{page_style()}</style></head>\n"
         f'<body class="drevo">{contents(parts)}\n<main>{page_head(facts)}\n'
-        f"{page_body(parts)}</main>\n<script>{SCRIPT}</script></body></html>\n"
+        f"{page_body(parts)}</main>\n<script>{HTML_SCRIPT}</script></body></html>\n"
     )
 
 

@@ -48,7 +48,7 @@ padding:1rem;font:13px/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
 body.drevo{display:block}.drevo section{content-visibility:visible}}
 """
 
-SCRIPT = """
+HTML_SCRIPT = """
 const tabs=[...document.querySelectorAll('button[data-tab]')];
 const blocks=[...document.querySelectorAll('pre[data-tab]')];
 const show=name=>{for(const b of blocks)b.hidden=b.dataset.tab!==name;

@@ -18,7 +18,7 @@ from ..sequence.expression import Style, write_terms
 from ..sequence.names import latex_name, latex_text, plain
 from ..sequence.sequence import Result, Section, Sequence, Statement
 from ..vectors import VectorSection, tex_rows
-from .tex_lines import COLUMN, GAP, PAGE, broken_sum, width
+from .tex_lines import COLUMN, GAP, PAGE_WIDTH, broken_sum, width
 
 Cells = tuple[str, ...]
 _PREAMBLE = r"""\documentclass[10pt%s]{article}
@@ -77,7 +77,7 @@ def latex(sequence: Sequence, facts: About, columns: int = 1) -> str:
         _table,
         _aligned,
         lambda text: [text],
-        PAGE,
+        PAGE_WIDTH,
         beside_in_column,
     )
     if columns == 2:
@@ -105,7 +105,7 @@ def _table(head: Cells, rows: Iterable[Cells]) -> list[str]:
         titles = [rf"{' & '.join(head)} \\ \hline \endhead"] if len(head) > 2 else []
         return _long(prose + "l" * (len(head) - 2), titles, rows)
     out = []
-    for part in _parts(head, rows, PAGE):
+    for part in _parts(head, rows, PAGE_WIDTH):
         titles = [rf"{' & '.join(head[k] for k in part)} \\ \hline \endhead"]
         out += _long("l" * len(part), titles, [tuple(r[k] for k in part) for r in rows])
     return out
@@ -304,7 +304,7 @@ def markdown(sequence: Sequence, facts: About) -> str:
         _markdown_table,
         _markdown_aligned,
         lambda text: [text, ""],
-        PAGE,
+        PAGE_WIDTH,
         beside_in_column,
         _vectors,
     )

@@ -6,7 +6,7 @@ from ..about import About, header
 from ..sequence.expression import Style
 from ..sequence.layout import FEW, NOTE, period_texts
 from ..sequence.sequence import CHOICES, Result, Sequence
-from .code import WIDTH, arguments_of, assignments, code_style, comment, entries, unpacked
+from .code import LINE_WIDTH, arguments_of, assignments, code_style, comment, entries, unpacked
 
 _LAYOUT = "Arguments are vectors; results are scalars, column vectors and matrices."
 
@@ -65,8 +65,8 @@ def _continued(values: list[str]) -> str:
     text, length = values[0], len(values[0])
     for v in values[1:]:
         length += len(v) + 2
-        text += f", ...\n     {v}" if length > WIDTH else f", {v}"
-        length = len(v) if length > WIDTH else length
+        text += f", ...\n     {v}" if length > LINE_WIDTH else f", {v}"
+        length = len(v) if length > LINE_WIDTH else length
     return text
 
 

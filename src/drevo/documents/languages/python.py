@@ -7,9 +7,9 @@ from ..about import About, header
 from ..sequence.expression import Style, write_terms
 from ..sequence.layout import FEW, NOTE, period_texts
 from ..sequence.sequence import CHOICES, Result, Section, Sequence, SequenceInput, Statement
-from .code import WIDTH, arguments_of, code_style, comment, entries, filled
+from .code import LINE_WIDTH, arguments_of, code_style, comment, entries, filled
 
-ROUND = 1.5 * 2.0**52  # added and taken away again it leaves a whole number
+ROUNDING = 1.5 * 2.0**52  # added and taken away again it leaves a whole number
 _LAYOUT = "Arguments are sequences of scalars (numbers, arrays, symbols); a result is a scalar or nested lists."
 
 
@@ -34,7 +34,7 @@ def _functions(sequence: Sequence, about: list[str]) -> str:
     if not sequence.symbols:
         return "\n".join([*decorated, ""])
     decorated = ["@by_name", *decorated]
-    prologue, width = _prologue(sequence), WIDTH
+    prologue, width = _prologue(sequence), LINE_WIDTH
     while len(prologue) >= len(main) and width < 10**8:  # who counts operations counts the longest function
         prologue, width = _packed(sequence, width), 4 * width
     return "\n".join(["@ordered", *prologue, "", "", *decorated, ""])
@@ -64,7 +64,7 @@ def _turns(sequence: Sequence) -> list[str]:
             f"def {name}(x):",
             f'    """{NOTE[0].upper() + NOTE[1:]}."""',
             '    if isinstance(x, (int, float)) or getattr(getattr(x, "dtype", None), "kind", "") == "f":',
-            f"        n = ({rate} + {ROUND!r}) - {ROUND!r}",
+            f"        n = ({rate} + {ROUNDING!r}) - {ROUNDING!r}",
             f"        n = n * (abs(n) > {FEW!r})",
             *(f"        x = x - {product}" for product in products),
             "    return x",
@@ -202,7 +202,7 @@ def _unpacked(names: list[str], source: str) -> list[str]:
 def _bracketed(before: str, items: list[str], after: str) -> list[str]:
     """On one line if it fits, otherwise filled lines between the brackets."""
     line = f"    {before}{', '.join(items)}{after}"
-    return [line] if len(line) <= WIDTH else [f"    {before}", *filled(items, " " * 8, ","), f"    {after}"]
+    return [line] if len(line) <= LINE_WIDTH else [f"    {before}", *filled(items, " " * 8, ","), f"    {after}"]
 
 
 def _statements(sections: tuple[Section, ...], printer: _Printer) -> list[str]:

@@ -11,11 +11,11 @@ _WIDTHS = {" ": 0.0, "+": 12.3, "-": 12.3, "=": 13.4, "(": 4.0, ")": 4.0, ",": 4
            "m": 8.9, "H": 9.2, "W": 10.6, "w": 7.3, r"\,": 1.8, r"\quad": 10.1, r"\cdot": 7.3, r"\sin": 14.3,
            r"\cos": 14.3, r"\dots": 13.4, r"\sqrt": 8.6, r"\frac": 2.6, r"\ell": 4.3, r"\text": 0.0,
            r"\mathrm": 0.0, r"\operatorname": 3.6, r"\omega": 6.5, r"\Lambda": 7.0}  # fmt: skip
-_FUNCTION = re.compile(r"(?:\\sin|\\cos|\\operatorname\{\w+\})$")
+_FUNCTION_PATTERN = re.compile(r"(?:\\sin|\\cos|\\operatorname\{\w+\})$")
 _ROOT = r"\sqrt{"
 _FRACTION = r"\frac{"
 SCRIPT = 0.74  # size of subscripts
-PAGE, COLUMN = 470.0, 240.0  # of a page with margins of 22 mm, of a column of two with 18 mm
+PAGE_WIDTH, COLUMN = 470.0, 240.0  # of a page with margins of 22 mm, of a column of two with 18 mm
 GAP = 22.0  # between an equation and what is said beside it
 
 
@@ -107,7 +107,7 @@ def _apart(text: str, marks: tuple[str, ...], arguments: bool = False) -> Iterat
     for k, c in enumerate(text):
         depth += (c == "{") - (c == "}")
         if c == "(":
-            calls.append(bool(_FUNCTION.search(text, 0, k)) and not arguments)
+            calls.append(bool(_FUNCTION_PATTERN.search(text, 0, k)) and not arguments)
         elif c == ")" and calls:
             calls.pop()
         if depth == 0 and k > start and not any(calls) and text.startswith(marks, k):

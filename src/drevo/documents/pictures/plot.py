@@ -22,14 +22,14 @@ PAGE = 960.0  # pixels, all of them
 LEFT, RIGHT, ABOVE, BELOW = 60.0, 14.0, 28.0, 24.0  # of a frame: its numbers and its title
 HEAD, KEY, FOOT = 30.0, 18.0, 26.0
 HIGH, TALLEST = 150.0, 300.0  # of a frame; of one with equal scales at most
-LETTER, APART = 6.2, 44.0  # of a key's entry: a letter, and all the rest
+PLOT_LETTER_WIDTH, APART = 6.2, 44.0  # of a key's entry: a letter, and all the rest
 FINE = 0.25  # points nearer than this to the line between their neighbours are left out
 FLAT = 1e-9  # N, N m, m, s: what varies less is rounding, and no curve
 SPARE = 0.04  # of an ordinate's range is left free at each end
 
 # told apart by eyes that see all colours and by the three kinds that do not: 26 or more in CIELAB
 COLOURS = (MARK, GOLD, RED, "#4e0098", "#c743e9", "#b1abca", "#14c384")
-LOOKS = {
+PLOT_LOOKS = {
     "p-svg": {"fill": INK, "font-family": "system-ui,sans-serif", "font-size": "11"},
     "p-bg": {"fill": PAPER},
     "p-frame": {"fill": "none", "stroke": SOFT, "stroke-width": "1"},
@@ -42,7 +42,7 @@ LOOKS = {
         for k, c in enumerate(COLOURS)
     },
 }
-_look = partial(look, LOOKS)
+_look = partial(look, PLOT_LOOKS)
 
 
 @result
@@ -127,7 +127,7 @@ def plot(title: str, panels: Sequence[Panel], across: int = 1, abscissa: str = "
         parts.append(f'<g transform="translate({LEFT:.0f} {y - 14:.1f})">{_key(names[0] if one else (), 0.0)}</g>')
     return (
         f'<svg {_look("p-svg")} xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {PAGE:.0f} {y:.0f}" '
-        f'width="{PAGE:.0f}" height="{y:.0f}" role="img" aria-label="{escape(title)}">{dark(LOOKS)}'
+        f'width="{PAGE:.0f}" height="{y:.0f}" role="img" aria-label="{escape(title)}">{dark(PLOT_LOOKS)}'
         f'<rect {_look("p-bg")} width="{PAGE:.0f}" height="{y:.0f}"/>'
         f'<text font-size="14" x="{LEFT:.0f}" y="20">{escape(title)}</text>{"".join(parts)}</svg>\n'
     )
@@ -196,7 +196,7 @@ def _key(names: Sequence[str], y: float) -> str:
     for k, name in enumerate(names):
         out += f'<rect {_look(f"p-band-{k % len(COLOURS)}")} x="{x:.0f}" y="{y - 3:.0f}" width="22" height="7"/>'
         out += f'<text x="{x + 28:.0f}" y="{y + 4:.0f}">{escape(name)}</text>'
-        x += APART + LETTER * len(name)
+        x += APART + PLOT_LETTER_WIDTH * len(name)
     return out
 
 

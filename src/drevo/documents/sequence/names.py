@@ -21,7 +21,7 @@ GREEK = {
 }  # fmt: skip
 _BASES = {"Minv": ("M", "-1"), "Lambdainv": ("Lambda", "-1"), "ell": ("ell", "")}
 _GRAMMAR = re.compile(r"([^_^]*)(?:_([^^]*))?(?:\^(.*))?", re.DOTALL)
-_PARTIAL = re.compile(r"d([A-Za-z]+)_d([A-Za-z]+)(?:_(.*))?")
+_PARTIAL_PATTERN = re.compile(r"d([A-Za-z]+)_d([A-Za-z]+)(?:_(.*))?")
 _LETTERS_DIGITS = re.compile(r"([A-Za-z]+)(\d+)")
 
 # words that a target reads as its own; one list, so that a name is the same in every language
@@ -78,7 +78,7 @@ class Names:
 @lru_cache(maxsize=65536)
 def parts(name: str) -> tuple[str, str, str]:
     """Base, subscript and superscript; derivatives get a base of the form dA/dB."""
-    partial = _PARTIAL.fullmatch(name)
+    partial = _PARTIAL_PATTERN.fullmatch(name)
     if partial:
         return f"{partial[1]}/{partial[2]}", _commas(partial[3] or ""), ""
     match = _GRAMMAR.fullmatch(name)

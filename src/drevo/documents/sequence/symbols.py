@@ -20,7 +20,7 @@ class SymbolKind(NamedTuple):
     unit: str
 
 
-KINDS = {
+SYMBOL_KINDS = {
     "mass": SymbolKind("m_{number}", "mass of {owner}", "kg"),
     "com": SymbolKind("{entry}_c{number}", "centre of mass of {owner}, {entry} in its own axes", "m"),
     "inertia": SymbolKind(
@@ -38,11 +38,14 @@ KINDS = {
     "gravity": SymbolKind("g_{entry}", "acceleration of gravity along {entry} of the world", "m/s²"),
     "": SymbolKind("{number}", "", ""),
 }
-_WITH_ENTRY = "|".join(kind for kind, row in KINDS.items() if "{entry}" in row.meaning)
-_PLAIN = "|".join(kind for kind, row in KINDS.items() if kind and "{entry}" not in row.meaning)
+_WITH_ENTRY = "|".join(kind for kind, row in SYMBOL_KINDS.items() if "{entry}" in row.meaning)
+_PLAIN = "|".join(kind for kind, row in SYMBOL_KINDS.items() if kind and "{entry}" not in row.meaning)
 _SPLIT = re.compile(rf"(.*?)\.?(?:({_PLAIN})|({_WITH_ENTRY})\.(\w+))", re.DOTALL)
 CHILD = "distance of the link that {owner} carries along {entry} of the moved joint"
-PAPER = {"mass": "m_o{number}", "origin": "R_{number}{entry}"}  # there m_i is a subtree's mass, L_i between poles
+PAPER_SYMBOLS = {
+    "mass": "m_o{number}",
+    "origin": "R_{number}{entry}",
+}  # there m_i is a subtree's mass, L_i between poles
 
 
 class Symbol(NamedTuple):
@@ -57,7 +60,7 @@ class Symbol(NamedTuple):
 def symbols(program: Program, names: Names) -> tuple[Symbol, ...]:
     """The symbols of a program's parameters, in their order."""
     inputs = program.meta.get("inputs")
-    numbers, symbol = _numbers(program), {} if inputs is None else PAPER
+    numbers, symbol = _numbers(program), {} if inputs is None else PAPER_SYMBOLS
     lengths, out = 0, []
     for p in program.parameters:
         owner, kind, entry = _split(p.name)
@@ -65,7 +68,7 @@ def symbols(program: Program, names: Names) -> tuple[Symbol, ...]:
         child = kind == "origin" and owner.endswith(".child")
         owner = owner[:-6] if child else owner
         gaps = {"owner": owner, "number": numbers.get(owner, owner), "entry": entry}
-        row = KINDS[kind]
+        row = SYMBOL_KINDS[kind]
         wanted = symbol.get(kind, row.symbol).format(lengths=lengths, **gaps)
         apart = wanted in getattr(inputs, "reserved", ()) or (child and inputs is not None)
         name = names.new(f"{wanted}^l" if apart else wanted)

@@ -58,16 +58,16 @@ from .mjcf_contact import (
 )
 from .writing import TextValue, Written, begin, element
 
-KINDS = {"fixed": "", "revolute": "hinge", "continuous": "hinge", "prismatic": "slide"}
-KINDS |= {"spherical": "ball", "free": "free"}
+MJCF_WRITTEN_KINDS = {"fixed": "", "revolute": "hinge", "continuous": "hinge", "prismatic": "slide"}
+MJCF_WRITTEN_KINDS |= {"spherical": "ball", "free": "free"}
 SAYS = ("quadratic", "cubic", "stiffness2", "stiffness3", "rest", "gravcomp")  # of what acts, unlike other formats
 ROUNDING = 1e-12  # of the trace: what moments may break the triangle inequality by
 
 
 def to_mjcf(robot: Model) -> Written:
     """The robot as MJCF has it: joints of two or three coordinates as chains, mimic joints by equalities."""
-    model = _with_points(with_world(with_carriers(with_chains(robot, KINDS), ("spherical", "free"))))
-    out = begin(robot, model, KINDS, closes=True, says=SAYS)
+    model = _with_points(with_world(with_carriers(with_chains(robot, MJCF_WRITTEN_KINDS), ("spherical", "free"))))
+    out = begin(robot, model, MJCF_WRITTEN_KINDS, closes=True, says=SAYS)
     runs = _runs(model)
     out.lost += _lost(model, {run[-1].child for run in runs})
     out.left_out += _left_out(model)
@@ -265,7 +265,7 @@ def _joint(joint: Joint, frame: FramePose, ref: float, soft: JointSoftness | Non
     return element(
         "joint",
         name=joint.name,
-        type=KINDS.get(joint.kind, joint.kind),
+        type=MJCF_WRITTEN_KINDS.get(joint.kind, joint.kind),
         pos=frame[0] if frame[0] != IDENTITY_POSE[0] and joint.kind != "free" else None,
         axis=apply(frame[1], joint.axis) if line else None,
         ref=ref or None if line else None,

@@ -12,13 +12,13 @@ from ...io.xml import Element
 from ..draft import Draft
 from . import mjcf
 
-JOINTS = ("free", "ball", "slide", "hinge")  # by their number
+MUJOCO_JOINTS = ("free", "ball", "slide", "hinge")  # by their number
 EQUALITIES = ("connect", "weld", "joint", "tendon", "flex", "flexvert", "flexstrain")
 GEOMS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box")
-SITE = 6  # what an equality holds, by the number of its kind
+SITE_OBJECT = 6  # what an equality holds, by the number of its kind
 WRAPS = ("none", "joint", "pulley", "site", "geom")  # spheres and cylinders are all geoms
 WHOLE = ("contype", "conaffinity", "condim", "priority")
-TOUCHING = ("friction", "solref", "solimp", "margin", "gap", "solmix")
+TOUCHING_FIELDS = ("friction", "solref", "solimp", "margin", "gap", "solmix")
 INTEGRATORS, CONES = ("Euler", "RK4", "implicit", "implicitfast", "discrete"), ("pyramidal", "elliptic")
 BIASED = ("none", "affine", "muscle", "user")
 
@@ -78,7 +78,7 @@ def _body(model: Any, i: int) -> Element:
 
 
 def _joint(model: Any, j: int) -> Element:
-    kind, dof = JOINTS[model.jnt_type[j]], model.jnt_dofadr[j]
+    kind, dof = MUJOCO_JOINTS[model.jnt_type[j]], model.jnt_dofadr[j]
     joint = {"name": _named(model, "joint", j), "type": kind}
     joint |= {"pos": _text(model.jnt_pos[j]), "axis": _text(model.jnt_axis[j]), "range": _text(model.jnt_range[j])}
     joint |= {"limited": "true" if model.jnt_limited[j] else "false"}
@@ -107,7 +107,7 @@ def _geom(model: Any, g: int) -> Element:
     geom = {"type": GEOMS[model.geom_type[g]], "size": _text(model.geom_size[g])}
     geom |= {"pos": _text(model.geom_pos[g]), "quat": _text(model.geom_quat[g])}
     geom |= {key: str(int(getattr(model, f"geom_{key}")[g])) for key in WHOLE}
-    geom |= {key: _text(getattr(model, f"geom_{key}")[g]) for key in TOUCHING}
+    geom |= {key: _text(getattr(model, f"geom_{key}")[g]) for key in TOUCHING_FIELDS}
     geom |= _newer(model, {"adhesion": "geom_adhesion", "surfacevel": "geom_surfacevel"}, g)
     geom |= {"name": name} if (name := _name(model, model.name_geomadr[g])) else {}
     return Element("geom", geom, 0)
@@ -199,7 +199,7 @@ def _equality(model: Any, i: int) -> Element:
             f"tendon{end}": _name(model, model.name_tendonadr[k]) or f"tendon {k}" for end, k in ends if k >= 0
         }
         return Element(tag, given | {"polycoef": _text(data[:5])}, 0)
-    kind = "joint" if tag == "joint" else "site" if model.eq_objtype[i] == SITE else "body"
+    kind = "joint" if tag == "joint" else "site" if model.eq_objtype[i] == SITE_OBJECT else "body"
     for end, k in (
         ((1, model.eq_obj1id[i]), (2, model.eq_obj2id[i])) if tag in ("connect", "weld", "joint") else ()
     ):

@@ -179,9 +179,9 @@ def count_tokens(text: str) -> int:
 def draft_of(plain: dict[str, object], source: str = "") -> Draft:
     """The draft of a robot from a dictionary, each value checked."""
     problems: list[str] = []
-    top = {key: value for key, value in plain.items() if key not in ("drevo", "certificate", *_LISTS)}
+    top = {key: value for key, value in plain.items() if key not in ("drevo", "certificate", *_NATIVE_LISTS)}
     head = _decode(Model, {**top, "links": [], "joints": []}, "the robot", problems)
-    lists = {key: _list(plain.get(key, []), key, problems) for key in _LISTS}
+    lists = {key: _list(plain.get(key, []), key, problems) for key in _NATIVE_LISTS}
     refuse(source or "robot", problems)
     draft = Draft(head.name, gravity=head.gravity, source=source, ordered=True)
     draft.stepping, draft.initial = head.stepping, head.initial
@@ -199,7 +199,7 @@ def as_json(value: Any) -> str:
 
 def parts_of(key: str, rows: list[object], where: str, draft: Draft) -> list[Any]:
     """Parts of a model that a list of it holds, out of JSON; what is wrong goes to the problems."""
-    found = [_decode(_LISTS[key], row, where, draft.problems) for row in rows]
+    found = [_decode(_NATIVE_LISTS[key], row, where, draft.problems) for row in rows]
     return [row for row in found if row is not None]
 
 
@@ -209,7 +209,7 @@ def _list(rows: object, key: str, problems: list[str]) -> list[Any]:
         return []
     if len(rows) > MOST_ROWS:
         raise ModelError(f"the file has {len(rows)} {key}, and a robot may have at most {MOST_ROWS}")
-    return [_decode(_LISTS[key], row, f"{key}[{i}]", problems) for i, row in enumerate(rows)]
+    return [_decode(_NATIVE_LISTS[key], row, f"{key}[{i}]", problems) for i, row in enumerate(rows)]
 
 
 def _decode(kind: type, plain: object, where: str, problems: list[str]) -> Any:
@@ -278,7 +278,7 @@ def _any_number(value: object) -> float:
     return values.scalar(value, ANY)
 
 
-_LISTS: dict[str, type] = {
+_NATIVE_LISTS: dict[str, type] = {
     "links": Link,
     "joints": Joint,
     "loops": Loop,
@@ -312,7 +312,7 @@ _OF_TYPES: dict[Any, Callable[[object], Any]] = {int: _whole, Vec3: values.vecto
 @lru_cache
 def _readers(kind: type) -> FieldReaders:
     """By field; of a Model those that are no lists."""
-    hints, skipped = get_type_hints(kind), (*_NOT_KEPT, *(_LISTS if kind is Model else ()))
+    hints, skipped = get_type_hints(kind), (*_NOT_KEPT, *(_NATIVE_LISTS if kind is Model else ()))
     names = [f.name for f in fields(kind) if f.name not in skipped]
     needed = {f.name for f in fields(kind) if f.default is MISSING}
     return {x: _reader(kind, hints[x], x in needed) for x in names} | _OTHERWISE.get(kind, {})

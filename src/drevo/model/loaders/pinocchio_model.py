@@ -11,12 +11,12 @@ from ..description import IDENTITY, ORIGIN, Inertial, Joint, JointDynamics, Limi
 from ..draft import Draft
 
 AXES: dict[str, Vec3] = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
-KINDS = {
+PINOCCHIO_KINDS = {
     "RevoluteUnaligned": "revolute",
     "RevoluteUnboundedUnaligned": "continuous",
     "PrismaticUnaligned": "prismatic",
 }
-KINDS |= {"Spherical": "spherical", "FreeFlyer": "free", "Planar": "planar"}
+PINOCCHIO_KINDS |= {"Spherical": "spherical", "FreeFlyer": "free", "Planar": "planar"}
 SEVERAL = {"Translation": ("prismatic", "XYZ"), "SphericalZYX": ("revolute", "ZYX")}
 _ALIGNED = re.compile(r"(R|RUB|P|H)([XYZ])$")
 LETTERS = {"R": "revolute", "RUB": "continuous", "P": "prismatic", "H": "helical"}
@@ -73,8 +73,8 @@ def _joints(draft: Draft, model: Any, i: int, bodies: list[str]) -> list[Joint]:
             for k in range(3)
         ]
     aligned = _ALIGNED.match(kind)
-    found = LETTERS[aligned[1]] if aligned else KINDS.get(kind, kind)
-    if found == "helical" or found not in (*LETTERS.values(), *KINDS.values()):
+    found = LETTERS[aligned[1]] if aligned else PINOCCHIO_KINDS.get(kind, kind)
+    if found == "helical" or found not in (*LETTERS.values(), *PINOCCHIO_KINDS.values()):
         draft.problems.append(
             f"joint {name!r} of Pinocchio's type {kind} is not read; build it with drevo.Builder"
         )

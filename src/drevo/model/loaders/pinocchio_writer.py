@@ -18,14 +18,14 @@ from ..draft import listed
 from ..rotations import IDENTITY_POSE, FramePose, compose
 from .writing import Written, begin, read_order
 
-KINDS = ("fixed", "revolute", "continuous", "prismatic", "helical", "spherical", "free")
+PINOCCHIO_WRITTEN_KINDS = ("fixed", "revolute", "continuous", "prismatic", "helical", "spherical", "free")
 
 
 def to_model(robot: Model) -> tuple[Written, Any]:
     """Returns what Pinocchio cannot hold, and its model; joints of 2 or 3 coordinates are chains of plain ones."""
     pin = package("pinocchio", "robot.to_pinocchio", "pin")
-    model = with_chains(robot, KINDS)
-    written = begin(robot, model, KINDS)
+    model = with_chains(robot, PINOCCHIO_WRITTEN_KINDS)
+    written = begin(robot, model, PINOCCHIO_WRITTEN_KINDS)
     if sprung := [j.name for j in model.joints if j.dynamics and j.dynamics.stiffness]:
         written.lost.append(f"the springs of {listed(sprung)}")
     out = pin.Model()

@@ -28,15 +28,15 @@ from . import primitives
 from .closures import closing_joint
 from .writing import PLAIN, Written, begin, element, text_element
 
-KINDS = {**PLAIN, "helical": "screw", "spherical": "ball", "free": "free"}
+SDF_WRITTEN_KINDS = {**PLAIN, "helical": "screw", "spherical": "ball", "free": "free"}
 
 
 def to_sdf(robot: Model) -> Written:
     """The robot as SDF has it: joints of two or three coordinates as chains of plain ones."""
-    model = _told_apart(with_world(with_chains(robot, KINDS)))
+    model = _told_apart(with_world(with_chains(robot, SDF_WRITTEN_KINDS)))
     closing, rest = _closing(model)
     told = replace(model, loops=rest)
-    out = begin(robot, told, KINDS, reserved="::|^__.*__$|^\\s|\\s$|^$")
+    out = begin(robot, told, SDF_WRITTEN_KINDS, reserved="::|^__.*__$|^\\s|\\s$|^$")
     out.model = model
     if model.links[0].inertial and model.links[0].inertial.mass:
         out.left_out.append(f"the mass of the immovable link {WORLD!r}")
@@ -148,7 +148,7 @@ def _joint(joint: Joint) -> list[str]:
         text_element("drake:rotor_inertia", d.armature or None),
         text_element("drake:gear_ratio", 1.0 if d.armature else None),
         name=joint.name,
-        type=KINDS.get(joint.kind, joint.kind),
+        type=SDF_WRITTEN_KINDS.get(joint.kind, joint.kind),
     )
 
 

@@ -35,7 +35,7 @@ from . import primitives
 from .primitives import enter_geoms
 from .schema import check_known, format_table
 from .sdf.include import located
-from .urdf_loops import TAGS, read_loops
+from .urdf_loops import LOOP_TAGS, read_loops
 
 FramePose = tuple[Vec3, Mat3]
 
@@ -46,7 +46,7 @@ ONCE = {
     "inertial": ("origin", "mass", "inertia"),
 }
 KNOWN = {
-    "robot": ("link", "joint", "material", *TAGS, *primitives.TAGS),
+    "robot": ("link", "joint", "material", *LOOP_TAGS, *primitives.TAGS),
     "link": ("inertial", "visual", "collision"),
     "joint": (*ONCE["joint"], "calibration", "safety_controller"),
     "inertial": ONCE["inertial"],

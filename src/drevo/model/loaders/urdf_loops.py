@@ -19,8 +19,8 @@ from .sdf.frames import MODEL, WORLD, Scene, child_text, key_of, read_pose
 from .sdf.joints import read_gearboxes, read_joint
 
 BALL, BUSHING = "drake:ball_constraint", "drake:linear_bushing_rpy"
-KINDS = {"ball": "spherical"}
-TAGS = ("loop_joint", BALL, BUSHING, "frame")
+LOOP_JOINT_KINDS = {"ball": "spherical"}
+LOOP_TAGS = ("loop_joint", BALL, BUSHING, "frame")
 
 
 def read_loops(draft: Draft, root: Element) -> None:
@@ -45,7 +45,7 @@ def _read_loop_joint(draft: Draft, element: Element) -> None:
     (parent, here), (child, there) = (_placed(reader, element, tag) for tag in ("link1", "link2"))
     x, y, z = reader.vector(element.first("axis"), "xyz", (1.0, 0.0, 0.0))
     place, turn = inverse_pose(there)
-    joint = Joint(name, KINDS.get(kind, kind), parent, child, *here, axis=(x, y, z), line=element.line)
+    joint = Joint(name, LOOP_JOINT_KINDS.get(kind, kind), parent, child, *here, axis=(x, y, z), line=element.line)
     close(draft, replace(joint, child_origin=place, child_rotation=turn))
 
 

@@ -22,13 +22,13 @@ from ..values import BOUND_THAT_IS_NONE
 from .primitives import NAMESPACE, own_elements
 from .writing import PLAIN, Written, begin, element
 
-KINDS = {**PLAIN, "free": "floating"}
+URDF_WRITTEN_KINDS = {**PLAIN, "free": "floating"}
 
 
 def to_urdf(robot: Model) -> Written:
     """The robot as URDF has it: screws and joints of two or three coordinates as chains of plain ones."""
-    model = with_carriers(with_chains(robot, (*KINDS, "spherical")))
-    out = begin(robot, model, KINDS)
+    model = with_carriers(with_chains(robot, (*URDF_WRITTEN_KINDS, "spherical")))
+    out = begin(robot, model, URDF_WRITTEN_KINDS)
     own = own_elements(model, gravity=True)
     coupled = {name for joint in model.joints if joint.mimic for name in (joint.name, joint.mimic.joint)}
     out.lines = element(
@@ -75,7 +75,7 @@ def _shape(shape: Shape) -> list[str]:
 def _joint(joint: Joint, coupled: bool) -> list[str]:
     """The joint; one without bounds is continuous, unless it follows or is followed: Pinocchio has no such."""
     mimic, limit = joint.mimic, joint.limit or Limit()
-    kind = KINDS.get(joint.kind, joint.kind)
+    kind = URDF_WRITTEN_KINDS.get(joint.kind, joint.kind)
     if kind in ("revolute", "continuous"):
         kind = "continuous" if (limit.lower, limit.upper) == (None, None) and not coupled else "revolute"
     return element(

@@ -18,7 +18,7 @@ WRITERS = {  # suffix -> the module that writes the format, and its function
     ".toml": ("native", "to_toml"),
     ".json": ("native", "to_json"),
 }
-SUFFIXES = tuple(WRITERS)
+WRITTEN_SUFFIXES = tuple(WRITERS)
 
 
 def write_model(model: Model, suffix: str) -> Written:

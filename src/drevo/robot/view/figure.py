@@ -123,7 +123,7 @@ def _shape(s: Shape, meshes: MeshFiles, most: int) -> dict[str, Any]:
     return {"kind": s.kind, "at": s.origin, "turn": turn, "corners": corners.tolist(), **more}
 
 
-GREY, TEAL, RED, GOLD, VIOLET, BONE = (
+GREY, TEAL, RED_RGB, GOLD_RGB, VIOLET, BONE = (
     (195, 202, 211), (11, 122, 117), (179, 69, 44), (201, 138, 27), (122, 79, 163), (138, 151, 166),
 )  # fmt: skip
 LAYERS = ("geometry", "joints and links", "frames", "centres of mass", "inertia ellipsoids", "contact points")
@@ -203,8 +203,8 @@ class SceneRobot:
         if link.inertial is not None and link.inertial.mass > 0.0:
             half, axes = ellipsoid(link.inertial)
             com = link.inertial.com
-            self._put("centres of mass", f"{at}/com", ball(), RED, scale=size / 70, position=com)
-            self._put("inertia ellipsoids", f"{at}/inertia", ball(), GOLD, opacity=0.5, position=com,
+            self._put("centres of mass", f"{at}/com", ball(), RED_RGB, scale=size / 70, position=com)
+            self._put("inertia ellipsoids", f"{at}/inertia", ball(), GOLD_RGB, opacity=0.5, position=com,
                       scale=tuple(np.maximum(half, size / 500)), wxyz=quaternion(axes))  # fmt: skip
         for i, point in enumerate(self.figure["links"][k]["contacts"]):
             self._put("contact points", f"{at}/contact{i}", ball(), VIOLET, scale=size / 90, position=point)

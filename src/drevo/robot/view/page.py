@@ -16,7 +16,7 @@ from ...compiler.pages.write_out import quantity_equations, uncollected
 from ...compiler.products import program as motion_on
 from ...compiler.recipe import Recipe
 from ...documents.languages.html import Live, code_part, page_body, page_head, page_parts
-from ...documents.languages.html_style import SCRIPT
+from ...documents.languages.html_style import HTML_SCRIPT
 from ...documents.live import SETTINGS, LiveFunction, LiveInput, data_of, document, scripts, slider
 from ...errors import DrevoError, InputError, warn_caller
 from ...io.files import saving
@@ -26,10 +26,10 @@ from ...model.draft import model_of
 from ...model.dynamics import Described
 from .figure import figure_of
 from .mesh import MeshFiles
-from .panels import KINDS, LinkSections, checked_tables, page_tables
+from .panels import DIAGRAM_KINDS, LinkSections, checked_tables, page_tables
 
 STATE = ("poses", "mass_matrix", "gravity", "kinetic_energy", "potential_energy", "center_of_mass")
-LAYERS = {
+PAGE_LAYERS = {
     "shapes": ("geometry", True),
     "figure": ("joints and links", True),
     "frames": ("frames", False),
@@ -94,7 +94,7 @@ def live_robot(
         f"<aside>{_figure()}{_sliders(model, inputs, moving)}</aside>\n<main>{page_head(facts)}{SETTINGS}{before}"
         f"{panels}{page_body([*parts, code_part(sequence, facts)])}</main>"
     )
-    tail = f"{scripts(data, {'values': values, **functions}, True)}<script>{SCRIPT}</script>"
+    tail = f"{scripts(data, {'values': values, **functions}, True)}<script>{HTML_SCRIPT}</script>"
     return document(f"{model.name}: {facts.quantity.replace('_', ' ')}", body, tail, "robot")
 
 
@@ -144,7 +144,7 @@ def _walls(model: Model) -> list[tuple[int, int, float, float]]:
 def _figure() -> str:
     boxes = "".join(
         f'<label><input type="checkbox" id="show-{name}"{" checked" * on}>{said}</label>'
-        for name, (said, on) in LAYERS.items()
+        for name, (said, on) in PAGE_LAYERS.items()
     )
     return (
         '<canvas id="figure" role="img" aria-label="the robot; drag to turn, wheel to go nearer, shift to shift">'
@@ -190,7 +190,7 @@ def _panels(model: Model, functions: dict[str, LiveFunction], notes: Sequence[st
 
 
 def _loads() -> str:
-    kinds = "".join(f'<option value="{kind}">{text}</option>' for kind, (text, _) in KINDS.items())
+    kinds = "".join(f'<option value="{kind}">{text}</option>' for kind, (text, _) in DIAGRAM_KINDS.items())
     return (
         '<section id="along"><h2>Loads in the links</h2><div class="bar"><select id="loads" aria-label="loads">'
         f'<option value="">nothing</option>{kinds}</select></div><p class="note" id="load-note"></p>'

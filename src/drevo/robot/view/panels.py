@@ -91,7 +91,12 @@ def manipulability_ellipsoid(J: Array) -> tuple[float, Array, Array]:
     return float(half.prod()), half, axes
 
 
-KINDS = {"N": ("axial force N", "N"), "Q": ("shear Q", "N"), "T": ("torsion T", "N m"), "M": ("bending M", "N m")}
+DIAGRAM_KINDS = {
+    "N": ("axial force N", "N"),
+    "Q": ("shear Q", "N"),
+    "T": ("torsion T", "N m"),
+    "M": ("bending M", "N m"),
+}
 REACH = 0.16  # of the robot's size: the longest ordinate
 
 
@@ -166,7 +171,7 @@ class Ribbons:
         self, server: Any, scene: SceneRobot, tables: Sequence[LinkSections], changed: Callable[[], None]
     ):
         gui, self.scene, self.tables = server.gui, scene, tables
-        labels = {NOTHING: "", **{text: kind for kind, (text, _) in KINDS.items()}}
+        labels = {NOTHING: "", **{text: kind for kind, (text, _) in DIAGRAM_KINDS.items()}}
         choice = gui.add_dropdown("along the links", tuple(labels), initial_value=NOTHING)
         self.on = ""
 
@@ -194,7 +199,7 @@ class Ribbons:
             return
         found = [ordinates(loads_at(t, self.scene.places, wrenches, gravity), self.on) for t in self.tables]
         largest = [float(y[np.abs(y).argmax()]) for y, _ in found]
-        most, (text, unit) = max(map(abs, largest)), KINDS[self.on]
+        most, (text, unit) = max(map(abs, largest)), DIAGRAM_KINDS[self.on]
         scale = REACH * self.scene.size / (most or 1.0)
         for t, node, (_, to) in zip(self.tables, self.nodes, found):
             node.points = _hatched(t.places, t.places + scale * to @ t.axes[:, 1:].T)

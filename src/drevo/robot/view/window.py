@@ -88,7 +88,7 @@ def behind(token: str, answer: Callable[..., Any]) -> Callable[..., Any]:
 
 RATE = 30.0  # frames a second of a motion
 CURVES = 400  # points of a plot
-COLOURS = ("#0b7a75", "#b3452c", "#c98a1b", "#3b6fb6", "#7a4fa3", "#4d8b31", "#a83e6f", "#6b6f76")
+WINDOW_COLOURS = ("#0b7a75", "#b3452c", "#c98a1b", "#3b6fb6", "#7a4fa3", "#4d8b31", "#a83e6f", "#6b6f76")
 CONNECTING = 20.0  # s that a picture waits for a browser
 
 
@@ -293,7 +293,10 @@ class Window:
 
     def _curves(self, title: str, t: Array, rows: Sequence[Array], names: Sequence[str]) -> Any:
         kinds = package("viser.uplot", "a window")
-        series = [kinds.Series(label=x, stroke=COLOURS[k % len(COLOURS)], width=1.5) for k, x in enumerate(names)]
+        series = [
+            kinds.Series(label=x, stroke=WINDOW_COLOURS[k % len(WINDOW_COLOURS)], width=1.5)
+            for k, x in enumerate(names)
+        ]
         data = (t, *(np.ascontiguousarray(x) for x in rows))
         return self.server.gui.add_uplot(
             data,

@@ -13,7 +13,7 @@ from ..ports import BEYOND, Target, flush_subnormals
 from ..rows import add_flush, add_moves, width_of
 from .rolled import add_bodies
 
-WRENCH = 6  # numbers
+WRENCH_NUMBERS = 6  # numbers
 
 
 def emit_rolled(rolled: Rolled, target: Target, blocked: Rolled | None = None) -> str:
@@ -27,7 +27,7 @@ def emit_rolled(rolled: Rolled, target: Target, blocked: Rolled | None = None) -
         if rolled.tiled:
             _add_load_wrenches(m, many)
     if rolled.tiled:
-        add_moves(m, many, "load", [many.lanes, *[WRENCH] * rolled.loaded])
+        add_moves(m, many, "load", [many.lanes, *[WRENCH_NUMBERS] * rolled.loaded])
         add_moves(m, many, "store", [n or many.lanes for n in rolled.results])
         add_flush(m, many)
     _add_single(m, rolled, one)
@@ -54,8 +54,8 @@ def _add_gather(m: Module, l: Lanes) -> None:
     f = m.function("gather", pointers=PTR, strides=PTR, k=I64, loads=I64, to=PTR)
     with f.loop(f.loads, some=True) as s:
         array, stride = _port(f, s.i)
-        row, to = array.at(f.k * stride, I8), f.to.at(s.i * WRENCH, l.type)
-        for i in range(WRENCH):
+        row, to = array.at(f.k * stride, I8), f.to.at(s.i * WRENCH_NUMBERS, l.type)
+        for i in range(WRENCH_NUMBERS):
             to.at(i, l.type).store(row.at(i, l.type).load(l.type))
     f.ret()
 
@@ -65,8 +65,8 @@ def _add_load_wrenches(m: Module, l: Lanes) -> None:
     f = m.function("load_wrenches", pointers=PTR, strides=PTR, b=I64, last=I64, loads=I64, to=PTR)
     with f.loop(f.loads, some=True) as s:
         array, stride = _port(f, s.i)
-        to = f.to.at(s.i * WRENCH, l.type)
-        f.call(VOID, _move("load", WRENCH, l), array, stride, f.b, f.last, to, WRENCH)
+        to = f.to.at(s.i * WRENCH_NUMBERS, l.type)
+        f.call(VOID, _move("load", WRENCH_NUMBERS, l), array, stride, f.b, f.last, to, WRENCH_NUMBERS)
     f.ret()
 
 
@@ -140,7 +140,7 @@ class _Batch:
         if self.rolled.loaded:
             wrenches = [_wrenches(f, l, state)]
         ports, last = list(zip(self.arrays, self.strides, tiles, sizes)), f.count - 1
-        stage = state.at(word(f, "slots") + word(f, "nq") * 2 + self.loads * WRENCH, l.type)
+        stage = state.at(word(f, "slots") + word(f, "nq") * 2 + self.loads * WRENCH_NUMBERS, l.type)
         for _, _, tile, size in ports[self.n :] if self.rolled.zeroed else ():
             f.call(VOID, "llvm.memset.p0.i64", tile, f.zero(I8), size * l.bytes, f.const(I1, "false"))
         with f.loop(f.count, step=l.lanes, some=True) as s:

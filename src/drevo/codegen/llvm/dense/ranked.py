@@ -18,7 +18,10 @@ from ..math import Lanes
 from .tile import DenseCode
 
 BELOW = 1e-3  # of the threshold: directions are chosen so far below it, and then their singular values decide
-ORTHOGONAL, SWEEPS = 1e-14, 30  # a cosine that is rounding; rotations of all pairs, of which some six are used
+ORTHOGONAL, MAX_JACOBI_SWEEPS = (
+    1e-14,
+    30,
+)  # a cosine that is rounding; rotations of all pairs, of which some six are used
 RANKED_LANES = 8  # numbers side by side, on every machine, so that sums have one order
 
 
@@ -119,7 +122,7 @@ def _add_turned(d: DenseCode) -> None:
         d.clear(w, f.n)
         with f.loop(f.count, start=k.i) as l:
             d.call_axpy(w, f.T.at(k.i * f.r + l.i).load(), f.Q.at(l.i * f.n), f.n)
-    with f.loop(SWEEPS, some=True) as sweep:
+    with f.loop(MAX_JACOBI_SWEEPS, some=True) as sweep:
         with f.loop(f.count, some=True, turns=0) as i:
             with f.loop(i.i, turns=i.turns) as j:
                 j.turns = j.turns + f.call(I64, "pair", f.W, f.P, i.i, j.i, f.n, f.rows)

@@ -40,7 +40,12 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 BLOCKED = ("inverse_dynamics", "bias", "gravity", "forward_dynamics")  # tiles of long trees, block by block
-SHAPES: dict[str, SweepShape] = {**dynamics.SHAPES, **kinematics.SHAPES, **matrices.SHAPES, **inverses.SHAPES}
+SHAPES: dict[str, SweepShape] = {
+    **dynamics.DYNAMICS_SHAPES,
+    **kinematics.KINEMATICS_SHAPES,
+    **matrices.MATRIX_SHAPES,
+    **inverses.INVERSE_SHAPES,
+}
 QUANTITIES = tuple(name for name in SHAPES if name in CATALOGUE)
 STATES = {
     "pivots": ("q",),
@@ -88,13 +93,13 @@ def _loops(quantity: str, kinds: Sequence[Kind], loaded: bool, options: Mapping[
         return dynamics.wrenches(kinds, loaded, options["frame"])
     if quantity == "passive":
         return dynamics.joint_forces(kinds)
-    if quantity in dynamics.SHAPES:
+    if quantity in dynamics.DYNAMICS_SHAPES:
         return dynamics.inverse(kinds, quantity, loaded)
     if quantity in kinematics.ORDERS:
         return kinematics.link_kinematics(kinds, quantity, options)
-    if quantity in inverses.SHAPES:
+    if quantity in inverses.INVERSE_SHAPES:
         return _inverses(quantity, kinds, options)
-    if quantity in matrices.SHAPES:
+    if quantity in matrices.MATRIX_SHAPES:
         made = {"mass_matrix": matrices.mass_matrix, "coriolis_matrix": matrices.coriolis_matrix}
         return made.get(quantity, matrices.derivatives)(kinds)
     whole = {"poses": kinematics.poses, "kinetic_energy": kinematics.kinetic_energy}
@@ -113,7 +118,7 @@ def _inverses(quantity: str, kinds: Sequence[Kind], options: Mapping[str, str]) 
 
 def _inverts(quantity: str) -> bool:
     """True if the quantity needs a regular M."""
-    return CATALOGUE[quantity].inverse if quantity in CATALOGUE else quantity in inverses.SHAPES
+    return CATALOGUE[quantity].inverse if quantity in CATALOGUE else quantity in inverses.INVERSE_SHAPES
 
 
 def _state(quantity: str) -> tuple[str, ...]:
@@ -166,7 +171,7 @@ def rolled_function(
         return None
     if not _has_form(quantity, spec) or (external and not _takes_wrenches(model, quantity, external)):
         return None
-    wide = quantity in (*matrices.SHAPES, *inverses.SHAPES) and model.nv > MAX_STRAIGHT_FREEDOMS
+    wide = quantity in (*matrices.MATRIX_SHAPES, *inverses.INVERSE_SHAPES) and model.nv > MAX_STRAIGHT_FREEDOMS
     if not is_large(model, 0 if wide else smallest):
         return None
     acts = passive or quantity == "passive"

@@ -283,7 +283,7 @@ class SweepShape(NamedTuple):
         return max(self.slot, self.ground)
 
 
-SHAPES = {
+DYNAMICS_SHAPES = {
     **dict.fromkeys(("inverse_dynamics", "bias", "gravity"), SweepShape(_INVERSE_SLOT, gravity=_MOTION + 6)),
     "inertia_product": SweepShape(_INVERSE_SLOT),
     "joint_wrenches": SweepShape(_POSE + 12, gravity=_MOTION + 6, pose=_POSE),

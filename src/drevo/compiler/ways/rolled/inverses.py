@@ -37,9 +37,9 @@ _GROUND = 102  # wrenches on their way to the ground, and the sum
 
 _WHOLE = SweepShape(_FREEDOMS, 16, pose=0, tiled=False, zeroed=True, pairs=True, solves=True)
 _OF_LINK = _WHOLE._replace(ground=_GROUND, link=_LINK, zeroed=False)
-SHAPES = {
+INVERSE_SHAPES = {
     "inverse_mass_matrix": _WHOLE,
-    "forward_dynamics_derivatives": matrices.SHAPES["inverse_dynamics_derivatives"]._replace(
+    "forward_dynamics_derivatives": matrices.MATRIX_SHAPES["inverse_dynamics_derivatives"]._replace(
         slot=_MOVING + 21, per_rate=62, tiled=False, solves=True
     ),
     **dict.fromkeys(("inverse_operational_inertia", "operational_inertia"), _OF_LINK),

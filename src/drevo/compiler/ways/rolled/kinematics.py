@@ -19,7 +19,7 @@ _ENERGY = 6  # after the speed, in the ground's slot
 ORDERS = {"pose": 0, "jacobian": 0, "velocity": 1, "acceleration": 2}  # quantities of one link
 _SUMS = {"potential_energy": 12, "center_of_mass": 12, "momentum": 18}  # where the sums stand in the ground's slot
 
-SHAPES = {
+KINEMATICS_SHAPES = {
     "poses": SweepShape(12, pose=0),
     "kinetic_energy": SweepShape(7),
     "potential_energy": SweepShape(19, gravity=16, pose=0),
@@ -75,7 +75,7 @@ def sums(kinds: Sequence[Kind], quantity: str) -> tuple[BodyLoop, ...]:
     at, t = _SUMS[quantity], StepTracer(LOAD)
     m, *moment = t.read("ground", 4, at)
     if quantity == "potential_energy":
-        found = [Vec(*t.read("ground", 3, SHAPES[quantity].gravity)).dot(Vec(*moment))]
+        found = [Vec(*t.read("ground", 3, KINEMATICS_SHAPES[quantity].gravity)).dot(Vec(*moment))]
     elif quantity == "center_of_mass":
         found = [x * (1.0 / m) for x in moment]
     else:

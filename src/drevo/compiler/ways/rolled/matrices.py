@@ -35,12 +35,12 @@ CARRIED, _WAY = (
 )  # S, psi1, psi2, S' 24; what goes up: u1 3, u2, up_q, up_v, g 24; lever 3, whether it leaves
 
 CARRIED_WRENCH = _PUSH + 6
-SHAPES = {
+MATRIX_SHAPES = {
     name: SweepShape(first, size, pose=0, zeroed=True, pairs=True)
     for name, first, size in (("mass_matrix", _FREEDOMS, 15), ("coriolis_matrix", _TURNING, 30))
 }
 ROTORS = ("mass_matrix", "inverse_dynamics_derivatives")  # where each freedom keeps that of its joint
-SHAPES["inverse_dynamics_derivatives"] = SHAPES["mass_matrix"]._replace(
+MATRIX_SHAPES["inverse_dynamics_derivatives"] = MATRIX_SHAPES["mass_matrix"]._replace(
     slot=_MOVING, per_rate=55, gravity=_PUSH + 3
 )
 

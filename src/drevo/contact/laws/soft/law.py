@@ -234,11 +234,11 @@ class EllipticCone(RowGroup):
         return Answer(force, S, pick(0.0, 2.0, 1.0), pick(0.0, 1.0, 0.0))
 
 
-CONES: dict[str, type[RowGroup]] = {"pyramidal": Pyramid, "elliptic": EllipticCone}
+CONE_LAWS: dict[str, type[RowGroup]] = {"pyramidal": Pyramid, "elliptic": EllipticCone}
 PENALTY_LAWS: dict[str, type[RowGroup]] = {}  # of contacts, beside MuJoCo's: see docs/new-contact-law.md
 
 
 def contact_group(law: str, cone: str, size: int, mu: tuple[float, ...], impratio: float) -> RowGroup:
     """The group of a contact: of a law by name, or of MuJoCo's by the cone of a file."""
-    kind = PENALTY_LAWS.get(law, CONES[cone] if mu else OneSided)
+    kind = PENALTY_LAWS.get(law, CONE_LAWS[cone] if mu else OneSided)
     return kind(size, mu, mu[0] / impratio**0.5 if mu else 0.0)

@@ -31,7 +31,7 @@ from .posture import Posture
 from .settings import read_softness
 from .touching import read_geoms, read_world
 
-KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "spherical", "free": "free"}
+MJCF_JOINT_KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "spherical", "free": "free"}
 JOINTED = ("joint", "freejoint")
 ACTING = {"armature": "", "damping": "damper", "frictionloss": "frictionloss", "stiffness": "spring"}  # its flag
 
@@ -188,7 +188,14 @@ def _joint(file: File, element: Element, body: str, frame: FramePose) -> tuple[J
     file.lifting += [name] if true(element.get("actuatorgravcomp", "false")) else []
     file.draft.softness += filter(None, [read_softness(reader, element, name, angle)])
     return Joint(
-        name, KINDS.get(kind, kind), "", "", axis=axis, limit=limit, line=element.line, dynamics=dynamics
+        name,
+        MJCF_JOINT_KINDS.get(kind, kind),
+        "",
+        "",
+        axis=axis,
+        limit=limit,
+        line=element.line,
+        dynamics=dynamics,
     ), anchor
 
 

@@ -16,7 +16,7 @@ from ....io.xml import Budget, Element, Reader
 from ...description import ORIGIN, Mat3, Vec3
 from ...rotations import add_vectors, apply
 
-MODEL = " model"  # of a <frame> that we make: what stands in it is of the attached model of this name
+MODEL_SUFFIX = " model"  # of a <frame> that we make: what stands in it is of the attached model of this name
 Complaint = Callable[[str], object]
 EulerRotation = Callable[[Vec3], Mat3]
 
@@ -59,7 +59,7 @@ def _attach(element: Element, models: dict[str, Element], report: Complaint, bud
     name, prefix = element.get("model"), element.get("prefix")
     what = "body" if element.get("body") else "frame"
     part = element.get(what)
-    element.tag, element.attributes, root = "frame", {MODEL: name}, models.get(name)
+    element.tag, element.attributes, root = "frame", {MODEL_SUFFIX: name}, models.get(name)
     if root is None:
         report(f"<attach> on line {element.line} names the model {name!r}, which no <asset> has; correct the name")
         return

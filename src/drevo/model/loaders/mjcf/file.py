@@ -22,7 +22,7 @@ from ...rotations import (
     unit,
 )
 from .defaults import Classes, laid_over
-from .expand import MODEL
+from .expand import MODEL_SUFFIX
 from .meshes import Meshes
 
 TURNS = ("quat", "euler", "axisangle", "xyaxes", "zaxis")
@@ -131,8 +131,8 @@ def held_in(file: File, top: Element, childclass: str) -> list[PlacedElement]:
         reader = Reader(file.draft.problems.append, f"<frame> (line {element.line})")
         frame = placed_in(frame, (read_vector(reader, element, "pos", ORIGIN), rotation_of(file, reader, element)))
         childclass = element.get("childclass") or childclass
-        if MODEL in element.attributes:  # classes and settings of its own
-            file, childclass = file.models.get(element.get(MODEL), file), ""
+        if MODEL_SUFFIX in element.attributes:  # classes and settings of its own
+            file, childclass = file.models.get(element.get(MODEL_SUFFIX), file), ""
         stack += [PlacedElement(file, child, childclass, frame) for child in reversed(element.children)]
     return found
 

@@ -18,7 +18,7 @@ from ..solids import MassProperties
 
 Array = np.ndarray[Any, Any]
 T = TypeVar("T")
-RULES = ("legacy", "exact", "convex", "shell")
+MESH_INERTIA_RULES = ("legacy", "exact", "convex", "shell")
 NEEDED = "give the body an <inertial>"
 
 
@@ -53,8 +53,8 @@ class Meshes:
 
     def _made(self, element: Element) -> MassProperties:
         rule = element.get("inertia", "legacy")
-        if rule not in RULES:
-            raise ModelError(f"its inertia={rule!r} is none of {', '.join(RULES)}")
+        if rule not in MESH_INERTIA_RULES:
+            raise ModelError(f"its inertia={rule!r} is none of {', '.join(MESH_INERTIA_RULES)}")
         points, faces = self._shape(element)
         if faces is None or rule == "convex":
             if element.get("maxhullvert"):

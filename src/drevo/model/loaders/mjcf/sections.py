@@ -19,7 +19,7 @@ from .touching import read_pair
 
 NOTED = ("equality", "tendon", "actuator", "contact", "sensor", "deformable", "plugin")
 READ = {"equality": (*LOOPS, "tendon"), "tendon": TENDONS, "contact": ("exclude", "pair")}
-LATE = ("actuator", "sensor")  # sections of which some elements of a kind are read and others are not
+LATE_SECTIONS = ("actuator", "sensor")  # sections of which some elements of a kind are read and others are not
 ELASTIC = ("flex",)  # of <deformable>
 
 
@@ -33,7 +33,7 @@ def read_sections(file: File, layout: Layout, stands: Posture) -> None:
             found = file.attributes(child, "", SHARED_DEFAULTS.get(section, ""))
             _read(file, section, found, layout, lengths)
             left[child.tag] += not (
-                _driven(file, found, layout) if section in LATE else child.tag in READ.get(section, ())
+                _driven(file, found, layout) if section in LATE_SECTIONS else child.tag in READ.get(section, ())
             )
         if left := +left:
             file.draft.notes.append(f"{section} not read: {list_counts(left)}")

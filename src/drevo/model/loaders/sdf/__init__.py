@@ -26,7 +26,16 @@ from .include import flattened, included, located
 from .joints import read_gearboxes, read_joint
 from .links import read_link
 
-KNOWN = ("pose", "link", "joint", "frame", "static", "self_collide", "allow_auto_disable", *primitives.TAGS)
+KNOWN_OPTIONS = (
+    "pose",
+    "link",
+    "joint",
+    "frame",
+    "static",
+    "self_collide",
+    "allow_auto_disable",
+    *primitives.TAGS,
+)
 
 
 def draft_of(root: Element, source: str = "", files: Files | None = None, model: str = "") -> Draft:
@@ -65,7 +74,7 @@ def draft_of(root: Element, source: str = "", files: Files | None = None, model:
 
 
 def _note_unread(draft: Draft, model: Element) -> None:
-    unused = Counter(child.tag for child in model.children if child.tag not in KNOWN)
+    unused = Counter(child.tag for child in model.children if child.tag not in KNOWN_OPTIONS)
     if unused:
         draft.notes.append("tags not used: " + list_counts(unused))
     check_known(draft, model, format_table("sdf/schema.txt"))

@@ -13,7 +13,7 @@ from ...rotations import IDENTITY_POSE, FramePose, apply, compose, inverse_pose,
 from ..schema import true
 from .frames import MODEL, WORLD, Scene, as_vec3, child_text, given_name, read_numbers
 
-KINDS = {"ball": "spherical", "screw": "helical", "revolute2": "universal"}
+SDF_JOINT_KINDS = {"ball": "spherical", "screw": "helical", "revolute2": "universal"}
 GEARBOX = "gearbox"
 ALIGNED = 1e-6  # how far an axis of a gearbox may be from the hinge's
 
@@ -29,7 +29,7 @@ def read_joint(scene: Scene, element: Element) -> None:
     here, axis = scene.where(name), element.first("axis")
     joint = Joint(
         name,
-        KINDS.get(kind, kind),
+        SDF_JOINT_KINDS.get(kind, kind),
         parent,
         child,
         *compose(inverse_pose(_link_pose(scene, parent)), here),

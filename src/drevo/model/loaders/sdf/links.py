@@ -17,9 +17,9 @@ from ..solids import MassProperties
 from .frames import Scene, child_text, given_name, read_numbers, read_pose
 from .include import located
 
-SIZES = {**SHAPE_SIZES, "ellipsoid": ("radii",)}
+SDF_SIZES = {**SHAPE_SIZES, "ellipsoid": ("radii",)}
 TRIPLES = ("size", "radii")
-HALVED = {"box": (0, 1, 2), "cylinder": (1,), "capsule": (1,)}  # sizes that `solids` takes by half
+SDF_HALVED = {"box": (0, 1, 2), "cylinder": (1,), "capsule": (1,)}  # sizes that `solids` takes by half
 FRICTION = (("surface", "friction", "bullet", "friction"), ("surface", "friction", "ode", "mu"))
 WATER = 1000.0  # kg/m^3, of shapes that do not say
 
@@ -106,17 +106,17 @@ def _weighed(scene: Scene, reader: Reader, solid: Element) -> MassProperties:
         scale = np.array(read_numbers(reader, solid.first("scale"), (1.0, 1.0, 1.0)))
         faces = meshes.hull_faces(points) if faces is None else faces
         return solids.of_triangles((points * scale)[faces[:, :: -1 if scale.prod() < 0.0 else 1]])
-    if solid.tag not in SIZES:
+    if solid.tag not in SDF_SIZES:
         raise ModelError(f"<{solid.tag}> on line {solid.line} has no inertia that is read; write the inertia out")
     size = _sizes(reader, solid)
     if min(size) <= 0.0:
         raise ModelError(f"<{solid.tag}> on line {solid.line} has a size that is not positive; correct it")
-    halved = HALVED.get(solid.tag, ())
+    halved = SDF_HALVED.get(solid.tag, ())
     return solids.solid(solid.tag, tuple(x / 2 if k in halved else x for k, x in enumerate(size)))
 
 
 def _sizes(reader: Reader, solid: Element) -> tuple[float, ...]:
-    none = {tag: (0.0, 0.0, 0.0) if tag in TRIPLES else (0.0,) for tag in SIZES[solid.tag]}
+    none = {tag: (0.0, 0.0, 0.0) if tag in TRIPLES else (0.0,) for tag in SDF_SIZES[solid.tag]}
     return tuple(x for tag, zero in none.items() for x in read_numbers(reader, solid.first(tag), zero))
 
 
