@@ -378,3 +378,16 @@ def test_packages_that_are_absent(
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(InputError, match=f"needs the package {name}, which is not installed: pip install {name}"):
         found.realise() if name == "scipy" else conditions(two_arm, constant="mass_matrix", free="L_4")
+
+
+def test_cases_of_free_lengths() -> None:
+    """L d = 0 splits: each case is realised, and its element is constant for any other length."""
+    chain = drevo.load("three-link")
+    asked = conditions(chain, constant=["H_22"], free=["L_2", "L_3"])
+    cases = asked.cases()
+    assert cases[0].zero == () and any(x.zero == ("L_3",) and not x.conditions for x in cases)
+    for x in cases:
+        assert all(not set(x.zero) & set(text.split("*")) for text in x.conditions) and x.meaning
+    more = conditions(drevo.load("two-arm-spatial"), constant=["H_33", "H_22"], free=["L_4"]).cases()
+    sizes = [len(x.conditions) for x in more]
+    assert sizes[0] == max(sizes) and {x.zero for x in more} <= {(), ("L_4",)}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +21,7 @@ from . import expressions
 from .parameters import SNAP, Coefficients, Parameters
 from .polynomial import ONE, Form, Monomial, Space, SparseRow
 
+STATIC_MOMENT = re.compile(r"\bd_[xyz](\d+)")
 CLOSE = 1e-12  # of a coefficient: printed numbers are rounded
 Unknown = tuple[Monomial, int]  # powers of lengths, parameter
 
@@ -36,6 +39,23 @@ def lengths_of(model: Model, names: Sequence[str]) -> frozenset[int]:
             )
         out.add(i)
     return frozenset(out)
+
+
+class Case(NamedTuple):
+    """Lengths that are zero, and the conditions that are left; other lengths may have any value."""
+
+    zero: tuple[str, ...]
+    conditions: tuple[str, ...]
+
+    @property
+    def meaning(self) -> str:
+        """The case as a mechanism, in a sentence."""
+        lengths = " = ".join([*self.zero, "0"])
+        places = f"{lengths}: these joints stand at the origins of their links" if self.zero else "any lengths"
+        balanced = [text for text in self.conditions if "I_" not in text]
+        bodies = sorted({x for text in balanced for x in STATIC_MOMENT.findall(text)}, key=int)
+        masses = f"; balanced static moments: of augmented bodies {', '.join(bodies)}" if bodies else ""
+        return f"{places}{masses}"
 
 
 @brief
@@ -129,6 +149,25 @@ class PolynomialConditions:
     def _letter(self, k: int) -> str:
         return f"L_{self.parameters.tree.bodies[k - self.parameters.tree.nq].number}"
 
+    def cases(self) -> tuple[Case, ...]:
+        """The conditions by which free lengths are zero: those that hold then, without factors that are not.
+
+        A case with a length at zero is listed where it leaves fewer other conditions than those with fewer zeros.
+        """
+        polynomials = [self.polynomial(row) for row in self.rows]
+        known = {x.name for x in self.parameters.all}
+        lengths = sorted({x for p in polynomials for x in p.free_symbols if str(x) not in known}, key=str)
+        listed: list[tuple[frozenset[Any], frozenset[Any]]] = []
+        for n in range(len(lengths) + 1):
+            for zero in map(frozenset, combinations(lengths, n)):
+                rest = frozenset(_without_lengths(p, zero, set(lengths)) for p in polynomials) - {0}
+                if 1 not in rest and all(len(rest) < len(other) for smaller, other in listed if smaller <= zero):
+                    listed.append((zero, rest))
+        return tuple(
+            Case(tuple(sorted(map(str, zero))), tuple(sorted(f"{p} = 0".replace("**", "^") for p in rest)))
+            for zero, rest in listed
+        )
+
     def compare(self, equations: Sequence[str]) -> Comparison:
         """Compares given equations with the conditions: those that follow, and conditions that they leave out."""
         own = [self.polynomial(row) for row in self.rows]
@@ -188,6 +227,15 @@ class PolynomialConditions:
     @property
     def _free(self) -> list[int]:
         return [self.parameters.tree.nq + i for i in self.parameters.letters]
+
+
+def _without_lengths(p: Any, zero: frozenset[Any], lengths: set[Any]) -> Any:
+    """A condition with lengths at zero, without factors that are lengths and without its number."""
+    _, factors = _sympy().factor_list(p.subs(dict.fromkeys(zero, 0)))
+    left = [x for x, _ in factors if not x.free_symbols <= lengths]
+    if not left and p.subs(dict.fromkeys(zero, 0)) != 0:
+        return _sympy().Integer(1)  # it asks for a length at zero
+    return _sympy().Mul(*left) if left else _sympy().Integer(0)
 
 
 def _sympy() -> Any:
