@@ -255,7 +255,7 @@ def test_pages_have_the_drawing_and_large_robots_none() -> None:
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_committed_drawings_are_current(name: str) -> None:
-    """`drevo.compiler.pages.drawing.draw` makes them."""
+    """`drevo.compiler.pages.drawing.robot_svg` makes them."""
     assert (DOCS / f"telegin-{name}.svg").read_text(encoding="utf-8") == robot_svg(drevo.load(name))
 
 

@@ -200,7 +200,7 @@ def test_command_loads(stops: Path) -> None:
         (("--link", "link9"), "link 'link9' is not in robot 'puma560'"),
         (("--link", "link2", "--distribution", "shapes"), "no distribution by shapes"),
         (("--link", "link2", "--from", "0,0,0"), "give --from and --to"),
-        (("--link", "link2", "-o", "x.txt"), "saved as .csv or .svg"),
+        (("--link", "link2", "-o", "x.txt"), "saved as .csv, .svg, .png or .pdf"),
     ],
 )
 def test_command_loads_refuses(stops: Path, words: tuple[str, ...], says: str) -> None:

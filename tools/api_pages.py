@@ -37,6 +37,24 @@ MODULES = {
     "drevo.torch": "PyTorch",
     "drevo.casadi": "CasADi",
 }
+TASKS = {  # what a user wants -> names, at the head of the reference
+    "a robot from a file, a name, Python, a table": "load Builder from_dh",
+    "torques, mass matrix, gravity": "Robot.inverse_dynamics Robot.mass_matrix Robot.bias Robot.gravity",
+    "accelerations": "Robot.forward_dynamics Robot.constrained_dynamics Robot.under",
+    "poses, velocities, Jacobians": "Robot.pose Robot.velocity Robot.jacobian",
+    "inverse kinematics": "Robot.inverse_kinematics Robot.closed_form tasks.solve_ik",
+    "derivatives": "Robot.inverse_dynamics_derivatives Robot.forward_dynamics_derivatives Robot.derivative",
+    "one function for millions of states": "compile",
+    "equations as text or code": "write_out Derivation",
+    "a motion": "Robot.simulate simulate.Table",
+    "a linear model, a controller": "Robot.linearise control.trim control.lqr control.pd control.computed_torque",
+    "a trajectory that is optimal": "control.optimise",
+    "distances, collisions": "Robot.distance Robot.distance_jacobian",
+    "loads of drives and links": "loads.drives loads.envelope",
+    "learning": "envs.make envs.Env torch.function jax.function",
+    "another processor, an FMU, Simulink": "export",
+    "a file that is doubtful": "doctor.check",
+}
 _MARKS = re.compile(r"([\\*_\[\]<>$|#{}~])")
 _TYPED = re.compile(r"((?:^[ ]*(?:>>>|\.\.\.) .*\n?)+)", re.MULTILINE)
 _CODE = re.compile(r"(`+[^`\n]+`+)")
@@ -165,7 +183,12 @@ def write(folder: Path) -> None:
             text = f"# {module}: {MODULES[module]}\n\nNot documented here: {error}\n"
         _keep(folder / f"{module}.md", text)
         listed.append(module)
-    index = "\n".join(["# Reference", "", ":::{toctree}", ":maxdepth: 1", "", *listed, ":::", ""])
+    tasks = [
+        f"| {task} | {', '.join(f'{{py:obj}}`drevo.{name}`' for name in names.split())} |"
+        for task, names in TASKS.items()
+    ]
+    table = ["| you want | names |", "|---|---|", *tasks, ""]
+    index = "\n".join(["# Reference", "", *table, ":::{toctree}", ":maxdepth: 1", "", *listed, ":::", ""])
     _keep(folder / "index.md", index)
 
 

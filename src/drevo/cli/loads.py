@@ -102,6 +102,8 @@ def _print_agreement(robot: Robot, as_json: bool) -> None:
          "yes" if x.agrees else "no") if x.about else ("", "", "", "no")))
         for x in found.links
     ]  # fmt: skip
+    if not rows:
+        return print(f"{robot.name}: none of its links has shapes, so there is nothing to compare")
     print(f"{robot.name}: its shapes as solids of the density that gives the link's mass, beside its inertia")
     heads = ("link", "shapes", "kg/m^3", "centre off, mm", "inertia off, %", "agree")
     print_table("", heads, rows, left=2)
