@@ -188,6 +188,12 @@ def test_laws_as_code_are_what_is_called() -> None:
         assert ("const double *wrench" in law.c()) == law.senses
 
 
+def test_a_law_is_exported_for_another_processor(tmp_path) -> None:
+    law = control.impedance(ARM, TOOL, 100.0, 10.0)
+    files = drevo.export(law, "reach", "cortex-m7", folder=tmp_path).files
+    assert any(file.suffix == ".o" and file.stat().st_size for file in files)
+
+
 def test_what_cannot_be_is_said_at_once() -> None:
     three = drevo.load("three-link")
     with pytest.raises(drevo.InputError, match="all of x y z rx ry rz: its driven joints give 3"):
@@ -208,6 +214,12 @@ def test_what_cannot_be_is_said_at_once() -> None:
         control.admittance(ARM, TOOL, 1.0, 1.0, 0.0)
     with pytest.raises(drevo.InputError, match="is an axis of motion and one of force"):
         control.hybrid(ARM, TOOL, 1.0, 1.0, force_axes="z", force=1.0, axes="x z")
+    for force, said in (
+        (lambda t: t.x, "force fails"),
+        (lambda t: [t, t], "2 numbers for 1"),
+    ):
+        with pytest.raises(drevo.InputError, match=said):
+            control.hybrid(ARM, TOOL, 1.0, 1.0, force_axes="z", force=force)
     with pytest.raises(drevo.NumericsError):  # the wrist is singular there
         control.operational_space(ARM, TOOL, 1.0, 1.0)(0.0, REST, REST)
     near = control.operational_space(ARM, TOOL, 1.0, 1.0, regularisation=0.01)(0.0, REST, REST)

@@ -112,8 +112,8 @@ def hybrid(
     given = _task("hybrid", robot, link, stiffness, damping, reference, chosen, rotation, free, *rest, pressed)
     if not callable(force):
         force = _numbers("hybrid: force", force, len(pressed))
-    elif len(force(0.0)) != len(pressed):
-        raise InputError(f"hybrid: force gives {len(force(0.0))} numbers for {len(pressed)} axes")
+    else:
+        _try_force(force, len(pressed))
     gains = _positive("hybrid: force_gain", force_gain), _positive("hybrid: force_damping", force_damping)
     return HybridLaw(**given, force_axes=pressed, force=force, force_gain=gains[0], force_damping=gains[1])
 
@@ -176,6 +176,16 @@ def _try_reference(name: str, law: TaskSpaceLaw) -> None:
         raise InputError(f"{name}: reference fails: {type(error).__name__}: {error}") from error
     if sizes != (6, 6):
         raise InputError(f"{name}: reference: velocity and acceleration have {sizes} numbers; each has 6")
+
+
+def _try_force(force: Callable[[Any], Any], axes: int) -> None:
+    """InputError where a force that is a function of time fails, when the law is made."""
+    try:
+        size = len(force(0.0))
+    except Exception as error:
+        raise InputError(f"hybrid: force fails: {type(error).__name__}: {error}") from error
+    if size != axes:
+        raise InputError(f"hybrid: force gives {size} numbers for {axes} axes")
 
 
 def _reference(name: str, robot: Dynamics, link: str, axes: Sequence[str], given: Any) -> Any:
