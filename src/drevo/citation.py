@@ -10,6 +10,7 @@ from .compiler.pages.derivation import Derivation
 from .documents.sources import FORMALISM, METHOD, SOURCES, of_formalism
 from .errors import InputError, shown
 from .io.given import asked
+from .io.packages import VERSION
 from .simulate.table import Table
 
 
@@ -26,8 +27,14 @@ class Bibliography(str):
 def cite(*results: Derivation | Function | Table | str) -> Bibliography:
     """The sources of results as BibTeX, each once: print(drevo.cite(table, function)).
 
-    results: what `write_out`, `compile` and `simulate` give, or names of formalisms. InputError for anything else.
+    results: what `write_out`, `compile` and `simulate` give, or names of formalisms; without any, Drevo itself.
+    InputError for anything else.
     """
+    if not results:
+        return Bibliography(
+            f"@software{{drevo,\n  title = {{Drevo}},\n  author = {{{{The Drevo contributors}}}},\n  "
+            f"version = {{{VERSION}}},\n}}"
+        )
     names = dict.fromkeys(name for x in results for name in _sources(x))
     return Bibliography("\n".join(SOURCES[name].bibtex for name in names))
 

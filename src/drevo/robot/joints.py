@@ -122,7 +122,8 @@ class ByName:
             raise InputError(f"names_of takes (..., {nq}) or (..., {nv}), not {array.shape}")
         places = self._parts("q" if array.shape[-1] == nq else "v")
         parts = {name: array[..., place] for name, place in places.items()}
-        return {name: part[..., 0][()] if part.shape[-1] == 1 else part for name, part in parts.items()}
+        single = {name: part[..., 0] for name, part in parts.items() if part.shape[-1] == 1}
+        return parts | {name: x if x.ndim else float(x) for name, x in single.items()}
 
     def _parts(self, kind: str) -> dict[str, slice]:
         return {joint.name: q if kind == "q" else v for joint, q, v in self.model.slices()}
