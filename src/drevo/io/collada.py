@@ -12,7 +12,7 @@ from . import xml
 from .xml import Element
 
 Array = np.ndarray[Any, Any]
-MAX_NODES = 10_000  # that a scene shows: nodes may be shown again and again
+MAX_SCENE_NODES = 10_000  # that a scene shows: nodes may be shown again and again
 MAX_TRIANGLES = 2_000_000  # triangles
 
 
@@ -58,8 +58,8 @@ def _placed(root: Element, known: dict[str, Element]) -> Iterator[tuple[str, Arr
     while stack:
         node, above = stack.pop()
         count += 1
-        if count > MAX_NODES:
-            raise ValueError(f"more than {MAX_NODES} nodes")
+        if count > MAX_SCENE_NODES:
+            raise ValueError(f"more than {MAX_SCENE_NODES} nodes")
         T = above @ _transform(node)
         yield from ((x.get("url").removeprefix("#"), T) for x in node.all("instance_geometry"))
         inner = [*node.all("node"), *(known[x.get("url").removeprefix("#")] for x in node.all("instance_node"))]
