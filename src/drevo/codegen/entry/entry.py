@@ -350,7 +350,7 @@ def entry_shape(
     inputs: NamedShapes, outputs: NamedShapes, scalar: str, rows: bool, single: bool, scratch: int
 ) -> EntryShape:
     """Makes an EntryShape of arguments and results as a caller sees them. scratch: bytes that one sample needs."""
-    ins, outs = (tuple(s if rows else (prod(s),) for _, s in x) for x in (inputs, outputs))
+    ins, outs = (tuple(s if rows else (prod(s),) for _, s, *_ in x) for x in (inputs, outputs))
     return EntryShape(ins, outs, scalar, rows, single, scratch > STACK)
 
 
