@@ -261,8 +261,8 @@ def test_what_cannot_be_written_out() -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("scara lqr --dt 0.01", r"scara_lqr\.c: scara_lqr, at every call 17 additions, 20 multiplications"),
-        ("scara mass_matrix --wrt q --json", '"dmass_matrix_dq"'),
+        ("scara lqr --dt 0.01", "scara_lqr, at every call 17 additions, 20 multiplications"),
+        ("scara mass_matrix --wrt q --json", '"dmass_matrix_dq, at every call 0 additions, 2 multiplications'),
         ("four-bar constrained_dynamics", "94 multiplications"),
         pytest.param("scara kalman --dt 0.01", "at every call 36 additions", marks=pytest.mark.nightly),
         pytest.param("scara lqg", r"scara_lqg\.c", marks=pytest.mark.nightly),

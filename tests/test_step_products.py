@@ -212,13 +212,14 @@ def test_products_that_are_none() -> None:
         drevo.compile(robot, "step", dt=2e-3, product="jacobian", tangents="numbers")
 
 
-EXACTLY = """<mujoco><worldbody><geom type="plane" size="5 5 1"/><geom type="cylinder" size=".2 .1" pos="2 0 .1"/>
-<geom type="box" size=".3 .3 .2" pos="4 0 .2"/>{bodies}</worldbody></mujoco>"""
-PLACED = (
-    ('type="capsule" size=".1 .2"', "0 0 .299"),
-    ('type="cylinder" size=".1 .2"', "1 0 .199"),
-    ('size=".1"', "2 0 .299"),  # on the axis of the cylinder
-    ('type="capsule" size=".05 .1"', "4 0 .35"),  # sunk into the box
+EXACTLY = """<mujoco><default><geom contype="0" conaffinity="0"/></default><worldbody>
+<geom type="plane" size="5 5 1" contype="1"/><geom type="cylinder" size=".2 .1" pos="2 0 .1" contype="2"/>
+<geom type="box" size=".3 .3 .2" pos="4 0 .2" contype="4"/>{bodies}</worldbody></mujoco>"""
+PLACED = (  # each touches the ground and what it stands on
+    ('type="capsule" size=".1 .2" conaffinity="1"', "0 0 .299"),
+    ('type="cylinder" size=".1 .2" conaffinity="1"', "1 0 .199"),
+    ('size=".1" conaffinity="3"', "2 0 .299"),  # on the axis of the cylinder
+    ('type="capsule" size=".05 .1" conaffinity="5"', "4 0 .35"),  # sunk into the box
 )
 JOINTS = '<joint type="slide" axis="0 0 1"/><joint type="hinge" axis="1 0 0"/>'
 

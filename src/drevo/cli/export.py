@@ -98,7 +98,8 @@ def _tell(made: Any, as_json: bool) -> None:
     if not as_json:
         print(made)
         return
-    told = {k: getattr(made, k) for k in ("name", "target", "dtype", "size", "instructions", "cycles", "link")}
+    fields = ["name", "target", "dtype"] + ["size", "instructions", "cycles"] * (made.target != "c")
+    told = {k: getattr(made, k) for k in fields} | {"counts" if made.target == "c" else "link": made.link}
     print_json(told | {"files": [str(f) for f in made.files]})
 
 
