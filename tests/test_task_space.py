@@ -5,8 +5,10 @@ import pytest
 from oracles import pinocchio_of
 from strategies import robot as random_tree
 from strategies import seeds, state
+from typer.testing import CliRunner
 
 import drevo
+from drevo.cli.main import app
 
 
 def robot_of(seed: int) -> tuple[drevo.Robot, str]:
@@ -129,3 +131,11 @@ def test_axes_are_a_text_or_a_list_of_names() -> None:
         found = robot.operational_space("link6", q, v, axes=axes)
         close(found.Lambda, robot.operational_space("link6", q, v, axes="x y").Lambda, 0.0)
         assert robot.manipulability(q, "link6", axes=axes) == robot.manipulability(q, "link6", axes="x y")
+
+
+@pytest.mark.parametrize("axes", ["x y", "x,y", "xy"])
+def test_the_command_names_every_row_of_the_axes(axes: str) -> None:
+    words = ["compute", "puma560", "operational_space", "--link", "link6", "--axes", axes, "--q", "joint3=0.3"]
+    done = CliRunner().invoke(app, words)
+    rows = [line.split()[0] for line in done.output.splitlines() if line.split()]
+    assert done.exit_code == 0 and rows.count("x") == rows.count("y") > 1, done.output

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-TASK_AXES = ("x", "y", "z", "rx", "ry", "rz")
 FAILED = 1  # the exit code where a pose is not reached
 QUATERNION_TOLERANCE = 1e-3  # of the length 1: what numbers of three digits leave
 POSE = "x y z qw qx qy qz"
@@ -134,12 +133,14 @@ def _print(robot: Robot, name: str, value: Array, shape: Sequence[int | str], ax
 
 def _labels(robot: Robot, size: int | str, axes: str | None) -> Sequence[object]:
     """Names of rows or columns."""
+    from ..model.quantities import TASK_AXES, task_axes
+
     if size == "nv":
         return ["".join(x) for x in robot.model.freedoms("v")]
     if size == "links":
         return robot.moving_links
     if size == "axes":
-        return (axes or " ".join(TASK_AXES)).replace(",", " ").split()
+        return task_axes("compute", axes or TASK_AXES)
     return {3: TASK_AXES[:3], 4: (*TASK_AXES[:3], ""), 6: TASK_AXES}.get(int(size), range(int(size)))
 
 

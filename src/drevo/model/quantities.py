@@ -185,14 +185,14 @@ def _option(name: str, option: str, value: Any, links: Iterable[str]) -> str:
     if option == "damping":
         return repr(_damping(name, value))
     if option == "axes":
-        return " ".join(_axes(name, value))
+        return " ".join(task_axes(name, value))
     allowed = list(links) if option in ("link", "relative_to") else list(OPTION_VALUES[option])
     if value is None:
         raise TraceError(f"{name} is of one link: say which by {option}=; links are {', '.join(allowed[:40])}")
     return one_of(f"{name}: {option}", value, allowed)
 
 
-def _axes(name: str, value: Any) -> list[str]:
+def task_axes(name: str, value: Any) -> list[str]:
     """Names of axes, from a text such as "x y rz" or "xy" or from a sequence; in their own order, each once."""
     listed = value.replace(",", " ").split() if isinstance(value, str) else value
     if isinstance(value, str) and set(value) <= set("xyz"):
