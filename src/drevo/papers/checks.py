@@ -12,10 +12,11 @@ from ..design.formulas import check_formulas
 from ..dh import from_dh, table
 from ..io.given import Array
 from ..mechanics.scalar import sin
+from ..robot.builder import Builder
 from ..robot.face import Robot
 from ..robot.writing import write_out
 from ..robots import model
-from .misprints import kovalchuk_bias
+from .misprints import kovalchuk_bias, kovalchuk_mass_matrix
 from .motions import alyushin_rows, zaremba_rows
 from .program import separate_bodies_program
 from .rows import (
@@ -257,21 +258,37 @@ def _link_axes() -> Iterator[CheckedFormula]:
         if slip == "lever":
             yield agreeing("f_i, M_i in link axes", "robot.bias(q, v)", "the recursion as corrected", right)
         yield misprint(formula, "robot.bias(q, v)", "the recursion as printed, largest", max(wrong))
+    for slip, formula in (("", "I by unit accelerations in link axes"), ("column", PRINTED_COLUMN)):
+        off = [relative_error(kovalchuk_mass_matrix(r, x, slip), r.mass_matrix(x)) for r, x, _ in _trees()]
+        judge = misprint if slip else agreeing
+        yield judge(formula, "robot.mass_matrix(q)", "the recursion, largest", max(off))
 
 
+PRINTED_COLUMN = "I as printed: a_c, m, J of link i, the column's, for those of link j"
 MISPRINTED = {
     "lever": "M_i as printed: c x phi for (l + c) x phi",
     "turn": "M_i as printed: J eps + omega x J omega is not turned",
     "fork": "f_i as printed: phi inside the sum over children",
+    "auxiliary": "a_ij as printed: omega of f(i) in the axes of its auxiliary frame",
 }
 
 
 def _trees() -> Iterator[tuple[Robot, Array, Array]]:
     """Robots of hinges, slides and screws, and states of each."""
-    for title in ("three-link", "two-arm-spatial", "biped", "screw-arm"):
-        robot = example(title)
+    for robot in (*map(example, ("three-link", "two-arm-spatial", "biped", "screw-arm")), _forked()):
         q, v = random_states(robot, 2)
         yield from ((robot, x, y) for x, y in zip(q, v))
+
+
+def _forked() -> Robot:
+    """A hinge on a hinge, and on that a hinge and a slide across it: the slide's frame is an auxiliary one."""
+    b, box = Builder("forked"), np.diag([0.02, 0.03, 0.04])
+    b.body("column", axis=(0, 0, 1), mass=3.0, com=(0.05, 0.0, 0.2), inertia=box)
+    b.body("arm", "column", axis=(0, 1, 0), origin=(0.1, 0.0, 0.4), mass=1.0, com=(0.2, 0.01, 0.0), inertia=box)
+    b.body("hand", "arm", axis=(1, 0, 0), origin=(0.3, 0.0, 0.0), mass=0.5, com=(0.0, 0.1, 0.1), inertia=box)
+    b.body("slide", "arm", joint="prismatic", axis=(0.36, 0.48, 0.8), origin=(0.2, 0.1, 0.0), mass=0.8,
+           com=(0.0, 0.1, 0.02), inertia=box)  # fmt: skip
+    return b.robot()
 
 
 def _indices(robot: Robot) -> float:

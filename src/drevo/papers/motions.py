@@ -9,13 +9,16 @@ import numpy as np
 
 from ..constraint import point_on_plane
 from ..io.given import Array
+from ..loads import Span, accuracy, rod, section_loads
 from ..mechanics.formalisms.alyushin import kinetic_energy, rigid_body_energy
 from ..mechanics.scalar import sin
 from ..mechanics.tree import build_tree
 from ..particles import link_particles, sliding, superposed, turning
+from ..robot.builder import Builder
 from ..robot.compiling import compile
 from ..robot.face import Robot
-from .misprints import torque_of_gravity
+from ..robots import rod_chain
+from .misprints import power_of_rotation, torque_of_gravity
 from .rows import (
     BY_DIFFERENCES,
     STATES,
@@ -65,6 +68,8 @@ def _modes_and_powers(robot: Robot, q: Array, v: Array, a: Array) -> Iterator[Ch
     want = robot.kinetic_energy(q, v)
     yield from _superposition()
     yield from _poles()
+    yield from _powers_of_a_box()
+    yield from _products()
     for mode in "ABC":
         off = [
             relative_error(kinetic_energy(build_tree(robot.model), x.tolist(), y.tolist(), mode), z)
@@ -163,6 +168,42 @@ def _poles() -> Iterator[CheckedFormula]:
     )
 
 
+def _powers_of_a_box() -> Iterator[CheckedFormula]:
+    """W_k of a box that turns about three axes: current moments, constant structure, and the slip in print."""
+    box, state = np.diag([5.0, 17.0, 20.0]) / 120.0, ([40.0, 30.0, 20.0], [1.0, 2.0, 3.0], [0.5, -1.0, 2.0])
+    angles, rates, accelerations = np.radians(state[0]), np.array(state[1]), np.array(state[2])
+    exact = power_of_rotation(box, angles, rates, accelerations)
+    b = Builder("box")
+    b.body("z", axis=(0, 0, 1))
+    b.body("y", "z", axis=(0, 1, 0))
+    b.body("x", "y", axis=(1, 0, 0), mass=10.0, com=(0.0, 0.0, 0.0), inertia=box)
+    robot = b.robot()
+    drives, _, _ = robot.power_balance(angles[::-1], rates[::-1], accelerations[::-1])
+    call = "robot.power_balance(q, v, a)"
+    yield agreeing(
+        "W_k = w J e, current moments", call, "a box about three axes", relative_error(exact, drives.sum())
+    )
+    for slip, formula in (
+        ("polar", "W_k as printed, polar moments constant, J^x mended"),
+        ("printed", "W_k as printed: J^y for J^x"),
+    ):
+        wrong = power_of_rotation(box, angles, rates, accelerations, slip)
+        yield misprint(formula, call, "w J e", relative_error(wrong, exact))
+
+
+def _products() -> Iterator[CheckedFormula]:
+    """(33): the largest product of inertia over all angles."""
+    first, second, mixed = 0.4, 0.1, 0.2  # kg m^2
+    angle = np.linspace(0.0, np.pi, 100_001)
+    largest = np.abs(0.5 * np.sin(2 * angle) * (first - second) + np.cos(2 * angle) * mixed).max()
+    right = np.hypot((first - second) / 2.0, mixed)
+    said = "(33) at all angles"
+    error = relative_error(right, largest)
+    yield agreeing("largest I_xy = sqrt(((I_x - I_y)/2)^2 + I_xy^2)", "(33)", said, error, BY_DIFFERENCES)
+    wrong = relative_error((first - second) / 2.0, largest)
+    yield misprint("largest I_xy as printed: (I_x - I_y)/2", "(33)", said, wrong)
+
+
 def _energy_rate(robot: Robot, q: Array, v: Array, a: Array) -> Array:
     """Rate of kinetic and potential energy along a motion, by differences."""
     ends = []
@@ -200,7 +241,71 @@ def zaremba_rows() -> Iterator[CheckedFormula]:
         "difference of angular velocities",
         relative_error(relative, np.einsum("...ji,...j", turn, between)),
     )
+    yield from _columns(robot, q[0])
     yield from _derivatives(robot, q, v, slope)
+    yield from _program()
+
+
+def _columns(robot: Robot, q: Array) -> Iterator[CheckedFormula]:
+    """Theorem 2, and what twists are not: gradients."""
+    near, last = robot.link_names[1], robot.link_names[-1]
+
+    def column(x: Array, link: str, k: int) -> Array:
+        """g_1^k: the twist of a joint in the axes of the first link, about its origin."""
+        return np.asarray(robot.jacobian(x, link, relative_to=near, frame="world")[:, k])
+
+    g, between = column(q, last, -1), column(q, robot.link_names[-2], -2)
+    first = robot.jacobian(q, near, frame="local")[:, 0]
+    slopes = central_differences(lambda x: column(x, last, -1), q)
+    call = "robot.jacobian(q, link, relative_to=other)"
+    error = relative_error(_bracket(between, g), slopes[:, 1])
+    yield agreeing("theorem 2, (1.22), k < t", call, "differences of g_k^i", error, BY_DIFFERENCES)
+    off = float(np.abs(_bracket(first, g) - slopes[:, 0]).max() / np.abs(slopes[:, 1]).max())
+    yield misprint(
+        "(1.21) as printed: k = t_1 allowed, where g_k^i is constant", call, "differences of g_k^i", off
+    )
+    bent = central_differences(lambda x: robot.jacobian(x, last, frame="local"), q)
+    yield misprint(
+        "after (2.17): columns l_n^i taken for a gradient",
+        "robot.jacobian(q, link, frame='local')",
+        "equal second derivatives",
+        relative_error(bent, bent.swapaxes(1, 2)),
+    )
+
+
+def _bracket(a: Array, b: Array) -> Array:
+    """<a> b of twists: linear, angular."""
+    return np.asarray(np.r_[np.cross(a[3:], b[:3]) + np.cross(a[:3], b[3:]), np.cross(a[3:], b[3:])])
+
+
+def _program() -> Iterator[CheckedFormula]:
+    """The program of the last section: loads in sections of a rod that spins, accuracy of the tip of two rods."""
+    rate, density, length = 7.0, 2.0, 0.6  # rad/s, kg/m, m
+    b, mass = Builder("spun"), density * length
+    inertia = np.diag([0.0, 1.0, 1.0]) * mass * length**2 / 12.0
+    b.body("rod", axis=(0, 0, 1), mass=mass, com=(length / 2, 0.0, 0.0), inertia=inertia)
+    whole, s, still = Span.between((0, 0, 0), (length, 0, 0)), np.linspace(0.1, 0.5, 5), np.zeros(1)
+    thin = [rod(mass, (0, 0, 0), (length, 0, 0))]
+    at = section_loads(b.robot(), still, still + rate, still, "rod", s, span=whole, distribution=thin)
+    pull = 0.5 * density * rate**2 * (length**2 - s**2)
+    yield agreeing(
+        "loads in sections",
+        "loads.section_loads(robot, q, v, a, link, s)",
+        "a rod that spins, by hand",
+        relative_error(at.dynamic[:, 0], -pull),
+    )
+    chain = rod_chain(2)
+    angles, tolerance, bar = np.array([0.3, 0.5]), np.array([1e-3, 2e-3]), 0.5  # rad, rad, m
+    tip = (bar, 0.0, 0.0)
+    error = accuracy(chain, angles, chain.link_names[-1], point=tip, joint_errors=tolerance)
+    x, y = bar * np.cos(np.cumsum(angles)), bar * np.sin(np.cumsum(angles))
+    by_hand = np.array([[-y.sum(), -y[1]], [x.sum(), x[1]]])
+    call = "loads.accuracy(robot, q, link, joint_errors=)"
+    worst = relative_error(error.worst[:2], np.abs(by_hand) @ tolerance)
+    yield agreeing("accuracy: worst case of two rods", call, "sum |column| tolerance, by hand", worst)
+    spread = np.sqrt(by_hand**2 @ tolerance**2 / 3.0)
+    off = relative_error(error.deviation[:2], spread)
+    yield agreeing("accuracy: standard deviation of two rods", call, "J Sigma J^T, by hand", off)
 
 
 def _derivatives(robot: Robot, q: Array, v: Array, slope: Array) -> Iterator[CheckedFormula]:
@@ -227,29 +332,22 @@ def _derivatives(robot: Robot, q: Array, v: Array, slope: Array) -> Iterator[Che
 
 def _linear(robot: Robot, q: Array, v: Array) -> Iterator[CheckedFormula]:
     """(2.17)-(2.19), (3.5), (4.1), (4.2), under a plane that moves."""
-    link, gains = robot.link_names[-1], (8.0, 25.0)
-    height, rate = robot.pose(q, link)[2, 3], robot.velocity(q, v, link)[2]
-    plane = point_on_plane(
-        link,
-        (0.0, 0.0, 0.0),
-        (0.0, 0.0, 1.0),
-        offset=float(height),
-        offset_rate=float(rate),
-        offset_acceleration=0.7,
-    )
-    tau = np.ones(robot.nv)
-    held = robot.constrained_dynamics(q, v, tau, constraints=[plane], t=0.0)
+    link, gains, tau = robot.link_names[-1], (8.0, 25.0), np.ones(robot.nv)
+    height, rate = float(robot.pose(q, link)[2, 3]), float(robot.velocity(q, v, link)[2])
+
+    def plane(offset: float, offset_rate: float, offset_acceleration: float = 0.0) -> Any:
+        """The last link's origin at a height that changes."""
+        moves = {"offset_rate": offset_rate, "offset_acceleration": offset_acceleration}
+        return point_on_plane(link, (0.0, 0.0, 0.0), (0.0, 0.0, 1.0), offset=offset, **moves)
+
+    held = robot.constrained_dynamics(q, v, tau, constraints=[plane(height, rate, 0.7)], t=0.0)
     lift = robot.acceleration(q, v, held.a, link)[2]
-    yield agreeing(
-        "(2.17)-(2.19): f(q, t) = 0",
-        "robot.constrained_dynamics(constraints=)",
-        "acceleration of the plane",
-        abs(lift - 0.7),
-    )
-    off = point_on_plane(
-        link, (0.0, 0.0, 0.0), (0.0, 0.0, 1.0), offset=float(height) - 0.1, offset_rate=float(rate) - 0.2
-    )
-    fed = robot.constrained_dynamics(q, v, tau, constraints=[off], stabilise=gains)
+    call = "robot.constrained_dynamics(constraints=)"
+    yield agreeing("(2.17)-(2.19): f(q, t) = 0", call, "acceleration of the plane", abs(lift - 0.7))
+    wrong = robot.constrained_dynamics(q, v, tau, constraints=[plane(height, rate, rate)], t=0.0)
+    off = relative_error(wrong.reactions, held.reactions)
+    yield misprint("(2.18) as printed: f_t for its rate", call, "N of the plane that moves", off)
+    fed = robot.constrained_dynamics(q, v, tau, constraints=[plane(height - 0.1, rate - 0.2)], stabilise=gains)
     lift = robot.acceleration(q, v, fed.a, link)[2]
     yield agreeing(
         "(3.1)-(3.5): f'' + G1 f' + G0 f = 0",
