@@ -219,9 +219,10 @@ def carried(moved: Any, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> list[np.
 
 
 def closed(r: Any, link: str, q: np.ndarray) -> Any:
-    """All configurations of a pose, or why there is no closed form."""
+    """All configurations of a pose and the nearest one, or why there is no closed form."""
     try:
-        return np.nan_to_num(r.closed_form(link)(r.pose(q, link)), nan=-9.0)
+        return [np.nan_to_num(r.closed_form(link)(r.pose(q, link)), nan=-9.0),
+                r.inverse_kinematics_path(link, r.pose(q, link)[None], q)]  # fmt: skip
     except drevo.DrevoError as error:
         return str(error)
 

@@ -43,6 +43,7 @@ TASKS = {  # what a user wants -> names, at the head of the reference
     "accelerations": "Robot.forward_dynamics Robot.constrained_dynamics Robot.under",
     "poses, velocities, Jacobians": "Robot.pose Robot.velocity Robot.jacobian",
     "inverse kinematics": "Robot.inverse_kinematics Robot.closed_form tasks.solve_ik",
+    "inverse kinematics along a path": "Robot.inverse_kinematics_path tasks.compile_ik",
     "derivatives": "Robot.inverse_dynamics_derivatives Robot.forward_dynamics_derivatives Robot.derivative",
     "one function for millions of states": "compile",
     "equations as text or code": "write_out Derivation",

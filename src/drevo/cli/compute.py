@@ -175,12 +175,27 @@ def ik(
     if every:  # what one search has not reached is said by it
         listed = arm.inverse_kinematics(link, goals, **options, all=True)
         solutions = [several if len(several.q) else single for single, several in zip(solutions, listed)]
+    branches = _closed_branches(arm, link)
     if as_json:
-        print_json({"robot": arm.name, "link": link, "poses": [_as_json(arm, x) for x in solutions]})
+        rows = [_as_json(arm, x) for x in solutions]
+        print_json({"robot": arm.name, "link": link, "poses": rows, "closed_form": branches})
     else:
         _print_solutions(arm, solutions)
+        if branches:
+            print(f"closed form: {branches} branches; drevo write-out {robot} inverse_kinematics --link {link}")
     if not all(x.success[0] for x in solutions):
         raise typer.Exit(FAILED)
+
+
+def _closed_branches(arm: Robot, link: str) -> int:
+    """The branches of the closed form of a link, 0 where none is known."""
+    from ..errors import TraceError
+    from ..kinematics.closed.closed_form import written_branches
+
+    try:
+        return written_branches(arm.model, link).outputs[0].shape[0]
+    except TraceError:
+        return 0
 
 
 def _goals(pose: str | None, file: Path | None) -> tuple[Array, str]:

@@ -45,6 +45,8 @@ _QUANTITY_SYMBOLS = {
     ("potential_energy", "V"): "potential energy, J, zero at the world origin",
     ("pose", "T"): "pose of the link, world from link",
     ("poses", "T"): "pose of each moving link, world from link",
+    ("inverse_kinematics", "T"): "pose of the link, world from link, row by row, (4, 4)",
+    ("inverse_kinematics", "real"): "1 where the branch of q reaches the pose within 1e-9 m and rad, else 0",
     ("velocity", "V"): "velocity of the link, linear first",
     ("acceleration", "A"): "acceleration of the link, linear first",
     ("lagrange_equations", "H"): "inertia matrix, kg m², kg m or kg: H a + centrifugal + coriolis + gravity = tau",

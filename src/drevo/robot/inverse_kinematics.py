@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from ..io.given import asked_methods
+from ..io.given import Array, asked_methods
 
 if TYPE_CHECKING:
     from ..codegen.call.function import Function
@@ -51,3 +51,17 @@ class InverseKinematics:
 
         f: Function = self._method(closed_form)(link, limits, **given)
         return f
+
+    def inverse_kinematics_path(
+        self, link: str, poses: ArrayLike, q0: ArrayLike, limits: bool = False, jump: float = 0.5,
+        **given: float | None,
+    ) -> Array:  # fmt: skip
+        """Configurations (n, nq) along poses (n, 4, 4), each the closed-form branch nearest to the one before.
+
+        q0 (nq,): where it begins. Turning joints go on beyond half a turn; limits: True keeps all within those of
+        the file. jump: the farthest that a coordinate may move between two poses, rad or m. given: as of
+        `closed_form`. Raises NumericsError that names the pose where no branch is real, or none is near.
+        """
+        from ..kinematics.closed.path import branch_path
+
+        return self._method(branch_path)(link, poses, q0, limits, jump, **given)  # type: ignore[no-any-return]

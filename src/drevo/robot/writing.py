@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..model.description import Model
     from ..model.dynamics import Described
 
-CONSTRAINED = "constrained_dynamics"
+CONSTRAINED, BRANCHES = "constrained_dynamics", "inverse_kinematics"
 
 
 @asked
@@ -48,7 +48,8 @@ def write_out(
     name: a quantity of the catalogue, "lagrange_equations", with inertia, centrifugal, Coriolis, gyroscopic and
     gravity terms separate, or "constrained_dynamics": accelerations and reactions under contacts, constraints and
     the robot's own loops, with feedback by stabilise=(damping, stiffness); at: a configuration where the rows
-    that are independent are chosen.
+    that are independent are chosen. "inverse_kinematics" of a link=: its closed form, all branches and which of
+    them are real, with limits=True and the joints given by name as of `Robot.closed_form`.
     wrt: a derivative of it: names of "q" (on the tangent space), "v", "a", "tau", an axis each, or "t".
     symbols: which parameters stay symbols: None (all are numbers), "all", or names and patterns such as "*.mass",
     "link2.com"; each is a parameter of its own, and `.parameters` has their values by name.
@@ -162,14 +163,14 @@ def _export_c(thing: Any, quantity: Any, name: str, where: Mapping[str, Any], gi
 
 def has_own_program(name: Any, wrt: Any) -> bool:
     """True if the quantity with its `wrt` needs a program of its own: it is none of the catalogue's by itself."""
-    constrained = isinstance(name, str) and name == CONSTRAINED
-    return constrained or not isinstance(wrt, (tuple, list)) or bool(wrt)
+    special = isinstance(name, str) and name in (CONSTRAINED, BRANCHES)
+    return special or not isinstance(wrt, (tuple, list)) or bool(wrt)
 
 
 def program_of(
     robot: Any, name: str, wrt: str | Sequence[str], under: Mapping[str, Any], options: Mapping[str, Any]
 ) -> Program:
-    """The program of a derivative, or of constrained dynamics and theirs."""
+    """The program of a derivative, of constrained dynamics and theirs, or of inverse kinematics in closed form."""
     from ..model.draft import model_of, names_in
 
     if isinstance(name, str) and name == CONSTRAINED:
@@ -179,6 +180,12 @@ def program_of(
             raise InputError(f"{CONSTRAINED} takes no {next(iter(options))!r}")
         axes = constrained_axes(robot, wrt) if has_own_program("", wrt) else ()
         return Constrained.of(robot, **under).program(axes)
+    if isinstance(name, str) and name == BRANCHES:
+        from ..kinematics.closed.closed_form import written_branches
+
+        if unfit := [*(k for k, x in under.items() if x), *(["wrt"] if has_own_program("", wrt) else [])]:
+            raise InputError(f"{BRANCHES} takes no {unfit[0]!r}")
+        return written_branches(model_of(robot, "write_out"), **options)
     from ..compiler.differentiate import written_derivative
 
     if unfit := [k for k, x in under.items() if x is not None and x is not False]:

@@ -31,6 +31,10 @@ NO_ROTATION = 1e-6  # of R^T R - 1: a pose that is farther from a rotation is re
 ANY_ANGLE = 0.7391  # rad or m: of joints whose values are arguments, where the form is recognised
 ROUGHNESS = (1e-10, 1e-7)  # m, rad: from which change of poses by aligned axes a branch takes one step, two steps
 TRIED = 16  # configurations at which the form is compared with the robot of the file
+MARKED = [
+    "Rows of q are the branches. Where real is 0 the branch does not reach the pose, or not within the limits "
+    "that are kept; its row is no solution then.",
+]
 WHOLE_TURN = 2.0 * np.pi
 
 
@@ -46,12 +50,31 @@ class BranchRequest(NamedTuple):
     def values(self) -> dict[str, float | None]:
         return dict(self.given)
 
+    def function(self, robot: Any = None) -> Function:
+        """The Function, as a pickle makes it again; robot: the one that keeps it."""
+        of = self.model if robot is None else robot
+        f = requested(of, ("closed_form", *self[1:]), partial(_program, self))
+        f.recipe = partial(BranchRequest.function, self)
+        return f
+
 
 @asked
 def closed_form(robot: Any, link: str, limits: bool = False, **given: float | None) -> Function:
     """The branches of a link's inverse kinematics as a Function of poses (..., 4, 4): see `Robot.closed_form`."""
-    one_of("closed_form: link", link, robot.link_names, InputError)
-    names = [*(j.name for j in robot.model.moving_joints if j.nq == 1), ARM_ANGLE]
+    return _request(robot.model, link, limits, given).function(robot)
+
+
+def written_branches(
+    model: Model, link: str | None = None, limits: bool = False, **given: float | None
+) -> Program:
+    """(T, joints that are given) -> q (branches, nq), and which branches are real, in every language."""
+    return _program(_request(model, link, limits, given), marked=True)
+
+
+def _request(model: Model, link: Any, limits: Any, given: dict[str, float | None]) -> BranchRequest:
+    """The request that arguments make; InputError for those that do not fit."""
+    one_of("closed_form: link", link, [x.name for x in model.links], InputError)
+    names = [*(j.name for j in model.moving_joints if j.nq == 1), ARM_ANGLE]
     for name, x in given.items():
         if name not in names:
             raise InputError(
@@ -59,8 +82,7 @@ def closed_form(robot: Any, link: str, limits: bool = False, **given: float | No
             )
         if x is not None:
             given[name] = number(f"closed_form: {name}", x)
-    wanted = BranchRequest(robot.model, link, tuple(given.items()), flag("closed_form: limits", limits))
-    return requested(robot, ("closed_form", *wanted[1:]), partial(_program, wanted))
+    return BranchRequest(model, link, tuple(given.items()), flag("closed_form: limits", limits))
 
 
 def _form(wanted: BranchRequest, chain: Chain) -> tuple[ChainForm, int]:
@@ -135,12 +157,12 @@ def _unknown(wanted: BranchRequest, chain: Chain) -> str:
 # -- the program -------------------------------------------------------------------------------------------------
 
 
-def _program(wanted: BranchRequest) -> Program:
-    """(poses, joints that are given) -> q (branches, nq)."""
+def _program(wanted: BranchRequest, marked: bool = False) -> Program:
+    """(poses, joints that are given) -> q (branches, nq), NaN where a branch is not real; marked: with 1 or 0."""
     chain = chain_of(build_tree(wanted.model), wanted.link)
     form, steps = _form(wanted, chain)
-    t = Tracer("closed_form", wanted.model)
-    T = t.input("poses", 16)
+    t = Tracer("inverse_kinematics" if marked else "closed_form", wanted.model)
+    T = t.input("T" if marked else "poses", 16)
     t.inputs[-1] = t.inputs[-1]._replace(shape=(4, 4))
     values: dict[str, Scalar] = dict(wanted.values)
     for name, x in wanted.given:
@@ -157,7 +179,7 @@ def _program(wanted: BranchRequest) -> Program:
     missing = sqrt(-1.0 - T[3] * T[3])  # no number
     rest = _others(wanted, values)
     bounds = _bounds(wanted)
-    rows = []
+    rows, marks = list[list[Scalar]](), list[Scalar]()
     for branch in form.branches(arm.screws, D):
         branch = polished(exact, arm, branch.displacements, pose, steps) if steps else branch
         q = list(rest)
@@ -168,8 +190,12 @@ def _program(wanted: BranchRequest) -> Program:
                 y, inside = _within(y, *bounds[screw.q], turns=not screw.slides)
                 real = real & inside
             q[screw.q] = y
-        rows.append([where(real, y, missing) for y in q])
+        rows.append(q if marked else [where(real, y, missing) for y in q])
+        marks.append(where(real, 1.0, 0.0))
     t.output("q", rows, (len(rows), wanted.model.nq))
+    if marked:
+        t.output("real", marks)
+        return t.program(quantity="inverse_kinematics", assumptions=MARKED)
     t.context.guards.append(Guard(whole.edge, t.graph.edge(1.0), ""))
     guard = f"poses{{row}} is no pose: its rotation is more than {NO_ROTATION:g} from orthonormal; normalise it"
     return t.program(partial=("q",), guard=guard)
