@@ -253,6 +253,31 @@ def test_nothing_is_imported_for_what_is_no_model() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+def test_loading_imports_what_it_needs_alone() -> None:
+    """Constraints, documents and what compiles come with the first call that wants them."""
+    late = (
+        "constraint",
+        "documents",
+        "compiler",
+        "codegen.llvm",
+        "codegen.lower",
+        "contact",
+        "simulate",
+        "control",
+    )
+    code = f"import sys, drevo; drevo.load({URDF!r}); print(*(x for x in sys.modules if x.startswith('drevo.')))"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout.split()
+    assert [x for x in loaded if x.removeprefix("drevo.").startswith(late)] == []
+    assert len(loaded) < 110
+
+
+def test_the_package_shows_public_names_alone() -> None:
+    public = {*drevo.__all__, *drevo._MODULES}
+    assert {name for name in dir(drevo) if not name.startswith("__")} == public
+
+
 # --- kinematics alone ------------------------------------------------------------------------------------------
 
 BARE = """<robot name="k"><link name="b"/><link name="a"/><link name="c"/>

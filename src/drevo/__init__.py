@@ -97,7 +97,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_LAZY, *_MODULES])
+    return sorted([*__all__, *_MODULES, *(name for name in globals() if name.startswith("__"))])
 
 
 __all__ = [

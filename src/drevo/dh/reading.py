@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from ..documents.dh_text import html_table, latex_table, markdown_table, text_table
 from ..errors import ModelError, shown
 from ..mechanics.spatial import UNIT_VECS
 from ..mechanics.tree import Tree, TreeBody, plain_tree
@@ -67,13 +66,19 @@ class Table(Sequence[Mapping[str, Any]]):
 
     def text(self) -> str:
         """The table for a terminal: angles as parts of pi where they are, q where the joint moves."""
+        from ..documents.dh_text import text_table
+
         return text_table(self.rows, self.convention)
 
     def markdown(self) -> str:
         """The table as Markdown."""
+        from ..documents.dh_text import markdown_table
+
         return markdown_table(self.rows, self.convention)
 
     def _repr_html_(self) -> str:
+        from ..documents.dh_text import html_table
+
         return html_table(self.rows, self.convention)
 
     def _repr_latex_(self) -> str:
@@ -81,6 +86,8 @@ class Table(Sequence[Mapping[str, Any]]):
 
     def latex(self) -> str:
         """The table as a LaTeX tabular (booktabs)."""
+        from ..documents.dh_text import latex_table
+
         return latex_table(self.rows, self.convention)
 
 

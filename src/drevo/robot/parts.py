@@ -13,8 +13,6 @@ from typing import Any
 
 from ..codegen.graph.node import Expr, Graph
 from ..codegen.graph.ops import ADD, CONST, DIV, INPUT, MUL, OPS, UNLESS, WHEN
-from ..compiler.tracer import Tracer, nodes_of
-from ..constraint.functions import call_traced
 from ..errors import InputError, ModelError, one_of, shown
 from ..io.xml import ANY, MAX_MASS
 from ..model import values
@@ -205,6 +203,9 @@ def _text(who: str, name: Any, x: Any) -> str:
 
 def _traced(who: str, pose: Callable[[list[Any]], Any], coordinates: int) -> PoseFormula:
     """Traces a function from a list of scalars to a pose, and gives its formulas as text."""
+    from ..compiler.tracer import Tracer, nodes_of
+    from ..constraint.functions import call_traced
+
     t = Tracer("pose")
     q = t.input("q", coordinates)
     try:
