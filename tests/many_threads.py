@@ -145,6 +145,8 @@ def add_methods(add: Add, robot: drevo.Robot, one: State, many: State) -> None:
         )
     add("laws", lambda r, h: [controlled(r, q)(0.0, q, v), drevo.control.gravity_compensation(r, 0.2)(0.0, q, v)])
     add("laws of a link", lambda r, h: [f(0.0, q, v) for f in at_the_hand(r)])
+    if importlib.util.find_spec("qpsolvers"):
+        add("solve_id", lambda r, h: drevo.tasks.solve_id(r, q, v, [drevo.tasks.PostureTask()], limits=False)[:2])
     add("closed loop", lambda r, h: drevo.control.closed_loop(r, controlled(r, q), q, v).A)
     add("repr", lambda r, h: len(repr(r)))
 

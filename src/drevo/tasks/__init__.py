@@ -1,12 +1,14 @@
 """Differential inverse kinematics: stacks of tasks under limits, each stack one compiled kernel.
 
 A task is an error and its costs, a limit a bound of rates; `solve_ik` gives the rates of one step, `compile_ik` a
-function of (q, targets) that computes thousands at once. The words are those of pink and mink.
+function of (q, targets) that computes thousands at once. `solve_id` serves the same tasks by torques and contact
+forces. The words are those of pink and mink.
 """
 
 from __future__ import annotations
 
 from ..io.given import asked_all
+from .dynamics import IdStep, solve_id
 from .kinds import (
     ComTask,
     DampingTask,
@@ -27,6 +29,7 @@ __all__ = [
     "ConfigurationLimit",
     "DampingTask",
     "FrameTask",
+    "IdStep",
     "IkStep",
     "JointVelocityTask",
     "ManipulabilityTask",
@@ -34,6 +37,7 @@ __all__ = [
     "RelativeFrameTask",
     "VelocityLimit",
     "compile_ik",
+    "solve_id",
     "solve_ik",
 ]
 

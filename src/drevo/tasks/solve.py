@@ -66,10 +66,10 @@ class CompiledStack:
         before=: the rates of the last step, where there is an AccelerationLimit. active=: with warm=True.
         """
         if more or len(targets) != len(self.expected) or any(type(x) is not np.ndarray for x in targets):
-            targets = (*self._arranged(targets[0] if len(targets) == 1 else targets), *self._rest(more))
+            targets = (*self.arranged(targets[0] if len(targets) == 1 else targets), *self._rest(more))
         return IkStep(*self._entry(q, *targets))
 
-    def _arranged(self, given: Any) -> list[Any]:
+    def arranged(self, given: Any) -> list[Any]:
         """The targets in the order of their tasks."""
         names = list(self.expected)
         if isinstance(given, Mapping):
@@ -134,7 +134,7 @@ def compile_ik(
     as it may. parameters: names or patterns "TASK.position_cost", "TASK.gain", .. or "*" of numbers that become
     an input; costs that are zero stay zero. warm: the active set of the last step is an input. Raises InputError.
     """
-    problem = _checked_stack(robot, tasks, dt, limits, equalities, damping, parameters, warm)
+    problem = checked_stack(robot, tasks, dt, limits, equalities, damping, parameters, warm)
     asked_for = ("inverse_kinematics_step", *problem.key())
     chosen = replace(spec or Spec(), parameters=bool(problem.parameters))
     function = requested(robot, asked_for, lambda: StackProgram(problem).program(), spec=chosen)
@@ -168,7 +168,7 @@ def solve_ik(
     return f(q, targets, **more)
 
 
-def _checked_stack(
+def checked_stack(
     robot: Dynamics, tasks: Sequence[KinematicTask], dt: float, limits: Sequence[StackLimit], equalities:
     Sequence[KinematicTask | Constraint], damping: float, parameters: str | Sequence[str], warm: bool,
 ) -> StackProblem:  # fmt: skip
