@@ -226,7 +226,7 @@ def loops_drift() -> str:
 
 
 def biped(gait: str, title: str = "", **given: Any) -> str:
-    """Six steps, as `drevo walk biped --plot` draws them."""
+    """Six steps, as `drevo walk biped -o walk.svg` draws them."""
     robot = drevo.load("biped", base="floating")
     return draw(walk(robot, 6, GAITS[gait], **given), title or f"{robot.name}: 6 steps, {gait} gait")
 

@@ -1,11 +1,14 @@
 """Pose, velocity, acceleration and Jacobian of a link as one observes them from another."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from strategies import robot as random_tree
 from strategies import seeds, state
 
 import drevo
+from drevo.model.description import Joint, Link
 
 
 @pytest.mark.parametrize("seed", seeds(8, 60))
@@ -54,3 +57,46 @@ def test_joints_that_carry_both_are_not_in_it() -> None:
     assert f.counts["trig"] == 4  # of joints 6 and 7
     with pytest.raises(KeyError, match="nothing"):
         drevo.load("panda").pose(np.zeros(8), "panda_link7", relative_to="nothing")
+
+
+@pytest.mark.parametrize("seed", seeds(6, 40))
+def test_a_point_of_a_link_is_a_frame_welded_there(seed: int) -> None:
+    model = random_tree(seed)
+    rng = np.random.default_rng(seed)
+    link, other = (str(x) for x in rng.choice([link.name for link in model.links], 2))
+    point = rng.normal(size=3)
+    weld = Joint("welded", "fixed", link, "tool", origin=tuple(point))
+    robot = drevo.Robot(replace(model, links=(*model.links, Link("tool")), joints=(*model.joints, weld)))
+    q, v, a = state(model, seed)
+    for relative in ({}, {"relative_to": other}):
+        same(robot.pose(q, link, point=point, **relative), robot.pose(q, "tool", **relative))
+        for frame in ("local_world_aligned", "local", "world"):
+            how = {"frame": frame, **relative}
+            same(robot.jacobian(q, link, point=point, **how), robot.jacobian(q, "tool", **how))
+            same(robot.velocity(q, v, link, point=point, **how), robot.velocity(q, v, "tool", **how))
+            for kind in ("classical", "spatial"):
+                A = robot.acceleration(q, v, a, "tool", kind=kind, **how)
+                same(robot.acceleration(q, v, a, link, point=point, kind=kind, **how), A)
+    for frame in ("local_world_aligned", "local", "world"):
+        b = robot.jacobian_bias(q, v, "tool", frame)
+        same(robot.jacobian_bias(q, v, link, frame, point=point), b)
+    many = np.stack([q, q]), np.stack([point, 2.0 * point])
+    J = robot.jacobian(many[0], link, point=many[1])
+    same(J[0], robot.jacobian(q, "tool"))
+    out = np.empty((2, 4, 4))
+    assert robot.pose(q, link, out, point=many[1]) is out
+    same(out[0], robot.pose(q, "tool"))
+
+
+def same(given: np.ndarray, expected: np.ndarray) -> None:
+    assert np.abs(given - expected).max() < 1e-12 * (1.0 + np.abs(expected).max())
+
+
+def test_a_wrong_point_or_a_link_in_the_wrong_place_is_said() -> None:
+    robot = drevo.load("scara")
+    q = np.zeros(robot.nq)
+    with pytest.raises(drevo.DrevoError, match="jacobian: point"):
+        robot.jacobian(q, robot.link_names[-1], point=(1.0, 2.0))
+    with pytest.raises(drevo.DrevoError, match=r"the name of a link.*the order is pose"):
+        robot.pose(robot.link_names[-1], q)
+    assert abs(robot.total_mass - sum(l.inertial.mass for l in robot.model.links if l.inertial)) < 1e-15

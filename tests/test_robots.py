@@ -131,6 +131,19 @@ def test_symmetric_inertias_have_the_pattern(arm: str) -> None:
         assert {(i, j) for i in range(4) for j in range(i, 4) if abs(P[i, j]) > 1e-12} == full
 
 
+def test_a_puma_of_bodies_that_can_exist_moves_as_the_published_one() -> None:
+    published, physical = robots.puma560(), robots.puma560(inertia="physical")
+    physical.to_mujoco()  # which refuses the published numbers
+    rng = np.random.default_rng(560)
+    q, v, a = rng.normal(size=(3, 6))
+    less = np.zeros(6)
+    less[2] = 0.086 - 0.0785  # of link 3 about its joint
+    M = published.mass_matrix(q) - physical.mass_matrix(q)
+    assert np.abs(M).max() < 0.0076 and abs(M[2, 2] - less[2]) < 1e-15
+    tau = published.inverse_dynamics(q, v, a) - physical.inverse_dynamics(q, v, a)
+    assert np.abs(tau).max() < 0.0076 * 3.0 * (1.0 + np.abs(v).max() ** 2 + np.abs(a).max())
+
+
 def test_inertias_are_the_same_everywhere() -> None:
     """Drawn from Python's own generator, whose numbers are kept for ever."""
     body = robots.puma560("general").model.links[1].inertial

@@ -201,7 +201,7 @@ def test_command(tmp_path: Path) -> None:
     )
     assert run.exit_code == 0, run.output
     assert "1000 steps of rk4" in run.output
-    assert "q:joint1" in run.output
+    assert "* joint1" in run.output
     assert len(path.read_text().splitlines()) == 102
     facts = CliRunner().invoke(app, ["simulate", "rod-chain", "--duration", "0.5", "--method", "dop853", "--json"])
     assert json.loads(facts.output)["energy_drift"] < 1e-8

@@ -22,11 +22,15 @@ MEANINGS = {
     **dict.fromkeys(("inertia_matrix", "joint_inertia", "generalized_inertia", "M", "crb"), "mass_matrix"),
     **dict.fromkeys(("nonlinear_effects", "nle", "bias_forces", "qfrc_bias"), "bias"),
     **dict.fromkeys(("coriolis", "C"), "coriolis_matrix"),
-    **dict.fromkeys(("gravity_torque", "gravity_torques", "g", "gravity_compensation"), "gravity"),
+    **dict.fromkeys(
+        ("gravity_torque", "gravity_torques", "gravity_vector", "g", "gravity_compensation"), "gravity"
+    ),
     **dict.fromkeys(("limits", "joint_limits", "position_limits", "lower_limits", "q_min", "qmin"), "lower"),
     **dict.fromkeys(("upper_limits", "q_max", "qmax"), "upper"),
     **dict.fromkeys(("effort_limits", "torque_limits", "tau_max", "effort_limit"), "max_effort"),
     **dict.fromkeys(("velocity_limits", "v_max", "velocity_limit"), "max_velocity"),
+    **dict.fromkeys(("jacobian_dot", "jacobian_derivative", "Jdot", "dJ"), "jacobian_bias"),
+    **dict.fromkeys(("mass", "masses", "weight"), "total_mass"),
     **dict.fromkeys(("links", "bodies", "body_names"), "link_names"),
     **dict.fromkeys(("joints", "names"), "joint_names"),
     **dict.fromkeys(("ke", "kinetic"), "kinetic_energy"),

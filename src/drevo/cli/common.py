@@ -214,13 +214,24 @@ def vector_in(robot: Robot, name: str, text: str | None) -> Any:
     return vector
 
 
+PLOT = "Sketch the result in the terminal; a picture is saved with -o FILE.svg."
 PICTURES = (".svg", ".png", ".pdf")  # the last two by Matplotlib
 
 
-def save_result(result: Any, path: Path) -> None:
-    """Saves a result as a table or, by the ending of the path, as its picture."""
+def ready_for(kind: str, path: Path | None, endings: Sequence[str]) -> None:
+    """Refuses a file that such a thing cannot be saved as, before the work begins."""
+    from ..io.files import ready
+
+    if path is not None:
+        ready(kind, path, endings)
+
+
+def save_result(result: Any, path: Path | None) -> None:
+    """Saves a result as a table or, by the ending of the path, as its picture; without a path nothing."""
     from ..io.files import saving
 
+    if path is None:
+        return
     ending = path.suffix.lower()
     if ending not in PICTURES:
         result.save(path)
@@ -232,9 +243,14 @@ def save_result(result: Any, path: Path) -> None:
             result.plot().savefig(file, format=ending[1:])
 
 
-def drawing_path(*words: str) -> Path:
-    """The file of a drawing, in this folder, whatever the words hold."""
-    return Path(re.sub(r"[^\w.-]+", "_", "-".join(words)) + ".svg")
+def print_picture(result: Any, plot: bool, saved: Path | None) -> None:
+    """With --plot the first panel of a result's picture in characters; the file that it was saved to."""
+    if plot:
+        from ..documents.pictures.sketch import sketch
+
+        print(sketch(result.figure()))
+    if saved is not None:
+        print(f"saved {saved}")
 
 
 def print_json(data: Any) -> None:

@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ..errors import InputError
 from .common import (
     PICTURES,
+    PLOT,
     Base,
     Json,
     RobotName,
-    drawing_path,
     guarded,
     load_robot,
     numbers_in,
     option,
     print_json,
+    print_picture,
     print_table,
+    ready_for,
     save_result,
 )
 
@@ -41,7 +43,7 @@ def loads(
     distribution: Annotated[
         str, option("Where the link's mass is: auto, shapes, collision, visual, box, or a .toml file of solids.")
     ] = "auto",
-    plot: Annotated[bool, option("Also draw ROBOT-LINK.svg, or ROBOT-drives.svg.", "--plot")] = False,
+    plot: Annotated[bool, option(PLOT, "--plot")] = False,
     output: Annotated[
         Path | None,
         option("Save as .csv, or as .svg, .png or .pdf.", "-o", "--output"),
@@ -50,28 +52,24 @@ def loads(
     as_json: Json = False,
 ) -> None:
     """Show what a motion demands of the drives and, with --link, the largest loads in that link's sections."""
-    from ..io.files import ready
     from ..loads import Trajectory, drives
 
     if trajectory is None:
         return _print_agreement(load_robot(robot, base), as_json)
-    if output is not None:
-        ready("an envelope" if link else "the table of drives", output, (".csv", *PICTURES))
+    ready_for("an envelope" if link else "the table of drives", output, (".csv", *PICTURES))
     made = load_robot(robot, base)
     span = _line(start, end)
     moved = Trajectory.read(made, trajectory, waypoints)
     driven = drives(made, moved)
     found = _enveloped(made, moved, link, sections, span, distribution) if link is not None else None
-    saved = ([output] if output else []) + ([drawing_path(made.name, link or "drives")] if plot else [])
-    for path in saved:
-        save_result(driven if found is None else found, path)
+    result = driven if found is None else found
+    save_result(result, output)
     if as_json:
         return print_json({"robot": made.name, "drives": driven.rows(), **(_facts(found) if found else {})})
     _print_drives(driven)
     if found is not None:
         _print_sections(found)
-    for path in saved:
-        print(f"saved {path}")
+    print_picture(result, plot, output)
 
 
 def _line(start: str | None, end: str | None) -> Any:

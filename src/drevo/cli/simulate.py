@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from .common import (
     PICTURES,
+    PLOT,
     STATE,
     Base,
     Json,
@@ -15,7 +16,9 @@ from .common import (
     load_robot,
     option,
     print_json,
+    print_picture,
     progress_portion,
+    ready_for,
     save_result,
     vector_in,
 )
@@ -23,9 +26,6 @@ from .common import (
 if TYPE_CHECKING:
     from ..robot.face import Robot
     from ..simulate.table import Table
-
-WIDE, HIGH = 72, 16  # characters of a plot
-MARKS = "*o+x"  # of the joints in a plot, the first over the others
 
 
 @guarded
@@ -48,7 +48,7 @@ def simulate(
     ] = None,
     v: Annotated[str | None, option(f"Velocities at the start: {STATE}0.")] = None,
     base: Base = "fixed",
-    plot: Annotated[bool, option("Plot the first coordinates in the terminal.", "--plot")] = False,
+    plot: Annotated[bool, option(PLOT, "--plot")] = False,
     output: Annotated[
         Path | None,
         option("Save as .csv, .npz or .parquet, or as a picture: .svg, .png, .pdf.", "-o", "--output"),
@@ -56,35 +56,29 @@ def simulate(
     as_json: Json = False,
 ) -> None:
     """Simulate how a robot moves under gravity, and report how well its energy is conserved."""
-    from ..io.files import ready
     from ..simulate.run import simulate as run
 
-    if output is not None:
-        ready("a motion", output, (".npz", ".csv", ".parquet", *PICTURES))
+    ready_for("a motion", output, (".npz", ".csv", ".parquet", *PICTURES))
     made = _robot(robot, n, base)
     with progress_portion(made.name, method) as part:
         moved = run(
             made, _start(made, robot, q), vector_in(made, "v", v), duration=duration, dt=dt, method=method,
             rtol=rtol, max_steps=max_steps, every=every, progress=part,
         )  # fmt: skip
-    if output is not None:
-        save_result(moved, output)
+    save_result(moved, output)
     if as_json:
         print_json(_facts(moved))
         return
-    _tell(moved, plot)
-    if output is not None:
-        print(f"saved {output}")
+    _tell(moved)
+    print_picture(moved, plot, output)
 
 
-def _tell(moved: Table, plot: bool) -> None:
+def _tell(moved: Table) -> None:
     print(repr(moved)[1:-1])
     print(f"energy: {moved.energy[0]:.10g} J at the start, later off by at most {moved.energy_drift:.3g} J")
     if moved.rows:
         kept, rate = moved.constraint_drift, moved.constraint_rate_drift
         print(f"constraints are met to {kept:.3g} m or rad, their rates to {rate:.3g} m/s or rad/s")
-    if plot:
-        print("\n".join(_drawn(moved)))
 
 
 def _robot(name: str, n: int | None, base: str) -> Robot:
@@ -112,21 +106,3 @@ def _facts(moved: Table) -> dict[str, Any]:
         "energy_drift": moved.energy_drift, "constraint_drift": moved.constraint_drift,
         "q": moved.q[-1].tolist(), "v": moved.v[-1].tolist(),
     }  # fmt: skip
-
-
-def _drawn(moved: Table) -> list[str]:
-    """The first coordinates over time, in characters."""
-    names = [n for n in moved.columns() if n.startswith("q:")][: len(MARKS)]
-    curves = [moved.columns()[n] for n in names]
-    low, high = min(float(c.min()) for c in curves), max(float(c.max()) for c in curves)
-    span = high - low or 1.0
-    grid = [[" "] * WIDE for _ in range(HIGH)]
-    for mark, curve in reversed(list(zip(MARKS, curves))):
-        for x in range(WIDE):
-            value = float(curve[round(x * (len(curve) - 1) / (WIDE - 1))])
-            grid[round((high - value) / span * (HIGH - 1))][x] = mark
-    lines = ["".join(row) for row in grid]
-    edges = {0: f"{high:10.3g}", HIGH - 1: f"{low:10.3g}"}
-    drawn = [f"{edges.get(k, ''):>10} |{line}".rstrip() for k, line in enumerate(lines)]
-    axis = f"{'':10} +{'-' * WIDE}\n{'':11} 0{moved.t[-1]:>{WIDE - 2}.4g} s"
-    return [*drawn, axis, " " * 12 + "   ".join(f"{m} {n}" for m, n in zip(MARKS, names))]

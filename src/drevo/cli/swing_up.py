@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from .common import Json, drawing_path, guarded, option, print_json
+from .common import PICTURES, PLOT, Json, guarded, option, print_json, print_picture, ready_for, save_result
 
 if TYPE_CHECKING:
     from ..robot.face import Robot
@@ -49,12 +50,14 @@ def swing_up(
     kind: Annotated[str, option("cart-pole, pendulum or double-pendulum.")] = "cart-pole",
     limit: Annotated[float | None, option("Greatest effort of the drive, N or N m.")] = None,
     horizon: Annotated[int, option("Knots of the motion.", min=10, max=10_000)] = 150,
-    plot: Annotated[bool, option("Also draw the motion as KIND-swing-up.svg.", "--plot")] = False,
+    plot: Annotated[bool, option(PLOT, "--plot")] = False,
+    output: Annotated[Path | None, option("Save the motion as .svg, .png or .pdf.", "-o", "--output")] = None,
     as_json: Json = False,
 ) -> None:
     """Swing a pendulum up with a limited drive, and report how."""
     from ..control import optimise
 
+    ready_for("a motion", output, PICTURES)
     s = swings(kind)
     most = s.limit if limit is None else limit
 
@@ -75,14 +78,9 @@ def swing_up(
         "cost": motion.cost, "effort": float(abs(motion.tau).max()), "limit": most,
         "off": float(abs(motion.q[-1] - s.upright).max()),
     }  # fmt: skip
+    save_result(motion, output)
     if as_json:
-        print_json(facts)
-    else:
-        print(f"{kind}: {motion.reason}, {motion.iterations} iterations, cost {motion.cost:.6g}")
-        print(f"greatest effort {facts['effort']:.4g} of {most:g}; {facts['off']:.2g} from standing")
-    if plot:
-        from ..io.files import write_whole
-
-        path = write_whole("swing-up", drawing_path(kind, "swing-up"), motion.svg())
-        if not as_json:
-            print(f"drawn {path}")
+        return print_json(facts)
+    print(f"{kind}: {motion.reason}, {motion.iterations} iterations, cost {motion.cost:.6g}")
+    print(f"greatest effort {facts['effort']:.4g} of {most:g}; {facts['off']:.2g} from standing")
+    print_picture(motion, plot, output)

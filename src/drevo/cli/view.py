@@ -21,7 +21,7 @@ def view(
     export: Annotated[
         Path | None,
         option(
-            "A live page to write instead, .html, which needs no network; or a drawing, .svg.",
+            "A live page to write instead, .html, which needs no network; a drawing, .svg; or a picture, .png.",
             "-o",
             "--output",
             "-e",
@@ -37,20 +37,24 @@ def view(
     as_json: Json = False,
 ) -> None:
     """Show a robot: sliders, matrices, motions, in the browser of this machine; or a page with its equations."""
+    from ..io.files import ready
+
     found = load_robot(robot, base)
     start = vector_in(found, "q", q)
-    if export is None:
+    if export is not None:
+        ready("a robot to look at", export, (".html", ".htm", ".svg", ".png"))
+    else:
         window = found.view(q=start, port=port, loads=_loads(found))
         said = json.dumps({"address": window.address}) if as_json else f"{found.name} is shown at {window.address}"
         print(said if as_json else f"{said}\nCtrl+C ends it", flush=True)
         if browser:
             webbrowser.open(window.address)
         return window.wait()
-    options: dict[str, Any] = {"link": link} if link else {}
-    drawn = export.suffix.lower() == ".svg"
+    drawn = export.suffix.lower() in (".svg", ".png")
     if drawn:
-        page = found.draw(start).save(export)
+        page = _drawn(found, start, export)
     else:
+        options: dict[str, Any] = {"link": link} if link else {}
         page = found.view(export, quantity, q=start, loads=_loads(found), **options)
     if as_json:
         print_json({"file": str(page), "bytes": page.stat().st_size})
@@ -65,3 +69,17 @@ def _loads(robot: Robot) -> Sequence[LinkSections]:
     from ..loads import diagrams
 
     return () if robot.model.closed else diagrams(robot)
+
+
+def _drawn(robot: Robot, q: Any, path: Path) -> Path:
+    """A drawing as SVG, or the picture of the plain renderer."""
+    if path.suffix.lower() == ".svg":
+        return robot.draw(q).save(path)
+    from ..io.files import saving
+    from ..io.packages import package
+    from ..robot.view.raster import Renderer
+
+    pixels = Renderer(robot, ground=None, size=(1200, 900)).picture(q, distance=1.4)
+    with saving("a picture", path, (".png",)) as file:
+        package("PIL.Image", "a picture", "pillow").fromarray(pixels).save(file, format="png")
+    return path

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from math import radians
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from .common import (
+    PICTURES,
+    PLOT,
     Json,
     RobotName,
-    drawing_path,
     guarded,
     load_robot,
     numbers_in,
     option,
     print_json,
+    print_picture,
     progress_portion,
+    ready_for,
+    save_result,
 )
 
 if TYPE_CHECKING:
@@ -46,36 +52,27 @@ def walk(
     patch: Annotated[
         float | None, option("Coefficient of friction of a slippery place under the foothold in the middle.")
     ] = None,
-    plot: Annotated[bool, option("Also draw reactions and drives as ROBOT-GAIT.svg.", "--plot")] = False,
+    plot: Annotated[bool, option(PLOT, "--plot")] = False,
+    output: Annotated[
+        Path | None, option("Save reactions, drives and footprints as .svg, .png or .pdf.", "-o", "--output")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Let a biped walk from standing to standing, and report its balance, ground reactions and drives."""
     from dataclasses import replace
-    from math import radians
 
     from ..walking.gait import gait_of
 
+    ready_for("a walk", output, PICTURES)
     chosen = replace(gait_of(gait), turn=radians(turn), slope=radians(slope), rise=rise)
-    chosen = chosen if length is None else replace(chosen, length=length)
-    pushed = numbers_in("--push", push)
-    walked = _walked(robot, steps, chosen, feet, law=law, push=pushed, patch=patch)
-    _report(walked, steps, gait, plot, as_json)
-
-
-def _report(walked: Walk, steps: int, gait: str, plot: bool, as_json: bool) -> None:
-    from ..io.files import write_whole
-    from ..walking import draw
-
-    facts = _facts(walked, steps, gait)
+    if length is not None:
+        chosen = replace(chosen, length=length)
+    walked = _walked(robot, steps, chosen, feet, law=law, push=numbers_in("--push", push), patch=patch)
+    save_result(walked, output)
     if as_json:
-        print_json(facts)
-    else:
-        _tell(facts)
-    if plot:
-        text = draw(walked, f"{walked.robot.name}: {steps} steps, {gait} gait")
-        path = write_whole("walk", drawing_path(walked.robot.name, gait), text)
-        if not as_json:
-            print(f"drawn {path}")
+        return print_json(_facts(walked, steps, gait))
+    _tell(_facts(walked, steps, gait))
+    print_picture(walked, plot, output)
 
 
 def _walked(robot: str, steps: int, gait: Gait, feet: list[str] | None, **given: Any) -> Walk:

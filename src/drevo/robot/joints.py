@@ -71,6 +71,11 @@ class JointArrays:
         return self._of_dynamics("reference")
 
     @property
+    def total_mass(self) -> float:
+        """Mass of all links, kg."""
+        return sum(link.inertial.mass for link in self.model.links if link.inertial)
+
+    @property
     def keyframes(self) -> dict[str, Array]:
         """Configurations that the description names, each (nq,)."""
         return {key.name: np.array(key.q) for key in self.model.keyframes}

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from ..io.given import Array
+from ..errors import InputError, shown
+from ..io.given import Array, numbers
 from ..model.quantities import FRAMES
 
 FRAME = FRAMES[0]
@@ -47,6 +49,13 @@ class OfLink:
         """Code made, or read, now; TraceError for options that are none."""
         from .compiling import compile
 
+        link = options.get("link", "")
+        if link is not None and not isinstance(link, str):
+            order = "link, q, v" if self.quantity == "operational_space" else "q, ..., link"
+            raise InputError(
+                f"{self.quantity}: link must be the name of a link, not {shown(link)}; the order is "
+                f"{self.quantity}({order})"
+            )
         function = compile(self.robot, self.quantity, **options)
         return function.fast or function
 
@@ -63,14 +72,31 @@ class OfLink:
         self.framed[frame][link] = entry
         return entry
 
+    def _at_point(self, point: ArrayLike, out: Array | None, *state: ArrayLike, **options: Any) -> Array:
+        """The quantity of the link's frame moved to a point of the link, by the transport of velocities."""
+        offset = numbers(f"{self.quantity}: point", point, (..., 3))
+        options = {name: value for name, value in options.items() if value is not None}
+        x = np.array(getattr(self.robot, self.quantity)(*state, **options))
+        moved = _transported(self.robot, self.quantity, x, offset, state, options)
+        if out is None:
+            return moved
+        out[...] = moved
+        return out
+
     def pose(
         self: Any,
         q: ArrayLike,
         link: str | None = None,
         out: Array | None = None,
         relative_to: str | None = None,
+        point: ArrayLike | None = None,
     ) -> Array:
-        """World from link, homogeneous, (..., 4, 4): rotation and position, m; in the frame of relative_to."""
+        """World from link, homogeneous, (..., 4, 4): rotation and position, m; in the frame of relative_to.
+
+        point: (..., 3), m, a point of the link in its frame, which takes the place of the origin.
+        """
+        if point is not None:
+            return self._at_point(point, out, q, link=link, relative_to=relative_to)  # type: ignore[no-any-return]
         if relative_to is not None:
             return self._relative(link=link, relative_to=relative_to)(q, out)  # type: ignore[no-any-return]
         try:
@@ -86,12 +112,16 @@ class OfLink:
         frame: str = FRAME,
         out: Array | None = None,
         relative_to: str | None = None,
+        point: ArrayLike | None = None,
     ) -> Array:
         """J with J v = velocity of the link's frame, (..., 6, nv), linear first: m/s, rad/s.
 
         frame: "local_world_aligned" (the link's origin, world axes), "local" or "world" (the world's origin).
         relative_to: a link from which it is observed, whose frame then stands for the world's.
+        point: (..., 3), m, a point of the link in the link's frame, which takes the place of its origin.
         """
+        if point is not None:
+            return self._at_point(point, out, q, link=link, frame=frame, relative_to=relative_to)  # type: ignore[no-any-return]
         if relative_to is not None:
             return self._relative(link=link, relative_to=relative_to, frame=frame)(q, out)  # type: ignore[no-any-return]
         try:
@@ -131,8 +161,14 @@ class OfLink:
         frame: str = FRAME,
         out: Array | None = None,
         relative_to: str | None = None,
+        point: ArrayLike | None = None,
     ) -> Array:
-        """Velocity of the link's frame, (..., 6), linear first, m/s and rad/s; relative_to: as of `jacobian`."""
+        """Velocity of the link's frame, (..., 6), linear first, m/s and rad/s.
+
+        relative_to, point: as of `jacobian`.
+        """
+        if point is not None:
+            return self._at_point(point, out, q, v, link=link, frame=frame, relative_to=relative_to)  # type: ignore[no-any-return]
         if relative_to is not None:
             return self._relative(link=link, relative_to=relative_to, frame=frame)(q, v, out)  # type: ignore[no-any-return]
         try:
@@ -151,12 +187,17 @@ class OfLink:
         kind: str = "classical",
         out: Array | None = None,
         relative_to: str | None = None,
+        point: ArrayLike | None = None,
     ) -> Array:
         """Acceleration of the link's frame, (..., 6), linear first, m/s^2 and rad/s^2, gravity not in.
 
         kind: "classical", the second derivative of the origin's position, or "spatial", less omega x v.
-        relative_to: as of `jacobian`.
+        relative_to, point: as of `jacobian`.
         """
+        if point is not None:
+            return self._at_point(  # type: ignore[no-any-return]
+                point, out, q, v, a, link=link, frame=frame, relative_to=relative_to, kind=kind
+            )
         if relative_to is not None:
             return self._relative(link=link, relative_to=relative_to, frame=frame, kind=kind)(q, v, a, out)  # type: ignore[no-any-return]
         try:
@@ -194,8 +235,11 @@ class OfLink:
         link: str | None = None,
         frame: str = FRAME,
         out: Array | None = None,
+        point: ArrayLike | None = None,
     ) -> Array:
-        """(dJ/dt) v of `jacobian` in the same frame, (..., 6), m/s^2 and rad/s^2."""
+        """(dJ/dt) v of `jacobian` in the same frame, (..., 6), m/s^2 and rad/s^2; point: as of `jacobian`."""
+        if point is not None:
+            return self._at_point(point, out, q, v, link=link, frame=frame)  # type: ignore[no-any-return]
         try:
             entry = self.framed[frame][link]
         except UNKNOWN:
@@ -251,6 +295,34 @@ class OfLink:
             if axes.__hash__ is not None:
                 self.known[key] = entry
         return OperationalSpace(*entry(q, v))
+
+
+def _transported(
+    robot: Any, quantity: str, x: Array, point: Array, state: Sequence[ArrayLike], options: Mapping[str, Any]
+) -> Array:
+    """A quantity of a link's origin as one of a point r from it: v + w x r, a + a_w x r + w x (w x r)."""
+    frame = options.get("frame", FRAME)
+    if frame == "world":  # about the world's origin: of no point
+        return x
+    observed = {name: value for name, value in options.items() if name in ("link", "relative_to")}
+    if quantity == "pose":
+        x = np.array(np.broadcast_to(x, (*np.broadcast_shapes(x.shape[:-2], point.shape[:-1]), 4, 4)))
+        x[..., :3, 3] += np.einsum("...ij,...j->...i", x[..., :3, :3], point)
+        return x
+    arm = point
+    if frame == FRAME:
+        arm = np.einsum("...ij,...j->...i", robot.pose(state[0], **observed)[..., :3, :3], point)
+    if quantity == "jacobian":
+        turned = np.cross(x[..., 3:, :], arm[..., None], axisa=-2, axisb=-2, axisc=-2)
+        linear, angular = np.broadcast_arrays(x[..., :3, :] + turned, x[..., 3:, :])
+        return np.concatenate([linear, angular], -2)
+    moved = np.cross(x[..., 3:], arm)
+    turns = {"acceleration": options.get("kind") == "classical", "jacobian_bias": frame == FRAME}
+    if turns.get(quantity):
+        w = robot.velocity(*state[:2], frame=frame, **observed)[..., 3:]
+        moved = moved + np.cross(w, np.cross(w, arm))
+    linear, angular = np.broadcast_arrays(x[..., :3] + moved, x[..., 3:])
+    return np.concatenate([linear, angular], -1)
 
 
 for _name, _method in vars(OfLink).items():

@@ -13,7 +13,7 @@ from ..model.description import ORIGIN, Inertial, Mat3, Model, Vec3
 from .data import quarter, tensor_of
 
 DhRow = tuple[float, float, float]  # modified DH: alpha [quarter turns], a [m], d [m]
-INERTIAS = ("general", "symmetric", "published")
+INERTIAS = ("general", "symmetric", "published", "physical")
 
 PUMA560: tuple[DhRow, ...] = (
     (0, 0, 0), (-1, 0, 0), (0, 0.4318, 0.15005), (-1, 0.0203, 0.4331), (1, 0, 0), (-1, 0, 0),
@@ -31,9 +31,16 @@ PUMA560_BODIES: tuple[BodyRow, ...] = (
     (0.34, ORIGIN, (0.3e-3, 0.3e-3, 0.4e-3)),
     (0.09, (0.0, 0.0, 0.032), (0.15e-3, 0.15e-3, 0.04e-3)),
 )
+PUMA560_PHYSICAL: tuple[BodyRow, ...] = (
+    (13.0, ORIGIN, (0.35, 0.35, 0.35)),
+    PUMA560_BODIES[1],
+    (4.8, (0.0, -0.070, 0.014), (0.066, 0.0125, 0.0785)),
+    *PUMA560_BODIES[3:],
+)
 PUMA560_NOTES = (
     "link1 has an inertia tensor but no mass: the paper measured what joint 1 feels",
-    "link3: the measured principal moments 0.0125, 0.066, 0.086 kg m^2 break the triangle inequality",
+    "link3: the measured principal moments 0.0125, 0.066, 0.086 kg m^2 break the triangle inequality; "
+    'drevo.robots.puma560(inertia="physical") has numbers of bodies that can exist',
 )
 # Paul's frames are past the joints (standard DH), with these twists; the numbers below are in his frames
 STANFORD_TWISTS = (-1, 1, 0, -1, 1, 0)
@@ -61,16 +68,22 @@ def puma560(inertia: str = "published") -> Model:
     left out. The numbers were measured: link 1 has only what joint 1 feels, 0.35 kg m^2 about z and no mass,
     and the moments of link 3 just break the triangle inequality; `robot.notes` says so, without a warning.
 
+    physical: the published numbers of bodies that can exist, so that every simulator takes them: link 1 has 13 kg
+    on its axis, which joint 1 does not feel, and 0.35 kg m^2 about every axis; the moment of link 3 about z is
+    0.0785 kg m^2, the sum of the other two.
     symmetric: the usual zero pattern of symmetric links with unrelated numbers. general: all ten parameters
     of every link nonzero and unrelated, physical. Both come from Random(560).
     """
-    if _known(inertia) != "published":
+    if _known(inertia) == "physical":
+        bodies = [Inertial(m, c, _diagonal(moments)) for m, c, moments in PUMA560_PHYSICAL]
+        return _arm("puma560", PUMA560, bodies)
+    if inertia != "published":
         return _arm("puma560", PUMA560, drawn(inertia, PUMA560_SYMMETRY, 560))
     ball = Inertial(1.0, ORIGIN, _diagonal((1.0, 1.0, 1.0)))
     plain = _arm("puma560", PUMA560, [ball] * 6)
     # put in afterwards: what the measured numbers leave to doubt is noted, not warned about at every load
-    bodies = [None, *(Inertial(m, c, _diagonal(moments)) for m, c, moments in PUMA560_BODIES)]
-    links = tuple(replace(link, inertial=body) for link, body in zip(plain.links, bodies))
+    measured = [None, *(Inertial(m, c, _diagonal(moments)) for m, c, moments in PUMA560_BODIES)]
+    links = tuple(replace(link, inertial=body) for link, body in zip(plain.links, measured))
     return replace(plain, links=links, notes=PUMA560_NOTES)
 
 

@@ -70,7 +70,7 @@ class Follower:
         self.base = plan.robot.model.joints[0].child
         driven = np.concatenate([leg.joints for leg in plan.legs])
         self.others = np.setdiff1d(np.arange(6, self.robot.nv), driven)
-        self.mass = sum(l.inertial.mass for l in self.robot.model.links if l.inertial)
+        self.mass = self.robot.total_mass
         self.wishes, self.phases = list[PlannedState](), list[Phase]()
         for phase in plan.phases:
             found = self._wishes(phase, hold, rest if phase is plan.phases[-1] else 0.0)
