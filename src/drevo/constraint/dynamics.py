@@ -22,7 +22,7 @@ from ..io.given import FLOAT_DTYPE, Array, asked, flag, number
 from ..mechanics.configuration import state
 from ..mechanics.reframe import refuse_gimbal_lock
 from ..model.draft import expect_robot
-from ..model.dynamics import Dynamics
+from ..model.dynamics import START_TIME, Dynamics
 from .checks import feedback, refuse_contradictions, refuse_lost
 from .collection import acting_in
 from .kinds import Constraint
@@ -33,8 +33,6 @@ from .results import Impact as Impact
 from .results import RowSizes
 from .solve import RankSplit, factor_of, matvec, require_finite
 from .terms import TermsAt, terms_at
-
-START_TIME = 0.0  # the time, s, and what else is meant where nothing is given
 
 
 @asked

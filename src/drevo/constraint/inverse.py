@@ -14,10 +14,10 @@ from ..codegen.store.memo import memoised
 from ..errors import DrevoError, NumericsError
 from ..io.given import Array, asked, flag
 from ..mechanics.configuration import state
-from ..model.dynamics import Dynamics
+from ..model.dynamics import START_TIME, Dynamics
 from .checks import driven_rates, refuse_undriven, refuse_violation
 from .collection import acting_in
-from .dynamics import START_TIME, Contacts, asked_set, pushed_by
+from .dynamics import Contacts, asked_set, pushed_by
 from .efforts import efforts_function, least_reactions
 from .kinds import Constraint
 from .prepared import TIME_ZERO, PreparedSet

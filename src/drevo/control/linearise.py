@@ -25,7 +25,7 @@ from ..compiler.compile import compile_quantity
 from ..compiler.compile_cost import require_linearisable
 from ..compiler.ways.rolled import is_large
 from ..constraint.checks import feedback, square
-from ..constraint.dynamics import START_TIME, ConstrainedMotion, Contacts, asked_set, constrained_dynamics
+from ..constraint.dynamics import ConstrainedMotion, Contacts, asked_set, constrained_dynamics
 from ..constraint.inverse import driven_of
 from ..constraint.kinds import Constraint
 from ..constraint.prepared import TIME_ZERO, PreparedSet
@@ -35,7 +35,7 @@ from ..io.given import Array, asked, finite, flag, leading
 from ..mechanics.acting import has_passive
 from ..mechanics.algorithms.passive import passive as passive_forces
 from ..mechanics.algorithms.passive import passive_slopes, passive_tree
-from ..model.dynamics import Dynamics
+from ..model.dynamics import START_TIME, Dynamics
 from ..model.regularity import require_masses
 from .columns import carried
 from .linear_kernels import Linearisation, LinearKernels, constraint_derivatives, rate_names

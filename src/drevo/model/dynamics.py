@@ -12,6 +12,7 @@ from .description import Model
 
 Array = np.ndarray[Any, Any]
 Forces = Mapping[str, ArrayLike]
+START_TIME = 0.0  # the time, s; this very object where a caller gives none
 
 
 class IntegrateDerivatives(NamedTuple):

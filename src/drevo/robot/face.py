@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,11 +24,11 @@ from .as_files import AsFiles
 from .inverse_kinematics import InverseKinematics
 from .joints import ByName, JointArrays
 from .methods import Methods
+from .motions import MotionMethods
 from .of_link import OfLink
 from .rerooted import StateMaps, rerooted_model, with_configurations
 from .tree_text import page_of, tree_of
 
-Found = TypeVar("Found")
 FORMER = {"state": "q_of", "rates": "v_of"}  # names of an earlier state, which are not spelt like the new ones
 
 if TYPE_CHECKING:
@@ -38,11 +38,8 @@ if TYPE_CHECKING:
     from ..codegen.call.function import Function
     from ..constraint.kinds import Constraint
     from ..constraint.prepared import Contacts
-    from ..constraint.results import ConstrainedEfforts, ConstrainedMotion, Impact
     from ..contact.distances import Distances
-    from ..control.linear_kernels import Linearisation
     from ..model.dynamics import DifferenceDerivatives, IntegrateDerivatives
-    from ..simulate.table import Table
     from .moving_base import MovingBase
     from .topology import Topology
     from .under import Held
@@ -52,7 +49,7 @@ if TYPE_CHECKING:
 
 
 @asked_methods
-class Robot(Methods, JointArrays, ByName, InverseKinematics, AsFiles):
+class Robot(Methods, JointArrays, ByName, InverseKinematics, MotionMethods, AsFiles):
     """A robot ready to compute.
 
     Every quantity of the catalogue is a method: `robot.inverse_dynamics(q, v, a)`, numpy in and out, leading
@@ -166,34 +163,13 @@ class Robot(Methods, JointArrays, ByName, InverseKinematics, AsFiles):
 
         return distance_jacobians(self, q, pairs)
 
-    # -- linear models, motions -------------------------------------------------------------------------------
+    # -- derivatives ------------------------------------------------------------------------------------------
 
     def derivative(self, quantity: str, wrt: Sequence[str], **given: Any) -> Function:
         """The Function of a derivative: `drevo.compile(robot, quantity, wrt=wrt, ...)`."""
         from .compiling import compile
 
         return compile(self, quantity, wrt=wrt, **given)
-
-    def linearise(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, **given: Any) -> Linearisation:
-        """A and B about a state (dq, dv), with constraints and contacts: `drevo.control.linearise`."""
-        from ..control.linearise import linearise
-
-        return self._method(linearise)(q, v, tau, **given)
-
-    def simulate(self, q0: ArrayLike, v0: ArrayLike | None = None, tau: Any = None, **given: Any) -> Table:
-        """The motion from a state, compiled with its integrator: `drevo.simulate.run.simulate`.
-
-        With ground= or law=: under one-sided contact, `drevo.simulate.bouncing.simulate_touching`. step= is dt=.
-        """
-        if "step" in given and "dt" not in given:  # the word of an earlier state
-            given["dt"] = given.pop("step")
-        if given.keys() & {"ground", "law"}:
-            from ..simulate.bouncing import simulate_touching
-
-            return simulate_touching(self, q0, v0, tau, **given)
-        from ..simulate.run import simulate
-
-        return simulate(self, q0, v0, tau, **given)
 
     # -- constraints and contacts -----------------------------------------------------------------------------
 
@@ -213,41 +189,6 @@ class Robot(Methods, JointArrays, ByName, InverseKinematics, AsFiles):
         from .under import Held
 
         return Held(self, contacts, constraints, actuated, stabilise)
-
-    def _method(self, function: Callable[..., Found]) -> Callable[..., Found]:
-        """A function of a robot as this robot's attribute, so that later calls go straight in."""
-        entry = partial(function, self)
-        self.__dict__[function.__name__] = entry
-        return entry
-
-    def constrained_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, **given: Any) -> ConstrainedMotion:
-        """Accelerations and reactions under contacts and constraints: `drevo.constraint.constrained_dynamics`."""
-        from ..constraint.dynamics import constrained_dynamics
-
-        return self._method(constrained_dynamics)(q, v, tau, **given)
-
-    def constrained_inverse_dynamics(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, **given: Any
-    ) -> ConstrainedEfforts:
-        """Efforts and reactions of a motion: `drevo.constraint.constrained_inverse_dynamics`."""
-        from ..constraint.inverse import constrained_inverse_dynamics
-
-        return self._method(constrained_inverse_dynamics)(q, v, a, **given)
-
-    def impact(self, q: ArrayLike, v: ArrayLike, **given: Any) -> Impact:
-        """Velocities after contacts and constraints close suddenly: `drevo.constraint.impact`."""
-        from ..constraint.dynamics import impact
-
-        return self._method(impact)(q, v, **given)
-
-    def assemble(self, q: ArrayLike, **given: Any) -> Array:
-        """A configuration that closes the robot's loops (and constraints=, contacts=), found from q (..., nq).
-
-        keep=: names of joints that stay where they are: `drevo.constraint.assemble`.
-        """
-        from ..constraint.closing import assemble
-
-        return assemble(self, q, **given)
 
     @property
     def topology(self) -> Topology:

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
 from ..constraint.checks import feedback
 from ..constraint.closing import assembled_under, held_under
-from ..constraint.dynamics import START_TIME, asked_set, impact_under, motion_under
+from ..constraint.dynamics import asked_set, impact_under, motion_under
 from ..constraint.inverse import driven_of, efforts_under
 from ..constraint.kinds import Constraint
 from ..constraint.prepared import Contacts
 from ..constraint.results import ConstrainedEfforts, ConstrainedMotion, Impact
 from ..io.given import Array, asked_methods
 from ..io.reprs import brief_fields
-from ..model.dynamics import Dynamics, Forces
+from ..model.dynamics import START_TIME, Dynamics, Forces
 
 if TYPE_CHECKING:
     from ..control.linear_kernels import Linearisation
+    from ..simulate.integrators import Integrator
+    from ..simulate.run import Event
     from ..simulate.table import Table
 
 
@@ -145,8 +147,28 @@ class Held:
         wanted = LINEAR_STATE if outputs is None else outputs
         return model_under(self._set, self._driven, self._gains, q, v, tau, t, passive, f_ext, wanted)
 
-    def simulate(self, q: ArrayLike, v: ArrayLike | None = None, tau: Any = None, **given: Any) -> Table:
-        """The motion from a state under the constraints: `drevo.simulate`."""
+    def simulate(
+        self,
+        q: ArrayLike,
+        v: ArrayLike | None = None,
+        tau: Any = None,
+        *,
+        duration: float,
+        dt: float | None = None,
+        method: str | Integrator = "rk4",
+        every: int = 1,
+        rtol: float = 1e-9,
+        atol: float | None = None,
+        max_steps: int | None = None,
+        events: Sequence[Event] = (),
+        passive: bool = True,
+        progress: Callable[[float], None] | None = None,
+    ) -> Table:
+        """The motion from a state under the constraints: `drevo.simulate.simulate`."""
         from ..simulate.run import simulate
 
-        return simulate(self.robot, q, v, tau, constraints=self.constraints, stabilise=self._given[1], **given)
+        return simulate(
+            self.robot, q, v, tau, duration=duration, dt=dt, method=method, every=every, rtol=rtol, atol=atol,
+            max_steps=max_steps, events=events, constraints=self.constraints, stabilise=self._given[1],
+            passive=passive, progress=progress,
+        )  # fmt: skip
