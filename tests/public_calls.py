@@ -497,7 +497,7 @@ def tails(rng: Rng) -> Iterator[Call]:
     back = drevo.compile(robot("three-link"), "gravity", product="value_and_vjp", tangents="joints")
     yield call(drevo.compile, robot("three-link"), "gravity", product="jvp", tangents="numbers", symmetric=False)
     yield Call("Function of products", back, (np.array([0.1, 0.2, 0.3]), rng.normal(size=3)), {})
-    bent = drevo.compile(r, "forward_dynamics", passive=True, external=["rod"], packed=True)
+    bent = drevo.compile(r, "forward_dynamics", passive=True, f_ext=["rod"], packed=True)
     yield Call("Function of wrenches", bent, (q, v, now["tau"], rng.normal(size=(*q.shape[:-1], 6))), {})
     plan = {"robot": "three-link", "quantity": "gravity", "samples": 50, "shard": 20, "measure": "absolute"}
     yield call(drevo.sweep.read_plan, plan)

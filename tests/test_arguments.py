@@ -368,7 +368,7 @@ def test_wrenches_go_straight_to_the_code_of_their_links() -> None:
     links = r.link_names[1:4]
     for count in (0, 1, 3):
         used = links[:count]
-        f = drevo.compile(r.model, "inverse_dynamics", external=sorted(used))
+        f = drevo.compile(r.model, "inverse_dynamics", f_ext=sorted(used))
         w = {k: rng.normal(size=(5, 6)) for k in used}
         want = f(q, v, a, *(w[k] for k in sorted(used)))
         one = {k: x[0].tolist() for k, x in w.items()}
@@ -454,7 +454,7 @@ ROBOT_CALLS = [
     (lambda r, q: drevo.compile(r, "mass_matrix", wrt=("q", 2)), "wrt must be a name or a list"),
     (lambda r, q: r.inverse_dynamics(q, q, q, f_ext={1: q, "a": q}), "f_ext: links must be a name or a list"),
     (lambda r, q: drevo.compile(r, "mass_matrix", parameters=[1]), "parameters must be a name or a list of names"),
-    (lambda r, q: drevo.compile(r, "mass_matrix", external=3), "external must be a name or a list of names"),
+    (lambda r, q: drevo.compile(r, "mass_matrix", f_ext=3), "f_ext must be a name or a list of names"),
     (lambda r, q: drevo.compile(r, "mass_matrix", packed=q), "packed is array.*; it must be True or False"),
     (lambda r, q: drevo.Robot("puma560"), "Robot takes a robot, as .*, not 'puma560'"),
     (

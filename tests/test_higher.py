@@ -201,7 +201,7 @@ def test_written_out(name: str, quantity: str) -> None:
     d = drevo.write_out(drevo.load(name), quantity, formalism="zaremba")
     assert d.formalism == "zaremba" and d.checks[0][1] <= tol.SAME
     with pytest.raises(drevo.TraceError, match="external"):
-        drevo.compile(drevo.load(name), "bias", formalism="zaremba", external=["link1"])
+        drevo.compile(drevo.load(name), "bias", formalism="zaremba", f_ext=["link1"])
 
 
 COUNTS = {"puma560": (313, 523, 787), "panda": (1196, 3073, 6387)}  # operations of d^p M / dq^p, p = 1, 2, 3

@@ -126,6 +126,15 @@ def test_discretised() -> None:
     assert L.C.shape == (12, 12) and L.D.shape == (12, 6)
 
 
+def test_drift_says_by_how_much_a_state_is_not_at_rest() -> None:
+    """The rate of the state where the model is made: the velocity, then the acceleration."""
+    r = drevo.load("puma560")
+    q, v, tau = state(r.model, 2)
+    L = linearise(r, [q, q], [v, 0 * v], [tau, r.inverse_dynamics(q, 0 * v, 0 * v)])
+    assert worst(L.drift[0], np.concatenate([v, r.forward_dynamics(q, v, tau)])) <= 1e-12
+    assert np.abs(L.drift[1]).max() <= 1e-12
+
+
 # -- all that may be given, and given out --------------------------------------------------------------------
 
 

@@ -138,10 +138,10 @@ def test_complex_steps_on_random_trees(seed: int) -> None:
 def test_parameters_stand_between_the_state_and_the_cotangents() -> None:
     """A batch of masses, each sample its own, against robots whose mass is changed; forces on links likewise."""
     robot, rng = drevo.load("puma560"), np.random.default_rng(2)
-    f = drevo.compile(robot, "inverse_dynamics", product="vjp", parameters=["*.mass"], external=["link3"])
+    f = drevo.compile(robot, "inverse_dynamics", product="vjp", parameters=["*.mass"], f_ext=["link3"])
     assert [n for n, _ in f.inputs] == ["q", "v", "a", "f_ext:link3", "parameters", "tau_bar"]
     assert [n for n, _ in f.outputs] == ["q_bar", "v_bar", "a_bar", "f_ext:link3_bar", "parameters_bar"]
-    plain = drevo.compile(robot, "inverse_dynamics", parameters=["*.mass"], external=["link3"])
+    plain = drevo.compile(robot, "inverse_dynamics", parameters=["*.mass"], f_ext=["link3"])
     args = drawn(f, robot, rng, (5,))
     args[4] = np.abs(args[4]) + 0.5
     *state, p, w = args

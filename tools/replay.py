@@ -262,7 +262,7 @@ def kernels(robot: Any) -> Cases:
         for variant in VARIANTS if small else VARIANTS[:1]:
             yield f"{name} {variant}", partial(made, name, **link, **variant)
         if quantity.external and small:
-            yield f"{name} under a wrench", partial(made, name, external=robot.link_names[-1:])
+            yield f"{name} under a wrench", partial(made, name, f_ext=robot.link_names[-1:])
     for name, formalism in product(THREE, FORMALISMS if small else ()):
         yield f"{name} by {formalism}", partial(made, name, formalism=formalism)
     yield "two at once", partial(made, ["mass_matrix", "bias"])

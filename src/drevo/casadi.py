@@ -22,7 +22,7 @@ def function(
     parameters: str | Sequence[str] = (),
     *,
     formalism: str = "auto",
-    external: str | Sequence[str] = (),
+    f_ext: str | Sequence[str] = (),
     passive: bool = False,
     **options: Any,
 ) -> Any:
@@ -36,7 +36,7 @@ def function(
     casadi = package("casadi", "drevo.casadi")
     model = model_of(robot, "casadi.function")
     program = Recipe.of(
-        model, quantity, parameters=parameters, formalism=formalism, external=external, passive=passive,
+        model, quantity, parameters=parameters, formalism=formalism, external=f_ext, passive=passive,
         options=options,
     ).program(model)  # fmt: skip
     symbols = {x.name: casadi.SX.sym(_name(x.name), x.size) for x in program.inputs}

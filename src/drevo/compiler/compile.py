@@ -33,7 +33,7 @@ class Options:
     layout: str = "rows"
     packed: bool = False
     formalism: str = "auto"
-    external: str | Sequence[str] = ()
+    f_ext: str | Sequence[str] = ()
     check: bool = True
     cache: bool = True
     passive: bool | None = None  # False for a quantity
@@ -45,7 +45,7 @@ class Options:
     def recipe(self, model: Model, quantity: str | Sequence[str], without: tuple[str, ...] = ()) -> Recipe:
         """The recipe of a quantity with these options, checked."""
         return Recipe.of(
-            model, quantity, parameters=self.parameters, formalism=self.formalism, external=self.external,
+            model, quantity, parameters=self.parameters, formalism=self.formalism, external=self.f_ext,
             passive=False if self.passive is None else self.passive, product=self.product, tangents=self.tangents,
             without=without, options=self.details,
         )  # fmt: skip
@@ -112,7 +112,7 @@ class _Forces:
 
     def function(self, links: tuple[str, ...], passive: bool) -> Function:
         if (links, passive) not in self.functions:
-            options = replace(self.options, external=links, passive=passive, target="cpu")
+            options = replace(self.options, f_ext=links, passive=passive, target="cpu")
             f = self.functions[links, passive] = compile_quantity(self.robot, self.recipe.quantity, options)
             if f.fast is not None and not self.recipe.parameters and passive == self.recipe.passive:
                 self.known[links if len(links) != 1 else links[0]] = f.fast

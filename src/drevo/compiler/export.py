@@ -63,7 +63,7 @@ def export_quantity(
     name: str = "",
     parameters: str | Sequence[str] = (),
     formalism: str = "auto",
-    external: str | Sequence[str] = (),
+    f_ext: str | Sequence[str] = (),
     passive: bool = False,
     product: str | Sequence[str] = (),
     **options: Any,
@@ -72,7 +72,7 @@ def export_quantity(
     model = model_of(robot, "export")
     _machine(target)
     recipe = Recipe.of(
-        model, quantity, parameters=parameters, formalism=formalism, external=external, passive=passive,
+        model, quantity, parameters=parameters, formalism=formalism, external=f_ext, passive=passive,
         product=product, options=options,
     )  # fmt: skip
     called = _name(name) or "_".join([model.name, *recipe.quantity])

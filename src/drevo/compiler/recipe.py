@@ -59,7 +59,7 @@ class Recipe:
         frames = one_of("compile: tangents", tangents, TANGENTS, InputError)
         return Recipe(
             wanted, names_in(parameters, "compile: parameters"), formalism,
-            names_in(external, "compile: external"),
+            names_in(external, "compile: f_ext"),
             options_of(wanted, options, [l.name for l in model.links]),
             flag("compile: passive", passive) and takes_forces(wanted),
             tuple(one_of("compile: product", k, PRODUCTS, InputError) for k in kinds),

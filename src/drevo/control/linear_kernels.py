@@ -249,6 +249,7 @@ class Linearisation(LinearModel):
     rank, condition: of the constraints, how many motions they take, and how well. reactions_state,
     reactions_input: dN = reactions_state dx + reactions_input dtau. driven: which rates the columns of B belong
     to, (nv,) of bool. basis: see `reduced`. off: why the state is none of the constraints' own, or "".
+    The model is x' = drift + A dx + B dtau: `drift` says by how much the state is not one of rest.
     """
 
     robot: Dynamics = field(kw_only=True, repr=False)
@@ -279,6 +280,11 @@ class Linearisation(LinearModel):
 
     def __getstate__(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    @property
+    def drift(self) -> Array:
+        """The rate of the state where the model is made, (..., 2 nv): v, then a; zeros at an equilibrium."""
+        return np.concatenate([self.v, self.a], -1)
 
     @cached_property
     def reduced(self) -> Reduced:

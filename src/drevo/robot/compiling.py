@@ -29,7 +29,7 @@ def compile(
     layout: str = "rows",
     packed: bool = False,
     formalism: str = "auto",
-    external: str | Sequence[str] = (),
+    f_ext: str | Sequence[str] = (),
     check: bool = True,
     cache: bool = True,
     passive: bool | None = None,
@@ -48,7 +48,7 @@ def compile(
     parameters: names or patterns of model scalars ("*.mass", "hand.com") that become a last argument, its numbers
     in the order of this list, those of a pattern in the order of `robot.link_names`: `f.parameters` tells. A
     mapping of names to numbers is taken there too, {"hand.mass": 2.0}; the others have the robot's values.
-    external: links that take a wrench; each adds an argument "f_ext:LINK".
+    f_ext: links that take a wrench; each adds an argument "f_ext:LINK".
     check: results are tested for finiteness and quaternions for unit length; NumericsError names the row.
     cache: the machine code is kept on disk for the next process.
     passive: with the damping, dry friction and springs of the joints in, M a + h = tau + p(q, v): by default
@@ -75,7 +75,7 @@ def compile(
     Raises TraceError, EmitError, InputError, as for an option that what is compiled does not have.
     """
     given = Options(
-        dtype, target, parameters, layout, packed, formalism, external, check, cache, passive, product, tangents,
+        dtype, target, parameters, layout, packed, formalism, f_ext, check, cache, passive, product, tangents,
         symmetric, options,
     )  # fmt: skip
     derived = not (isinstance(wrt, (tuple, list)) and not wrt)
