@@ -137,33 +137,15 @@ class MotionMethods:
         )  # fmt: skip
 
     def simulate(
-        self,
-        q0: ArrayLike,
-        v0: ArrayLike | None = None,
-        tau: Any = None,
-        *,
-        duration: float,
-        dt: float | None = None,
-        method: str | Integrator | None = None,
-        every: int = 1,
-        passive: bool = True,
-        ground: object = ...,
-        law: str | None = None,
-        friction: float | None = None,
-        restitution: float | None = None,
-        touching: Sequence[str] | None = None,
-        impacts: int | None = None,
-        threads: int | None = None,
-        rtol: float | None = None,
-        atol: float | None = None,
-        max_steps: int | None = None,
-        events: Sequence[Event] | None = None,
-        contacts: Contacts = None,
-        constraints: Sequence[Constraint] | None = None,
-        stabilise: tuple[ArrayLike, ArrayLike] | None = None,
-        progress: Callable[[float], None] | None = None,
-        step: float | None = None,
-    ) -> Table:
+        self, q0: ArrayLike, v0: ArrayLike | None = None, tau: Any = None, *,
+        duration: float, dt: float | None = None, method: str | Integrator | None = None, every: int = 1,
+        passive: bool = True, ground: object = ..., law: str | None = None, friction: float | None = None,
+        restitution: float | None = None, touching: Sequence[str] | None = None, impacts: int | None = None,
+        threads: int | None = None, rtol: float | None = None, atol: float | None = None,
+        max_steps: int | None = None, events: Sequence[Event] | None = None, contacts: Contacts = None,
+        constraints: Sequence[Constraint] | None = None, stabilise: tuple[ArrayLike, ArrayLike] | None = None,
+        progress: Callable[[float], None] | None = None, step: float | None = None,
+    ) -> Table:  # fmt: skip
         """The motion from a state, compiled with its integrator: `drevo.simulate.simulate`.
 
         With ground or law, of which the other then is "plane" or "soft": under one-sided contact, by steps that
