@@ -11,12 +11,15 @@ WORKERS ?= auto
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
   --max-worker-restart 0
 
-.PHONY: demo test test-avx2 learn docs cheat-sheet links spelling dist bench bench-others bench-check bench-record nightly check style types layers house coverage sizes matrix replay setup clean
+.PHONY: demo test test-all test-avx2 learn docs cheat-sheet links spelling dist bench bench-others bench-check bench-record nightly check style types layers house coverage sizes matrix replay setup clean
 
 demo: $(VENV)/.core            ## the main job: equations in demo/, checks, throughput
 	$(BIN)/drevo demo
 
-test: $(VENV)/.test            ## all tests; the longest takes a minute
+test: $(VENV)/.test            ## the tests that one waits for
+	$(PYTEST) --timeout 600 -m "not nightly and not slow"
+
+test-all: $(VENV)/.test        ## those and the slow ones, whose kin is in make test: browsers, clusters, more robots
 	$(PYTEST) --timeout 600 -m "not nightly"
 
 # a file or two of every engine that makes machine code: kernels of one state and of batches in both layouts, their

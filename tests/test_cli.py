@@ -184,6 +184,7 @@ def test_bench() -> None:
     assert all(row["state_ns"] > 0 and row["call_ns"] > 0 for row in rows)
 
 
+@pytest.mark.slow
 def test_demo_leaves_pages(tmp_path: Path) -> None:
     folder = tmp_path / "pages"
     result = run("demo", "-o", str(folder), "--states", "500")
@@ -247,6 +248,7 @@ STOPS = "t,q:joint1,q:joint2,q:joint3\n0,0,0,0\n1,1,0.5,0.2\n"
 
 
 @pytest.mark.parametrize("verb", EXAMPLES)
+@pytest.mark.slow
 def test_help_has_an_example_that_runs(verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("arm.urdf").write_text(URDF.format(mass=1.0, izz=0.001))

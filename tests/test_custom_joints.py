@@ -157,6 +157,7 @@ def by_complex_step(f: Any, x: Any) -> Any:
     return np.stack([f(x + 1j * h * e).imag / h for e in np.eye(len(x))], -1)
 
 
+@pytest.mark.slow
 def test_any_pose_is_pulled_back_from_its_chain() -> None:
     robot = curled()
     q, v, a = state(robot)

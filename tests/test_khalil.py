@@ -160,7 +160,9 @@ def conditioning(model: Model, q: np.ndarray, snap: float = 1e-15) -> float:
 
 
 @pytest.mark.counts
-@pytest.mark.parametrize("title", GOLDEN)
+@pytest.mark.parametrize(
+    "title", [x if x == "puma560" else pytest.param(x, marks=pytest.mark.slow) for x in GOLDEN]
+)
 def test_arms_reach_their_counts_and_equal_their_twins(title: str) -> None:
     """Counts of five quantities, trig calls of the table at most, 1,000 states within 1e-11."""
     model = arm(title)

@@ -65,6 +65,7 @@ def test_products_are_those_of_the_matrices(robot: drevo.Robot, quantity: str) -
     assert largest(tangent - wanted) <= tol.DYNAMICS * max(map(largest, J))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quantity", CATALOGUE)
 def test_both_sweeps_are_of_one_derivative(quantity: str) -> None:
     """w . (J x) = (J^T w) . x for every quantity: forward and reverse mode share no order of work."""

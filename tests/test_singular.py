@@ -139,7 +139,7 @@ def test_singularities_that_multiply(words: str, dtype: str) -> None:
         assert refused[-2:] == [1e-4, 1e-5] and 0.1 not in refused
 
 
-@pytest.mark.parametrize("links", [0, 70])
+@pytest.mark.parametrize("links", [0, pytest.param(70, marks=pytest.mark.slow)])
 def test_calls_where_singularities_multiply(links: int) -> None:
     """All that solves with M names the joint: kernels, loops over the bodies, dense solves, motions."""
     robot, held = turned("Py Rx Px Rz Px", links=links), [constraint.point_on_plane("b4", (0, 0, 0), (0, 1, 0))]
@@ -265,6 +265,7 @@ def flying() -> drevo.Robot:
     return b.robot()
 
 
+@pytest.mark.slow
 def test_sound_robots_are_never_refused() -> None:
     """Random trees, thin bodies, light hands on heavy arms, long chains: all have accelerations."""
     b = drevo.Builder("thin")

@@ -63,6 +63,7 @@ def test_processes_give_the_same_bits(alone: Path, tmp_path: Path, workers: int)
 
 @pytest.mark.needs("ray")
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.nightly)])
+@pytest.mark.slow
 def test_a_cluster_gives_the_same_bits(alone: Path, tmp_path: Path, workers: int) -> None:
     """A real cluster of Ray on this machine, in a process of its own."""
     script = (

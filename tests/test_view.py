@@ -78,6 +78,7 @@ def hinged_ball() -> drevo.Robot:
 @pytest.mark.parametrize(
     "name, quantity", [("puma560", "inverse_dynamics"), ("biped", "bias"), ("ball", "mass_matrix")]
 )
+@pytest.mark.slow
 def test_all_values_of_a_page_are_those_of_the_equations(name: str, quantity: str, tmp_path: Path) -> None:
     robot = hinged_ball() if name == "ball" else drevo.load(name, base="floating" if name == "biped" else "fixed")
     page = robot.view(tmp_path / "page.html", quantity)
@@ -461,6 +462,7 @@ def page_of_panda(tmp_path_factory: pytest.TempPathFactory) -> tuple[drevo.Robot
 
 @pytest.mark.needs("playwright", "chromium")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.slow
 def test_in_a_browser_without_a_network(browser: Any, scheme: str, page_of_panda: Any) -> None:
     """A slider is dragged; what then stands on the page is what Drevo computes there, all digits of it."""
     robot, tables, file = page_of_panda
@@ -513,6 +515,7 @@ def test_in_a_browser_without_a_network(browser: Any, scheme: str, page_of_panda
 
 
 @pytest.mark.needs("viser", "playwright", "chromium")
+@pytest.mark.slow
 def test_the_window_in_a_browser(browser: Any, tmp_path: Path) -> None:
     """A slider is moved and the numbers follow; a motion is played; a picture is taken."""
     robot = drevo.load("three-link")  # no meshes: a picture without a graphics processor takes a while

@@ -309,6 +309,7 @@ def test_a_walk_tells_whether_it_stands(asked: dict[str, Any], stands: bool) -> 
     (3, {"rise": 0.05, "length": 0.25}),
     pytest.param(2, {"slope": -0.14}, marks=pytest.mark.nightly),  # another gravity: all is compiled anew
 ])  # fmt: skip
+@pytest.mark.slow
 def test_other_ways_are_walked(steps: int, way: dict[str, float]) -> None:
     """Turning, down eight degrees, up a step: on the plan within millimetres."""
     w = walk(robot(), steps, replace(BRISK, **way))
@@ -413,6 +414,7 @@ def test_talos_walks() -> None:
 # -- flight -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_hop_flies_and_stands_again() -> None:
     """Push, flight, landing, standing: nothing carries in the air, the pelvis is upright in the end."""
     w = hopped()

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 LEAST = 95.0  # per cent of the lines
 HEAD = """# Coverage
 
-Written by `make coverage`, from the tests of `make test` and the processes that they start. A branch is one way
+Written by `make coverage`, from the tests of `make test-all` and the processes they start. A branch is one way
 out of a line with several. Left out, as no test can reach it: what only a type checker reads (`if TYPE_CHECKING`,
 overloads, bodies of protocols), and the bodies of the typed methods, which stand for compiled ones. What runs in
 processes that end without Python's leave, as some workers do, is not seen.
