@@ -21,6 +21,7 @@ import drevo
 from drevo.compiler.pages.drawing import robot_svg as mechanism
 from drevo.constraint.closing import hold
 from drevo.documents.pictures.plot import Curve, Panel, plot
+from drevo.papers.together import growth_with_bodies
 from drevo.simulate import Control, simulate
 from drevo.walking import GAITS, draw, follow, hop, walk
 
@@ -267,6 +268,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "telegin-three-link": lambda: mechanism(drevo.load("three-link")),
     "telegin-two-arm-planar": lambda: mechanism(drevo.load("two-arm-planar")),
     "telegin-two-arm-spatial": lambda: mechanism(drevo.load("two-arm-spatial")),
+    "together-growth": lambda: growth_with_bodies()[1],
 }
 
 

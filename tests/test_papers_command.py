@@ -13,6 +13,8 @@ from drevo.compiler.formalisms import PAPERS
 from drevo.errors import InputError
 from drevo.papers import make_paper
 
+DOCS = Path(__file__).parent.parent / "docs"
+
 
 @pytest.mark.parametrize("name", PAPERS)
 def test_papers(tmp_path: Path, name: str) -> None:
@@ -25,11 +27,16 @@ def test_papers(tmp_path: Path, name: str) -> None:
 
 
 def test_the_five_side_by_side(tmp_path: Path) -> None:
-    rows = make_paper("together", tmp_path)
-    assert {r.verdict for r in rows} == {"agrees"} and len(rows) == 16
+    checked = make_paper("together", tmp_path)
+    assert {r.verdict for r in checked} == {"agrees"} and len(checked) == 16
     text = (tmp_path / "together.md").read_text()
     assert all(f"| {name} |" in text for name in PAPERS) and "slide-and-screw" in text
-    assert (tmp_path / "growth.svg").read_text().startswith("<svg")
+    drawing = (tmp_path / "growth.svg").read_text()
+    assert drawing == (DOCS / "together-growth.svg").read_text()
+    page = (DOCS / "together.md").read_text()
+    tables = [text.split("## Accuracy")[0], text.split("## Growth")[1]]
+    rows = [line for part in tables for line in part.splitlines() if line.startswith("|")]
+    assert len(rows) > 30 and set(rows) <= set(page.splitlines())
 
 
 def test_json(tmp_path: Path) -> None:

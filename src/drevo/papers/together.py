@@ -63,13 +63,13 @@ def together(folder: Path) -> list[CheckedFormula]:
             against, worst, _ = max(d.checks, key=lambda check: check[1])
             call = f"write_out(robot, {quantity!r}, formalism={method!r})"
             rows.append(agreeing(f"{robot.name}: {quantity}", call, against, worst))
-    growth, panels = _growth()
-    (folder / "growth.svg").write_text(plot("Operations by the number of bodies", panels, 2, "bodies"), "utf-8")
+    growth, drawing = growth_with_bodies()
+    (folder / "growth.svg").write_text(drawing, "utf-8")
     checked = [("formula", "call", "against", "worst error")]
     checked += [(r.formula, f"`{r.call}`", r.against, f"{r.error:.1e}") for r in rows]
     text = ["# The five papers side by side", "", "## Letters", "", *_table(LETTERS), "", "## Operations", "",
             *_table(work), "", "## Accuracy", "", *_table(checked), "", "## Growth with the number of bodies", "",
-            "Additions and products for chains of rods.", "", *_table(growth), "", "![growth](growth.svg)", "",
+            "Additions and products for chains of n rods.", "", *_table(growth), "", "![growth](growth.svg)", "",
             "## For what each is best", "", *BEST, ""]  # fmt: skip
     (folder / "together.md").write_text("\n".join(text), "utf-8")
     return rows
@@ -93,16 +93,17 @@ def _pairs() -> Iterator[tuple[str, str]]:
         yield from ((method, quantity) for quantity in quantities)
 
 
-def _growth() -> tuple[list[tuple[str, ...]], list[Panel]]:
-    """Additions and products of every method for chains, as a table and as curves."""
-    table: list[tuple[str, ...]] = [("method", "quantity", *(f"{n} bodies" for n in GROWTH))]
+def growth_with_bodies() -> tuple[list[tuple[str, ...]], str]:
+    """Additions and products of every method for chains of n rods, as a table and as SVG."""
+    table: list[tuple[str, ...]] = [("method", "quantity", *(f"n = {n}" for n in GROWTH))]
     curves: dict[str, list[Curve]] = {}
     for method, quantity in _pairs():
         counts = [write_out(rod_chain(n), quantity, formalism=method).counts for n in GROWTH]
         work = [x["add"] + x["mul"] for x in counts]
         table.append((method, quantity, *map(str, work)))
         curves.setdefault(quantity, []).append(Curve(method, GROWTH, work))
-    return table, [Panel(quantity, lines) for quantity, lines in curves.items()]
+    panels = [Panel(quantity, lines) for quantity, lines in curves.items()]
+    return table, plot("Operations by the number of bodies", panels, 2, "bodies")
 
 
 def _table(rows: Sequence[Sequence[str]]) -> list[str]:
