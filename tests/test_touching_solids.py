@@ -140,6 +140,62 @@ def test_steps_of_stacked_boxes_are_those_of_mujoco(option: str) -> None:
     assert stacked > 20
 
 
+MIXED = SCENE.format(
+    bodies="""
+ <body name="arm" pos="0 0 .5"><joint name="a" axis="0 1 0" damping=".1"/>
+  <geom type="capsule" fromto="0 0 0 .4 0 0" size=".05"/>
+  <body pos=".4 0 0"><joint axis="0 1 0" range="-40 40"/>
+   <geom type="capsule" fromto="0 0 0 .3 0 -.3" size=".04" condim="4"/>
+   <body pos=".3 0 -.3"><joint type="slide" axis="0 0 1"/>
+    <geom type="sphere" size=".06" condim="6"/></body></body></body>
+ <body pos=".6 0 .2"><freejoint/><geom type="box" size=".1 .1 .1"/></body>
+ <body pos=".62 .03 .4"><freejoint/><geom type="cylinder" size=".08 .07" margin=".01"/></body>
+ <body pos=".1 0 .15"><freejoint/><geom type="capsule" size=".07 .1" condim="1"/></body>"""
+)
+
+
+def in_loops(patch: pytest.MonkeyPatch, robot: drevo.Robot, **how: Any) -> Any:
+    """A step that loops over its pairs, however few they are."""
+    from drevo.contact.laws.soft import factor_loops, newton, pair_loops
+
+    patch.setattr(pair_loops, "MAX_STRAIGHT_PAIRS", 0)
+    patch.setattr(newton, "MAX_STRAIGHT_FACTOR_PRODUCTS", 0)
+    assert factor_loops.factor_products([[0], [0, 1]]) == 4
+    step = drevo.compile(drevo.Robot(robot.model), "step", ground=None, **how)
+    patch.undo()
+    return step
+
+
+@pytest.mark.parametrize("option", ["", 'cone="elliptic" impratio="2"'])
+def test_steps_that_loop_over_pairs_are_those_of_mujoco(monkeypatch: pytest.MonkeyPatch, option: str) -> None:
+    import mujoco
+
+    m, robot, how = case(scene("box", "box", "box"), option)
+    step, d, touching = in_loops(monkeypatch, robot, **how), mujoco.MjData(m), 0
+    for q, v, tau in falls(m, 80):
+        d.qpos[:], d.qvel[:], d.qfrc_applied[:] = q, v, tau
+        mujoco.mj_step(m, d)
+        touching += any(m.geom_type[x.geom1] == m.geom_type[x.geom2] for x in d.contact)
+        theirs = as_ours(m, d.qpos, d.qvel)[1]
+        found = step(*as_ours(m, q, v, tau))
+        assert np.abs(found[1] - theirs).max() < STEP_DIGITS * max(1.0, np.abs(theirs).max())
+    assert touching > 20
+
+
+@pytest.mark.parametrize("option", ["", 'cone="elliptic" integrator="implicitfast"', 'integrator="RK4"'])
+def test_loops_over_pairs_step_as_straight_lines_do(monkeypatch: pytest.MonkeyPatch, option: str) -> None:
+    """All kinds of pairs and sizes of groups, joints that turn and slide, margins."""
+    m, robot, how = case(MIXED, option)
+    looped, straight = in_loops(monkeypatch, robot, **how), drevo.compile(robot, "step", ground=None, **how)
+    given = [np.array(x) for x in zip(*(as_ours(m, *x) for x in falls(m, 120)))]
+    ours, theirs = looped(*given), straight(*given)
+    scale = np.maximum(1.0, np.abs(theirs[1]).max(axis=1, keepdims=True))
+    assert (np.abs(ours[1] - theirs[1]) / scale).max() < STEP_DIGITS
+    assert np.abs(ours[2]).max() > 1.0 and np.allclose(ours[2], theirs[2], rtol=1e-7, atol=1e-7)
+    one = looped(*(x[7] for x in given))
+    assert all(np.array_equal(x, y[7]) for x, y in zip(one, ours))
+
+
 def test_a_cylinder_stands_on_a_box_and_the_box_on_the_floor() -> None:
     _, robot, how = case(scene("box", "cylinder"))
     q = np.array(robot.model.initial)

@@ -24,8 +24,9 @@ from ..model.dynamics import Described
 from ..model.regularity import require_masses
 from .laws.exact.kernel import ExactDerivative, moreau_program
 from .laws.exact.problem import exact_robot
-from .laws.soft.kernel import SoftDerivative, step_program
+from .laws.soft.kernel import SoftDerivative
 from .laws.soft.law import PENALTY_LAWS, RowGroup
+from .laws.soft.pair_loops import step_program, takes_loops
 from .laws.soft.problem import soft_problem
 from .laws.soft.stages import SoftProblem
 from .pairs import require_no_search, warn_of_untouched
@@ -178,7 +179,8 @@ def _soft(robot: Any, model: Model, r: StepRequest, spec: Spec) -> Function:
 
 def soft_step_cost(problem: SoftProblem, product: str = "") -> float:
     """An estimate of the seconds that compiling a step will take."""
-    slots = [(x.group.size, x.links, x.near is not None) for x in problem.slots]
+    looped = takes_loops(problem) and not product
+    slots = [(x.group.size, x.links, x.near is not None) for x in problem.slots if not looped]
     return seconds_of_soft_step(problem.model, slots, product)
 
 

@@ -43,12 +43,12 @@ class Stages(NamedTuple):
 
 class StageCalls:
     """The function of a tile under construction, or a routine of it. `f`: its builder, `l`: lanes of a value.
-    checked: whether results are tested."""
+    checked: whether results are tested. fma: whether the machine multiplies and adds at once."""
 
     def __init__(
-        self, f: IRFunction, l: Lanes, places: Mapping[str, tuple[str, int]], work: Value, checked: bool
+        self, f: IRFunction, l: Lanes, places: Mapping[str, tuple[str, int]], work: Value, checked: bool, fma: bool
     ) -> None:
-        self.f, self.l, self.places, self.work, self.checked = f, l, places, work, checked
+        self.f, self.l, self.places, self.work, self.checked, self.fma = f, l, places, work, checked, fma
 
     def _given(self) -> list[Value]:
         f = self.f
@@ -63,7 +63,7 @@ class StageCalls:
     def routine(self, name: str, write: Callable[[StageCalls], None]) -> None:
         """Calls of their own, to be made by `run` from several places."""
         f = self.f.module.function(f"routine_{name}", VOID, {x: y.type for x, y in self.f.arguments.items()})
-        write(StageCalls(f, self.l, self.places, f.scratch, self.checked))
+        write(StageCalls(f, self.l, self.places, f.scratch, self.checked, self.fma))
         f.ret()
 
     def run(self, name: str) -> None:
@@ -137,7 +137,7 @@ def emit_stages(
     own = {f"{x}_{name}": kind for name in stages.rows for x, kind in (("rows", PTR), ("stride", I64))}
     given = whole.arguments | {"scratch": ALONE, "status": ALONE} | own | ({"b": I64, "last": I64} if own else {})
     f = m.function("many", VOID, given, attributes=' "stackrealign"')
-    stages.drive(StageCalls(f, l, at, f.scratch, target.check))
+    stages.drive(StageCalls(f, l, at, f.scratch, target.check, target.fma))
     f.ret()
     driver(m, low, target, arena, layout)
     entry(m, low, target, arena, 0)

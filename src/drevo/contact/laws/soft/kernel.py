@@ -10,13 +10,12 @@ f(y0, D) - S (y - y0).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ....codegen.graph.node import Expr, Graph
-from ....codegen.graph.program import Input, Program
+from ....codegen.graph.program import Input
 from ....codegen.llvm.ir import I1, I8, I64, Value
-from ....codegen.llvm.stages import StageCalls, Stages
+from ....codegen.llvm.stages import StageCalls
 from ....codegen.lower.loops import CHOSEN_BLOCK, Place
 from ....compiler.differentiate import put
 from ....compiler.tracer import Tracer, nodes_of, unknowns
@@ -33,17 +32,6 @@ STEP_ARGUMENTS, STEP_RESULTS = ("q", "v", "tau"), ("q1", "v1", "forces", "residu
 LAST_EVALUATION = ("Q", "V", "r")  # blocks that tell of the last evaluation
 
 
-def step_program(problem: SoftProblem) -> Program:
-    """(q, v, tau) -> (q1, v1, forces, residual), and on request of the last evaluation Q, V and r, what holds."""
-    e = evaluation(problem)
-    t = Tracer("step", problem.model)
-    t.state(*STEP_ARGUMENTS)
-    declare(t, e.sizes, results := (*STEP_RESULTS, *(LAST_EVALUATION if problem.last else ())))
-    symbols = (x._replace(node=t.graph.parameter(x.name).edge >> 1) for x in e.symbols)
-    blocks = {name: size for name, size in e.sizes.items() if name not in (*STEP_ARGUMENTS, *results)}
-    return replace(t.program(), parameters=tuple(symbols), stages=Stages(blocks, e.parts, Loops(e).write))
-
-
 def declare(t: Tracer, sizes: Mapping[str, int], results: Sequence[str]) -> None:
     """Results of a step, from blocks of these names."""
     for name in results:
@@ -51,9 +39,9 @@ def declare(t: Tracer, sizes: Mapping[str, int], results: Sequence[str]) -> None
         t.output(name, [0.0] * sizes[name], shapes.get(name))
 
 
-def evaluation(problem: SoftProblem) -> Evaluation:
+def evaluation(problem: SoftProblem, kind: type[Evaluation] = Evaluation) -> Evaluation:
     """All stages of a step."""
-    e = Evaluation(problem)
+    e = kind(problem)
     e.sizes["forces"] = 3 * e.places[-1]
     e.newton = Newton(e)
     Steps(e)
@@ -100,7 +88,7 @@ class Loops:
         """Solves for the accelerations at Q, V by Newton steps; returns which slots touch."""
         f = c.f
         c.call("dynamics")
-        touching = [self.touching(c, k) for k in self.slots]
+        touching = self.all_touching(c)
         c.fill(0.0, "alpha", 0, 1)
         with f.when(~c.some_above("warm")):  # else one step at least, for nothing may hold
             c.call("start")
@@ -111,6 +99,9 @@ class Loops:
         if self.e.noslip:
             self.noslip(c, touching)
         return touching
+
+    def all_touching(self, c: StageCalls) -> list[Value]:
+        return [self.touching(c, k) for k in self.slots]
 
     def touching(self, c: StageCalls, k: int) -> Value:
         """Room for whether a slot touches in some lane, of what is searched for at how many places; where it may,
@@ -138,10 +129,11 @@ class Loops:
             out = c.at(f"slot_{k}", at.size + 3)
             pair, stride = self.pair_of[k], self.e.strides[k]
             count.store(self.search.find(c, pair, a, b, c.at("gap", k), out, stride))
-            with f.loop(count.load(I64)) as place:
-                block = self.place(c, k, place.i)
-                c.call(f"slot_{k}", block)
-                block.at(at.piece * bytes_, I8).store(f.const(c.l.type, -1.0), bytes_)
+            if not self.e.looped:
+                with f.loop(count.load(I64)) as place:
+                    block = self.place(c, k, place.i)
+                    c.call(f"slot_{k}", block)
+                    block.at(at.piece * bytes_, I8).store(f.const(c.l.type, -1.0), bytes_)
         return count
 
     def place(self, c: StageCalls, k: int, i: Value) -> Value:
@@ -212,12 +204,15 @@ class Loops:
         c.call("inertia")
         self.each(c, "hessian", touching)
         if not any(self.e.crossing):
-            c.call("solve")
+            self.solve_once(c, "solve")
             return
         with c.f.when(c.some_below("crosses")):
-            c.call("solve")
+            self.solve_once(c, "solve")
         with c.f.when(c.some_above("crosses")):
-            c.call("solve_crossing")
+            self.solve_once(c, "solve_crossing")
+
+    def solve_once(self, c: StageCalls, stage: str) -> None:
+        c.call(stage)
 
     def forces(self, c: StageCalls, touching: list[Value]) -> None:
         f, l, none = c.f, c.l, c.f.zero(c.l.type)

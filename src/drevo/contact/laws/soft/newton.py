@@ -9,6 +9,7 @@ from itertools import count
 from ....mechanics.algorithms.inertia_matrix import Factors
 from ....mechanics.scalar import Scalar, Vector, dot, is_zero, where
 from ...packing import of
+from .factor_loops import MAX_STRAIGHT_FACTOR_PRODUCTS, factor_products
 from .law import Answer
 from .stages import Evaluation, PackedRows, SlotLayout, StageTracer
 
@@ -45,13 +46,21 @@ class Newton:
         for name, write in once.items():
             self.add(name, write)
         self.add("inertia", partial(self._inertia, rows=every))
-        self.add("solve", lambda s: s.write(p=self._step(s, within)))
-        if any(e.crossing):
+        e.sizes |= {"F": e.sizes["H"], "x": self.n} if e.looped else {}
+        if not self.takes_loops(within):
+            self.add("solve", lambda s: s.write(p=self._step(s, within)))
+        if any(e.crossing) and not self.takes_loops(every):
             self.add("solve_crossing", partial(self._solve_crossing, rows=every))
-        of_slot = {"touch": self._touch, "hessian": self._hessian, "along": self._along, "bend": self._bend}
+        of_slot = {"touch": self._touch, "bend": self._bend}
+        if not e.looped:
+            of_slot |= {"hessian": self._hessian, "along": self._along}
         for k in e.kinds:
             for name, write_slot in of_slot.items():
                 self.add(f"{name}_{k}", partial(write_slot, x=e.contacts[k], at=e.records[k]))
+
+    def takes_loops(self, rows: Sequence[Sequence[int]]) -> bool:
+        """True where the matrix with these columns by row is factorised in loops."""
+        return self.e.looped and factor_products(rows) > MAX_STRAIGHT_FACTOR_PRODUCTS
 
     def add(self, name: str, write: object) -> None:
         s = StageTracer(name, self.e.sizes)
@@ -109,17 +118,23 @@ class Newton:
     def _touch(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
         """Forces of a slot at a, and its part of g. A lane goes on for its own contacts only, not for those of the
         lanes beside it."""
-        block, a, g = s.here(0, at.S), s.read("a"), list(s.read("g"))
-        y = [
-            dot([of(block, b) for b in row], [a[r] for r in x.rates]) - of(block, z) for row, z in zip(x.B, x.ref)
-        ]
+        block = s.here(0, at.S)
+        moved = s.here(at.y, x.group.size) if self.e.looped else self._moved(s, x, block)
+        y = [u - of(block, z) for u, z in zip(moved, x.ref)]
         answer = x.law(block).answer(y, [of(block, d) for d in x.D])
-        _add_forces(g, x, x.B, answer, block)
-        moved = abs(answer.piece - s.here(at.piece, 1)[0]) + answer.curved
-        s.write(changed=s.number("changed") + where(s.here(at.gap, 1)[0] < 0.0, moved, 0.0))
+        changed = abs(answer.piece - s.here(at.piece, 1)[0]) + answer.curved
+        s.write(changed=s.number("changed") + where(s.here(at.gap, 1)[0] < 0.0, changed, 0.0))
         stiff = [z for row in answer.hessian for z in row]
         s.write_here({at.S: stiff, at.f: answer.force, at.y: y, at.piece: answer.piece})
-        s.write_some("g", {r: g[r] for r in x.rates})
+        if not self.e.looped:
+            g = list(s.read("g"))
+            _add_forces(g, x, x.B, answer, block)
+            s.write_some("g", {r: g[r] for r in x.rates})
+
+    @staticmethod
+    def _moved(s: StageTracer, x: PackedRows, block: Vector) -> list[Scalar]:
+        a = s.read("a")
+        return [dot([of(block, b) for b in row], [a[r] for r in x.rates]) for row in x.B]
 
     def _finish(self, s: StageTracer) -> None:
         """Keeps live only the lanes that have changed."""

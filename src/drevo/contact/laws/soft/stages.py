@@ -46,7 +46,8 @@ class Slot(NamedTuple):
 
     weight: inverse, of both bodies: of translations, of rotations. near: negative where they may touch, and
     cheaper than the distance. by: the geoms whose friction it has. most: of places. solids: those between which
-    they are searched for; `touch` then takes what has been found too.
+    they are searched for; `touch` then takes what has been found too. held, place: both
+    geoms, but of uneven ground, and the place among those of the pair.
     """
 
     bodies: tuple[int, int]
@@ -59,6 +60,8 @@ class Slot(NamedTuple):
     links: tuple[str, ...] = ()
     most: int = 1
     solids: tuple[HeldGeom, HeldGeom] | None = None
+    held: tuple[HeldGeom, HeldGeom] | None = None
+    place: int = 0
 
 
 @dataclass(frozen=True)
@@ -239,6 +242,8 @@ class Evaluation:
     be looked at; a slot's own block its rows.
     """
 
+    looped = False  # over pairs of a kind
+
     def __init__(self, problem: SoftProblem) -> None:
         self.problem = problem
         self.parts: dict[str, Program] = {}
@@ -388,11 +393,8 @@ class Evaluation:
     ) -> None:
         """The programs of the dynamics and of every slot, over one graph."""
         graph, zero = self.t.graph, [self.t.graph.edge(0.0)]
-        inputs = tuple(x for x in self.t.inputs if x.name != PLACE_INPUT)
-        first = {"main": self.main.edges(), "gap": near or zero, "handed": handed.edges() or zero}
-        first |= {"placed": placed} if placed else {}
-        self.sizes |= {name: len(edges) for name, edges in first.items()}
-        self.parts["dynamics"] = part_of_graph("dynamics", graph, inputs, first, self.symbols)
+        blocks = {"gap": near or zero, "handed": handed.edges() or zero} | ({"placed": placed} if placed else {})
+        inputs = declare_dynamics(self, blocks)
         given = (*inputs, Input("handed", (len(handed),), tuple(handed.places)))
         for k, (pack, at, gap) in enumerate(zip(packs, self.records, gaps)):
             results: dict[str, tuple[int, ...]] = {Place(CHOSEN_BLOCK, 0): pack.edges()}
@@ -424,6 +426,15 @@ class Evaluation:
                 if c != r:
                     out[c] = out[c] + m * x[r]
         return out
+
+
+def declare_dynamics(e: Evaluation, more: Mapping[str, Sequence[int]]) -> tuple[Input, ...]:
+    """The stage that begins an evaluation, with these blocks beside "main"; gives its inputs."""
+    first = {"main": e.main.edges(), **more}
+    inputs = tuple(x for x in e.t.inputs if x.name != PLACE_INPUT)
+    e.sizes |= {name: len(edges) for name, edges in first.items()}
+    e.parts["dynamics"] = part_of_graph("dynamics", e.t.graph, inputs, first, e.symbols)
+    return inputs
 
 
 def _handed(graph: Graph, first: set[int], packs: Sequence[Pack], gaps: Sequence[int]) -> Pack:
