@@ -29,7 +29,7 @@ from drevo.io.meshes import read_mesh
 from drevo.model.description import Shape
 from drevo.robot.view.figure import ellipsoid, figure_of, link_rows
 from drevo.robot.view.mesh import MeshFiles, coarser, triangles_of
-from drevo.robot.view.panels import REACH, heat, manipulability_ellipsoid
+from drevo.robot.view.panels import ORDINATE, heat, manipulability_ellipsoid
 
 Array = np.ndarray[Any, Any]
 ROOT = Path(__file__).parent.parent
@@ -396,7 +396,9 @@ def test_a_window_shows_where_the_robot_is() -> None:
         window.q = q
         ordinates = [np.diff(node.points[len(node.points) // 2 :], axis=1) for node in window.ribbons.nodes]
         longest = max(float(np.linalg.norm(x, axis=-1).max()) for x in ordinates)
-        assert longest == pytest.approx(REACH * window.scene.size, rel=1e-5)  # positions are in single precision
+        assert longest == pytest.approx(
+            ORDINATE * window.scene.size, rel=1e-5
+        )  # positions are in single precision
         assert "bending M, N m" in window.ribbons.text.content
         window._slid(len(q) - 2, 0.9)  # one number of a quaternion: all of it stays unit
         assert np.linalg.norm(window.q[-5:-1]) == pytest.approx(1.0)

@@ -26,7 +26,7 @@ from .robot.compiling import compile
 from .robot.face import Robot
 
 Ranges = Mapping[str, Any]
-LONGEST = 2**62  # samples: their numbers fit in 64 bits with a sign
+MAX_STREAM_SAMPLES = 2**62  # samples: their numbers fit in 64 bits with a sign
 PIECE = 4096  # samples evaluated at a time when one that failed is sought
 _FIXED_OPTIONS = ("dtype", "layout", "packed", "target")
 
@@ -75,8 +75,8 @@ def stream(
     threads: results do not depend on them, bit for bit. options: as of `compile`. float64.
     Raises InputError, NumericsError (a result that is not finite, by its sample), EmitError.
     """
-    samples = whole("stream: samples", samples, 1, LONGEST)
-    first = whole("stream: first", first, 0, LONGEST - samples)
+    samples = whole("stream: samples", samples, 1, MAX_STREAM_SAMPLES)
+    first = whole("stream: first", first, 0, MAX_STREAM_SAMPLES - samples)
     threads = whole("stream: threads", threads, 1, 1024)
     function, source = prepared(robot, quantity, seed, ranges, options)
     total = None
@@ -100,8 +100,8 @@ def inputs(
     **options: Any,
 ) -> dict[str, Array]:
     """The arguments of samples of `stream`, (samples, *shape) each; to the bit, quaternions to 1e-15."""
-    samples = whole("stream: samples", samples, 1, LONGEST)
-    first = whole("stream: first", first, 0, LONGEST - samples)
+    samples = whole("stream: samples", samples, 1, MAX_STREAM_SAMPLES)
+    first = whole("stream: first", first, 0, MAX_STREAM_SAMPLES - samples)
     function, source = prepared(robot, quantity, seed, ranges, options)
     with in_memory("inputs"):
         parts = _ports(function, source.inputs(first, samples))

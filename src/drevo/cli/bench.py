@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 from .common import (
-    MANY,
+    MAX_BATCH,
     Base,
     Json,
     RobotName,
@@ -32,7 +32,7 @@ WINDOWS = 7
 def bench(
     robot: RobotName = "puma560",
     base: Base = "fixed",
-    states: Annotated[int, option("How many states a batch has.", min=1, max=MANY)] = 100_000,
+    states: Annotated[int, option("How many states a batch has.", min=1, max=MAX_BATCH)] = 100_000,
     as_json: Json = False,
 ) -> None:
     """Measure how fast the main functions run here: preparing them, one call, and a batch, on one core."""

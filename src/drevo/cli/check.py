@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import MANY, Base, Json, RobotName, guarded, load_robot, option, print_json, print_table, progress
+from .common import (
+    MAX_BATCH,
+    Base,
+    Json,
+    RobotName,
+    guarded,
+    load_robot,
+    option,
+    print_json,
+    print_table,
+    progress,
+)
 
 if TYPE_CHECKING:
     from ..doctor import Findings
@@ -26,7 +37,7 @@ def check(
     output: Annotated[
         Path | None, option("The repaired file, by default NAME-fixed of the same ending here.", "-o", "--output")
     ] = None,
-    states: Annotated[int, option("How many random states to test.", min=1, max=MANY)] = 256,
+    states: Annotated[int, option("How many random states to test.", min=1, max=MAX_BATCH)] = 256,
     as_json: Json = False,
 ) -> None:
     """Examine a robot's description, with --fix repair it, and test its equations of motion on random states.

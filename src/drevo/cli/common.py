@@ -28,7 +28,7 @@ T = TypeVar("T")
 ELSEWHERE = {"strict=True": "drevo check --strict"}  # options that another verb has
 PIPED = 240  # columns that a table may take: its cells are never folded
 REFUSED = 2  # the exit code of what was refused; 1 is for a check that failed
-MANY = 10_000_000  # states of a batch at most: what a desk's memory holds
+MAX_BATCH = 10_000_000  # states of a batch at most: what a desk's memory holds
 STATE = "joint=value, ... (name[k] of a joint with several), or all numbers; by default "
 OUTPUTS = ("output", "export", "to")  # arguments of verbs that name a file to write
 SHOWN = 10  # problems of one file that are listed

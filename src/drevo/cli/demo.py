@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .bench import shortest_time
-from .common import MANY, Json, guarded, load_robot, option, print_json, print_table, progress
+from .common import MAX_BATCH, Json, guarded, load_robot, option, print_json, print_table, progress
 
 if TYPE_CHECKING:
     from ..compiler.pages.derivation import Derivation
@@ -52,7 +52,7 @@ class Report:
 def demo(
     output: Annotated[Path, option("The folder for the pages.", "-o", "--output")] = Path("demo"),
     states: Annotated[
-        int, option("How many random states of the Puma 560 to compute.", min=SAMPLES, max=MANY)
+        int, option("How many random states of the Puma 560 to compute.", min=SAMPLES, max=MAX_BATCH)
     ] = STATES,
     as_json: Json = False,
 ) -> None:

@@ -10,7 +10,7 @@ from .common import STATE, Base, Json, RobotName, guarded, load_robot, option, p
 if TYPE_CHECKING:
     from ..robot import Robot
 
-ROUNDING = 1e-12  # of the largest eigenvalue: a real part below it is none
+EIGENVALUE_ROUNDING = 1e-12  # of the largest eigenvalue: a real part below it is none
 
 
 @guarded
@@ -85,7 +85,7 @@ def _eigenvalues(A: Any) -> Any:
     import numpy as np
 
     values = np.linalg.eigvals(A)
-    noise = ROUNDING * float(np.abs(values).max(initial=0.0))
+    noise = EIGENVALUE_ROUNDING * float(np.abs(values).max(initial=0.0))
     values = np.where(np.abs(values.real) > noise, values.real, 0.0) + 1j * values.imag
     return values[np.lexsort((-values.imag, np.abs(values)))]
 

@@ -11,7 +11,7 @@ from ..codegen.graph.program import Program
 from ..codegen.lower.lower import Lowered, lower
 from ..codegen.lower.schedule import largest_angle
 from ..codegen.store.build import DTYPES
-from ..codegen.store.targets import LONGEST, MACHINES, Compiled, Machine, compiled_for
+from ..codegen.store.targets import MACHINES, MAX_STEPS, Compiled, Machine, compiled_for
 from ..documents.export_texts import c_example, c_header, wasm_example, wasm_loader
 from ..documents.sequence.names import identifier
 from ..errors import EmitError, InputError, one_of, shown
@@ -110,10 +110,10 @@ def export_program(
     scalar = DTYPES[one_of("export: dtype", dtype, DTYPES, InputError)]
     called = identifier(_name(name)).lower()
     low = lower(program, parameters=parameters, order="auto", fma=machine.fused)
-    if len(low.steps) > LONGEST:
+    if len(low.steps) > MAX_STEPS:
         raise EmitError(
-            f"export: {program.name} has {len(low.steps)} steps, more than the {LONGEST} of one function; export "
-            "the quantities that it is made of"
+            f"export: {program.name} has {len(low.steps)} steps, more than the {MAX_STEPS} of one function; "
+            "export the quantities that it is made of"
         )
     made = compiled_for(machine, low, scalar, machine.fused, called)
     state = [_state(model, p.name, p.size, dict(p=[x.value for x in program.parameters])) for p in low.inputs]

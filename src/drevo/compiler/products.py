@@ -144,7 +144,7 @@ def _level(q: Vector, d: Vector) -> list[Scalar]:
     return [*d[:-4], *(r - p * along for p, r in turning)]
 
 
-STEPS = {7: 150, 4: 80}  # of a free joint and of a ball, roughly; three of any other coordinate
+JOINT_STEPS = {7: 150, 4: 80}  # of a free joint and of a ball, roughly; three of any other coordinate
 
 
 class OnManifold(NamedTuple):
@@ -178,7 +178,7 @@ def on_manifold(robot: Described | Model, name: str) -> Function:
 
     plain = Plain(check, partial(row.compute, model))
     runs = [(rule, sq.stop - sq.start) for rule, sq, _ in model.runs]
-    steps = sum(STEPS.get(rule, 3 * n) for rule, n in runs)
+    steps = sum(JOINT_STEPS.get(rule, 3 * n) for rule, n in runs)
     if steps + (len(row.gives) - 1) * model.nv**2 // 8 > MAX_MANIFOLD_STEPS:
         function = _interpreted(model, name, plain)
     else:

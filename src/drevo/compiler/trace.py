@@ -33,7 +33,7 @@ from .tracer import Tracer
 if TYPE_CHECKING:
     from ..codegen.graph.program import Program
 
-STEPS = "gamma_i is the coordinate of a step of a joint by formula, G_i its derivative by the joint's own."
+STEPS_NOTE = "gamma_i is the coordinate of a step of a joint by formula, G_i its derivative by the joint's own."
 
 
 def trace(
@@ -96,7 +96,7 @@ def _about(t: Tracer, title: str) -> dict[str, object]:
     if t.symbols.patterns:
         about["numbers"] = {b.joint: b.number.rstrip("abcdefr") for b in t.tree.bodies}
     if t.tree.formulas:
-        t.context.assume(STEPS)
+        t.context.assume(STEPS_NOTE)
     if t.context.notes:
         about["notes"] = dict(t.context.notes)
     if t.context.lines:

@@ -27,7 +27,7 @@ from ..model.draft import expect_robot
 from ..model.dynamics import Dynamics
 from .shooting.cost import Cost, CostShape
 from .shooting.given import (
-    MOST,
+    MAX_SHOOTING_KNOTS,
     WHO,
     Guess,
     MotionLimits,
@@ -271,7 +271,7 @@ def optimise(
     expect_robot(robot, WHO)
     robot = robot if flag(f"{WHO}: passive", passive) else robot.without_passive()
     _require_costs(cost, terminal)
-    N, step = whole(f"{WHO}: horizon", horizon, 1, MOST, " of knots"), seconds(f"{WHO}: dt", dt)
+    N, step = whole(f"{WHO}: horizon", horizon, 1, MAX_SHOOTING_KNOTS, " of knots"), seconds(f"{WHO}: dt", dt)
     (x, u), time = _start(robot, q0, v0), number(f"{WHO}: t", t)
     exact = one_of(f"{WHO}: hessian", hessian, HESSIANS, InputError) == "exact"
     most, small = whole(f"{WHO}: iterations", iterations), positive(f"{WHO}: tolerance", tolerance)
@@ -285,7 +285,7 @@ def optimise(
     shape = CostShape(driven, target_of(Spec()).lanes)
     refuse_redundant(phases, x, u)
     task = ShootingTask(robot, phases, Cost(cost, False, exact), Cost(terminal, True, exact), shape, boxed)
-    count = min(len(guesses), whole(f"{WHO}: threads", threads, 1, MOST))
+    count = min(len(guesses), whole(f"{WHO}: threads", threads, 1, MAX_SHOOTING_KNOTS))
     planners = [Planner(task, step, x, bounds, small) for _ in range(count)]
     with ThreadPoolExecutor(count) as pool:  # compiled code runs without the lock of the interpreter
         runs = [pool.submit(p.tried, x, u, guesses[k::count], most, time) for k, p in enumerate(planners)]

@@ -25,7 +25,7 @@ from .model import LinearModel, single
 UNSEEN = 1e-10  # of the largest: below it a rate or a singular value is rounding
 EVEN = 1e-13  # the same of an eigenvalue of a weight
 RESTING = 1e-6  # of the largest effort, or 1: rates and accelerations of an equilibrium
-MOST = 1_000_000  # knots of a horizon
+MAX_HORIZON_KNOTS = 1_000_000  # knots of a horizon
 
 
 class LinearStep(Protocol):
@@ -138,7 +138,7 @@ def _horizon(model: LinearModel, Q: Array, R: Array, final: Array, steps: Any) -
     """Gains and costs of so many steps of a discrete model."""
     if model.dt is None:
         raise InputError("lqr: a horizon counts the knots of a discrete model; take model.discretised(dt)")
-    count = whole("lqr: horizon", steps, 1, MOST, ": the knots that count")
+    count = whole("lqr: horizon", steps, 1, MAX_HORIZON_KNOTS, ": the knots that count")
     return riccati_steps([model] * count, [Q] * count, R, final)
 
 

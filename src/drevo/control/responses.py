@@ -20,7 +20,7 @@ from ..io.reprs import result
 
 LOST = 1e-14  # of the largest singular value of s - A: below it s is a pole
 INFINITE = 1e-10  # of a generalised eigenvalue a / b: where b is below it, of the size of a and b
-MOST = 10_000_000  # numbers of a response
+MAX_NUMBERS = 10_000_000  # numbers of a response
 CROSS = 0.025  # of the width of a map: half the size of a mark
 
 
@@ -165,14 +165,16 @@ def response_times(dt: float | None, duration: float, samples: int) -> Array:
     """Even times from 0 on, of a discrete model its own."""
     end = seconds("step_response: duration", duration)
     if dt is not None:
-        return dt * np.arange(whole("step_response: duration / dt", int(min(end / dt + 1e-9, MOST)) + 1, 2, MOST))
-    return np.linspace(0.0, end, whole("step_response: samples", samples, 2, MOST))
+        return dt * np.arange(
+            whole("step_response: duration / dt", int(min(end / dt + 1e-9, MAX_NUMBERS)) + 1, 2, MAX_NUMBERS)
+        )
+    return np.linspace(0.0, end, whole("step_response: samples", samples, 2, MAX_NUMBERS))
 
 
 def _bounded(who: str, numbers: int) -> None:
-    if numbers > MOST:
+    if numbers > MAX_NUMBERS:
         raise InputError(
-            f"{who}: it would have {numbers:.3g} numbers, more than {MOST:.0e}; ask for fewer at once"
+            f"{who}: it would have {numbers:.3g} numbers, more than {MAX_NUMBERS:.0e}; ask for fewer at once"
         )
 
 

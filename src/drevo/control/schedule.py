@@ -25,7 +25,7 @@ from .linearise import linearise
 from .regulate import lqr
 from .trim import trim
 
-MOST = 10_000  # nodes of a grid
+MAX_GRID_NODES = 10_000  # nodes of a grid
 Axes = tuple[tuple[str, Array], ...]
 Command = ArrayLike | Callable[[Any], Any]
 
@@ -186,6 +186,6 @@ def _axes(robot: Dynamics, grid: Any) -> Axes:
         if len(values) < 2 or not (np.diff(values) > 0.0).all():
             raise InputError(f"schedule: values of {joint!r} must be two or more, rising")
         out.append((joint, values))
-    if (nodes := prod(len(values) for _, values in out)) > MOST:
-        raise InputError(f"schedule: the grid has {nodes:.3g} nodes, more than {MOST}")
+    if (nodes := prod(len(values) for _, values in out)) > MAX_GRID_NODES:
+        raise InputError(f"schedule: the grid has {nodes:.3g} nodes, more than {MAX_GRID_NODES}")
     return tuple(out)

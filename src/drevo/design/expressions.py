@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import InputError
 
 FUNCTIONS = ("sin", "cos")
-LONGEST, MOST = 20_000, 400  # what one formula may be: its tree is walked by recursion
+MAX_CHARACTERS, MAX_SYMBOLS = 20_000, 400  # what one formula may be: its tree is walked by recursion
 _SUB = r"_(?:\{[^{}]*\}|[A-Za-z]?\d+(?:,\d+)*(?:[xyz]{1,2}(?![A-Za-z_]))?|[A-Za-z]+)"
 _SUP = r"\^(?:\{[^{}]*\}|[A-Za-z]+\d?(?![A-Za-z0-9])|[A-Za-z]+)"
 EXPRESSION_TOKEN = re.compile(
@@ -41,8 +41,8 @@ def formula_tokens(text: str) -> list[tuple[str, str]]:
     text = re.sub(r"\\(left|right|mathbf|mathrm|quad|;|!)", "", text).replace("−", "-").replace("\\cdot", "*")
     text = text.replace("·", "*").replace("$", "").replace("\\,", " ").replace("\\times", "*")
     out: list[tuple[str, str]] = []
-    if len(text) > LONGEST:
-        raise InputError(f"formula {text[:40]!r}...: longer than {LONGEST} characters")
+    if len(text) > MAX_CHARACTERS:
+        raise InputError(f"formula {text[:40]!r}...: longer than {MAX_CHARACTERS} characters")
     at = 0
     while text[at:].strip():
         m = EXPRESSION_TOKEN.match(text, at)
@@ -51,9 +51,9 @@ def formula_tokens(text: str) -> list[tuple[str, str]]:
         kind = str(m.lastgroup)
         out += _named(m.group(kind)) if kind == "name" else [(kind, m.group(kind))]
         at = m.end()
-        if len(out) > MOST:
+        if len(out) > MAX_SYMBOLS:
             raise InputError(
-                f"formula {text.strip()[:40]!r}...: more than {MOST} symbols in one line; name its parts"
+                f"formula {text.strip()[:40]!r}...: more than {MAX_SYMBOLS} symbols in one line; name its parts"
             )
     return out
 

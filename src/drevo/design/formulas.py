@@ -29,7 +29,7 @@ from .vocabulary import UnitsDiffer, renamings, unit_of
 Array = np.ndarray[Any, Any]
 
 CLOSE = 1e-9  # of the largest value over the samples
-ROUNDING = 1e-13  # of the largest |H|: an element that cancels to zero is left with about this
+ELEMENT_ROUNDING = 1e-13  # of the largest |H|: an element that cancels to zero is left with about this
 MAX_RENAMINGS = 60
 CHANCE = 2.0  # cost of a factor that makes a formula right for the robot's numbers
 LIKELY = 1.3  # cost of one letter for another
@@ -328,7 +328,7 @@ class _Check:
         assert true is not None
         if not np.all(np.isfinite(x)):
             return float("inf")
-        least = ROUNDING * c.largest_element() if name.startswith("H") else 0.0
+        least = ELEMENT_ROUNDING * c.largest_element() if name.startswith("H") else 0.0
         off, size = float(np.max(np.abs(x - true))), float(np.max(np.abs(true)))
         if off <= least:
             return 0.0

@@ -24,7 +24,7 @@ from .free_lengths import texts
 from .parameters import Parameters
 from .polynomial import NUMBER, Space
 
-STEPS = (-1.0, -0.5, 0.0, 0.5, 1.0)  # places of masses in a cube of the half-width `reach` about each pole
+MASS_PLACES = (-1.0, -0.5, 0.0, 0.5, 1.0)  # places of masses in a cube of the half-width `reach` about each pole
 THICKNESS = 1e-3  # share of a redistributed body's mass that is spread over all places, so that it is no sheet
 TOLERANCE = 1e-11
 
@@ -51,7 +51,7 @@ def realise(
         kept = kept.replace(
             bodies=tuple(b._replace(inertia=ZERO_INERTIA) if i in chosen else b for i, b in enumerate(kept.bodies))
         )
-    places = [(i, Vec(*(reach * s for s in r))) for i in chosen for r in product(STEPS, repeat=3)]
+    places = [(i, Vec(*(reach * s for s in r))) for i in chosen for r in product(MASS_PLACES, repeat=3)]
     rows = _matrix(known, space)
     A = rows @ np.stack([_effect(known, i, r) for i, r in places], axis=1)
     b = -rows @ np.asarray(known.values(kept))

@@ -29,7 +29,7 @@ EXTRAS = ("name", "joint_name", "lead", "limit", "mimic", "dynamics")
 SHORT = {"R": "revolute", "P": "prismatic", "H": "helical", "F": "fixed"}
 BALLS = ("spherical", "free")
 ALLOWED = ("revolute", "continuous", "prismatic", "helical", "fixed", *BALLS)
-ROUNDING = 1e-15
+ROW_ROUNDING = 1e-15
 HERE: Frame = (IDENTITY, ORIGIN)
 
 
@@ -129,9 +129,9 @@ def body_standard(row: Constants, com: Vec3, inertia: Mat3) -> tuple[Vec3, Mat3]
 def sin_cos(angle: float) -> tuple[float, float]:
     """Sine and cosine with exact zeros at quarter turns: structural zeros are worth operations."""
     s, c = sin(angle), cos(angle)
-    if abs(c) < ROUNDING:
+    if abs(c) < ROW_ROUNDING:
         return (1.0 if s > 0 else -1.0), 0.0
-    return (0.0, 1.0 if c > 0 else -1.0) if abs(s) < ROUNDING else (s, c)
+    return (0.0, 1.0 if c > 0 else -1.0) if abs(s) < ROW_ROUNDING else (s, c)
 
 
 def rx(angle: float) -> Mat3:

@@ -91,7 +91,7 @@ WIDE = 1.5  # of the most that a tensor within the box can be: what is not drawn
 HUGE, TINY = 100.0, 1e-3  # of a tensor to the uniform box's
 FAR = 5.0  # diagonals of the box away: a centre of mass in another unit
 MARGIN = 0.05  # of the diagonal, about the box
-REACH = 10.0  # longest offsets of joints that a radius of gyration may have without a geometry
+MAX_OFFSETS = 10.0  # longest offsets of joints that a radius of gyration may have without a geometry
 SAME = 0.01  # of their size that twins may differ by
 ALIKE = 0.2  # of a thousandth of its mass that its twin may differ by, where that is in grams
 HEAVY = (30.0, 3.0)  # times all others together: no link that is carried; one denser than any metal
@@ -255,7 +255,7 @@ def _against_size(s: Subject, k: int, link: Link, body: Inertial, longest: float
     """Lengths that no unit but a smaller one explains, beside the longest offset of a joint."""
     if longest <= 0.0:
         return
-    at, reach = s.draft.at(link), REACH * longest
+    at, reach = s.draft.at(link), MAX_OFFSETS * longest
     away = math.hypot(*body.com)
     if away > reach:
         x, y, z = (1e-3 * c for c in body.com)

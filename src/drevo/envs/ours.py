@@ -28,7 +28,7 @@ FEET = ("FR_foot", "FL_foot", "RR_foot", "RL_foot")
 STANCE = (0.0, 0.8, -1.6)  # of a leg: hip, thigh, calf
 HEIGHT, LENGTH = 0.04, 2.0  # m, of hills
 SPRING, DAMPER = 100.0, 2.0  # N m/rad and N m s/rad of the joints of a leg
-REACH = 0.5  # rad that an action of 1 moves a servo by
+SERVO_REACH = 0.5  # rad that an action of 1 moves a servo by
 TORQUE, ROTOR, DRAG = 80.0, 0.1, 2.0  # N m, kg m^2 and N m s/rad of a biped's motors, as its joints feel them
 CLEAR = 0.005  # m, between the lowest point and the ground where an episode begins
 
@@ -53,7 +53,7 @@ def quadruped() -> Robot:
     servos = []
     for k, joint in enumerate(j for j in model.moving_joints if j.kind == "revolute"):
         rest, effort = STANCE[k % 3], (joint.limit and joint.limit.effort) or inf
-        law = (REACH * SPRING, 0.0, 0.0), (rest * SPRING, -SPRING, 0.0)
+        law = (SERVO_REACH * SPRING, 0.0, 0.0), (rest * SPRING, -SPRING, 0.0)
         servos.append(Actuator(joint.name, joint.name, 1.0, *law, (-1.0, 1.0), (-effort, effort)))
     damped = JointDynamics(damping=DAMPER)  # in the joints, where a step of Euler's takes it implicitly
     joints = tuple(replace(j, dynamics=damped) if j.kind == "revolute" else j for j in model.joints)

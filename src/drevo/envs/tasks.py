@@ -18,7 +18,7 @@ from ..mechanics.spatial import Vec
 from .randomise import Randomise
 
 SPEED = 10.0  # what rates are cut to in observations of some tasks
-MOST = 100.0  # of a hopper's state, while it is healthy
+MAX_HEALTHY_STATE = 100.0  # of a hopper's state, while it is healthy
 
 
 class Look:
@@ -289,7 +289,7 @@ def _at_an_object(chance: Chance, q: list[Scalar], v: list[Scalar]) -> Scalar:
 RUNNING = {"forward_reward_weight": 1.0, "ctrl_cost_weight": 1e-3}
 HEALTHY = {**RUNNING, "healthy_reward": 1.0, "terminate_when_unhealthy": True, "reset_noise_scale": 5e-3}
 HOPPER = {
-    "healthy_state_range": (-MOST, MOST),
+    "healthy_state_range": (-MAX_HEALTHY_STATE, MAX_HEALTHY_STATE),
     "healthy_z_range": (0.7, inf),
     "healthy_angle_range": (-0.2, 0.2),
 }

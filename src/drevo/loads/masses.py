@@ -36,7 +36,7 @@ AGREES = 1e-6  # relative: how far stated solids may be from the link's own iner
 USUAL = 2.0  # a stretch beyond this or below its inverse: the shapes do not tell where the mass is
 ALIKE = 1.05  # visual shapes, which are larger files and often open, must be better than those that collide
 UNIFORM = "uniform box"
-ROUNDING = 1e-9  # of the largest second moment: printed tensors of flat bodies are this far from flat
+FLAT_TENSOR_ROUNDING = 1e-9  # of the largest second moment: printed tensors of flat bodies are this far from flat
 
 
 @result
@@ -229,7 +229,7 @@ def _refuse_impossible(link: str, target: Array) -> None:
             f"link {link!r} has no distribution: it has an inertia without mass; give it mass, or no inertia"
         )
     w = np.linalg.eigvalsh(_parts(target)[2])
-    if w[0] < -ROUNDING * max(w[2], 0.0) or w[2] < 0.0:
+    if w[0] < -FLAT_TENSOR_ROUNDING * max(w[2], 0.0) or w[2] < 0.0:
         a, b, c = np.sort(w.sum() - w)
         raise InputError(
             f"link {link!r} has no distribution: its principal moments {a:.6g}, {b:.6g}, {c:.6g} kg m^2 break the "
@@ -237,7 +237,7 @@ def _refuse_impossible(link: str, target: Array) -> None:
         )
 
 
-LONGEST = 2**20  # bytes
+MAX_MASSES_BYTES = 2**20  # bytes
 MAKERS = {x.__name__: asked(x) for x in (solids.box, solids.capsule, solids.cylinder, solids.point, solids.rod,
                                          solids.sphere)}  # fmt: skip
 
@@ -253,7 +253,7 @@ def read_solids(path: str | os.PathLike[str]) -> dict[str, tuple[Solid, ...]]:
         raise InputError(f"solids are read from a TOML file, not from {shown(path)}")
     toml = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     try:
-        given = toml.loads(read_regular_file(source, LONGEST).decode())
+        given = toml.loads(read_regular_file(source, MAX_MASSES_BYTES).decode())
     except (DrevoError, ValueError) as error:
         raise InputError(f"solids: the file {source!r} is no TOML that can be read: {error}") from None
     return {link: tuple(_solid(f"{Path(source).name}: [[{link}]]", x, Files(source)) for x in _tables(link, rows))

@@ -16,7 +16,7 @@ from .masses import Distribution, named
 
 SHORT = 1e-6  # m: children nearer to the origin than this say nothing about a direction
 JUMP = 1e-6  # of the span: how near to a joint its two sides are
-MOST = 1_000_000  # sections of a diagram
+MAX_SECTIONS = 1_000_000  # sections of a diagram
 PARALLEL = 1e-3  # of |axis x direction|
 
 
@@ -132,7 +132,7 @@ def _axes(direction: Array, y: ArrayLike | None) -> Array:
 
 def spread(model: Model, link: str, span: Span, count: int) -> Array:
     """Evenly spread sections from end to end, and both sides of every joint between: there the loads jump."""
-    whole("sections", count, 2, MOST)
+    whole("sections", count, 2, MAX_SECTIONS)
     places = [span.held, *(span.along(j.origin) for j in model.joints if j.parent == link)]
     step = JUMP * (span.length + span.back)
     sides = [s for x in places if step - span.back < x < span.length - step for s in (x - step, x, x + step)]

@@ -34,7 +34,7 @@ from .stresses import pose_of_twist, rotation_vector
 
 ERROR_DISTRIBUTIONS = {"uniform": np.sqrt(3.0), "normal": 3.0}  # tolerance over standard deviation
 SOFT = 1e-100  # N or N m^2: what is softer gives way beyond all numbers
-MOST = 100_000_000  # samples
+MAX_TOOL_SAMPLES = 100_000_000  # samples
 AXES = ("x", "y", "z", "rx", "ry", "rz")
 
 
@@ -118,7 +118,7 @@ class Accuracy(Pictured):
         """
         if self.sag.ndim != 1:
             raise InputError("monte_carlo is of one configuration, and this accuracy of a batch: take one row")
-        whole("monte_carlo: count", count, 2, MOST)
+        whole("monte_carlo: count", count, 2, MAX_TOOL_SAMPLES)
         draw = np.random.default_rng() if rng is None else generator("monte_carlo: rng", rng)
         shape = (count, len(self.sources))
         unit = (

@@ -28,7 +28,7 @@ from ..simulate.arguments import checked_law
 from ..simulate.table import over_time
 
 STENCIL = 5  # points of a derivative that a file leaves out: its error is of the fourth order in their distance
-MOST = 1_000_000  # rows of one leg between waypoints
+MAX_LEG_ROWS = 1_000_000  # rows of one leg between waypoints
 UNREADABLE = (OSError, ValueError, MemoryError)
 IGNORED = ("energy", "drift")  # columns of a simulation's table that are no state
 
@@ -112,7 +112,7 @@ class Trajectory(Pictured):
         stops = Trajectory(robot, times, waypoints, _still(robot, times), _still(robot, times))  # type: ignore[arg-type]
         if len(stops) < 2:
             raise InputError(f"a trajectory goes through 2 waypoints or more, not {len(stops)}")
-        rows = whole("rows of a leg", rows, 2, MOST)
+        rows = whole("rows of a leg", rows, 2, MAX_LEG_ROWS)
         t, q, v, a = [stops.t[:1]], [stops.q[:1]], [stops.v[:1]], [stops.a[:1]]
         for k in range(len(stops) - 1):
             T, displacement = stops.t[k + 1] - stops.t[k], robot.difference(stops.q[k], stops.q[k + 1])

@@ -8,11 +8,11 @@ from html import escape
 
 from ..model.description import Joint, Model
 
-MOST = 40  # lines of a tree
+MAX_LINES = 40  # lines of a tree
 UNITS = {"prismatic": "m"}
 
 
-def tree_of(model: Model, most: int = MOST) -> str:
+def tree_of(model: Model, most: int = MAX_LINES) -> str:
     """The tree: a line for every link, with the joint that carries it, its coordinates and its mass.
 
     Links stand under what carries them; of a chain they stand under one another without moving to the right.
@@ -56,9 +56,9 @@ def page_of(model: Model, drawing: str) -> str:
     rows = "".join(
         f"<tr><td>{escape(joint.name)}</td><td>{joint.kind}</td><td>{_range(q)}</td><td>{_limits(joint)}</td>"
         f"<td>{escape(joint.child)}</td></tr>"
-        for joint, q, _ in model.slices()[:MOST]
+        for joint, q, _ in model.slices()[:MAX_LINES]
     )
-    more = f"<p>and {len(model.slices()) - MOST} more</p>" if len(model.slices()) > MOST else ""
+    more = f"<p>and {len(model.slices()) - MAX_LINES} more</p>" if len(model.slices()) > MAX_LINES else ""
     heads = "".join(f"<th>{head}</th>" for head in ("joint", "kind", "q", "limits", "carries"))
     title = f"<b>{escape(model.name)}</b>: {len(model.links)} links, nq {model.nq}, nv {model.nv}"
     return f"<div>{title}<br/>{drawing}<table><tr>{heads}</tr>{rows}</table>{more}</div>"

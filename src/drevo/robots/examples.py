@@ -31,7 +31,7 @@ from .data import (
     tensor_of,
 )
 
-MOST = 100_000  # rods of a chain
+MAX_RODS = 100_000  # rods of a chain
 
 
 def three_link() -> Model:
@@ -82,8 +82,8 @@ def rod_chain(n: int = 10) -> Model:
     1 m and 10 kg in all, gravity along -y, the first hinge at the origin, rods along x at q = 0, relative
     angles.
     """
-    if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or not 1 <= n <= MOST:
-        raise ModelError(f"a rod chain has one rod or more, and at most {MOST}, not {shown(n)}")
+    if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or not 1 <= n <= MAX_RODS:
+        raise ModelError(f"a rod chain has one rod or more, and at most {MAX_RODS}, not {shown(n)}")
     b, length, mass = Builder("rod-chain", DOWN_Y), 1.0 / n, 10.0 / n
     moment = mass * length**2 / 12
     for k in range(1, n + 1):

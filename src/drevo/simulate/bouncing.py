@@ -27,13 +27,13 @@ from ..mechanics.algorithms.passive import passive_tree
 from ..mechanics.tree import Tree
 from ..model.dynamics import Dynamics
 from .arguments import NumericLaw, by_step, checked_law, start
-from .constraints import STEPS, bounded
+from .constraints import MAX_FIXED_STEPS, bounded
 from .control import Control, law_function
 from .run import Event, simulate
 from .table import Occurrence, Table
 
 TOUCH = "touch"
-NEAR = 1e-9  # m: gaps below it at an impact close with the first one
+TOUCH_GAP = 1e-9  # m: gaps below it at an impact close with the first one
 SLOW = 1e-7  # m/s: what parts more slowly does not part
 
 
@@ -87,7 +87,7 @@ def _gap(tree: Tree, slot: ContactSlot, t: float, q: Array, v: Array) -> float:
 def _after(m: TouchingRobot, tree: Tree, at: Occurrence, now: float) -> Array:
     """The velocities after the impact."""
     closed = [
-        x for k, x in enumerate(m.slots) if at.name == f"{TOUCH} {k}" or _gap(tree, x, now, at.q, at.v) < NEAR
+        x for k, x in enumerate(m.slots) if at.name == f"{TOUCH} {k}" or _gap(tree, x, now, at.q, at.v) < TOUCH_GAP
     ]
     given = [list(x[:, None]) for x in (at.q, at.v)]
     free = impact_problem(tree, given[0], given[1], closed, m.stepping.restitution)
@@ -152,7 +152,7 @@ def simulate_touching(
         return simulate_bouncing(robot, q0, v0, tau, **more)
     end, dt = seconds("duration", duration), seconds("dt", dt)
     every = whole("every", every, use=": a record is kept every 1, 2, ... steps")
-    bounded(end, dt, STEPS, "steps")
+    bounded(end, dt, MAX_FIXED_STEPS, "steps")
     steps = max(1, math.ceil(end / dt - 1e-9))
     records = -(-steps // every)
     lead, q, v = start(robot, q0, v0, records + 1.0)

@@ -30,7 +30,7 @@ from .compiled_motion import owners
 from .motion import APART, PIVOT, Rule
 from .state import EngineState
 
-STEPS, ADAPTIVE_STEPS = 10_000_000, 100_000  # what `max_steps` is unless it is given
+MAX_FIXED_STEPS, ADAPTIVE_STEPS = 10_000_000, 100_000  # what `max_steps` is unless it is given
 WILD = 1e4  # rad, m, or their rates: what a motion that has left all bounds is beyond
 FINEST = 1e-14  # rtol: doubles hold little more than 15 digits
 
@@ -68,7 +68,7 @@ Array = np.ndarray[Any, Any]
 BEGIN = 1e-6  # m, rad, or their rates: how far from its constraints a motion may begin
 CLEAR = 10.0  # times PIVOT: what the rows of a rule must have at the start
 FAST = 1e12  # rad/s or m/s: what is faster has no motion in double precision
-NEAR = 1e-2  # of a pivot over its diagonal: a motion that fails there fails because of it
+NEAR_PIVOT = 1e-2  # of a pivot over its diagonal: a motion that fails there fails because of it
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ class HeldConstraints:
         hold = np.sqrt(np.maximum(0.0, pivots / (diagonal + self.sizes[rows])))
         when, weak, least = self._largest(t, -hold, kept, first)
         lost = f"{weak} has lost all but {-least:.1e} of its hold"
-        near = NEAR if code in (NOT_FINITE, UNSETTLED, TOO_SMALL) else CLEAR * PIVOT
+        near = NEAR_PIVOT if code in (NOT_FINITE, UNSETTLED, TOO_SMALL) else CLEAR * PIVOT
         if kept and least * least <= near:
             return f"{when} the constraints lose rank: {lost}; keep away from this configuration, or drop the row"
         if code == OPEN:

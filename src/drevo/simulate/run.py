@@ -19,7 +19,7 @@ from ..io.given import Array, callable_given, flag, positive, seconds, short_tex
 from ..model.dynamics import Dynamics
 from .arguments import Efforts, RightHandSide, by_step, right_hand_side, start
 from .compiled_motion import CompiledMotion
-from .constraints import ADAPTIVE_STEPS, FINEST, STEPS, HeldConstraints, bounded, is_tame, stopped
+from .constraints import ADAPTIVE_STEPS, FINEST, MAX_FIXED_STEPS, HeldConstraints, bounded, is_tame, stopped
 from .control import Control, beyond_law
 from .integrators import Integrator, integrator
 from .state import Adaptive, EngineState, TimedState
@@ -87,7 +87,7 @@ def simulate(
     interval = None if dt is None and chosen.adaptive else seconds("dt", 1e-3 if dt is None else dt)
     end = seconds("duration", duration)
     every = whole("every", every, use=": a record is kept every 1, 2, ... steps")
-    usual = ADAPTIVE_STEPS if chosen.adaptive else STEPS
+    usual = ADAPTIVE_STEPS if chosen.adaptive else MAX_FIXED_STEPS
     most = whole("max_steps", usual if max_steps is None else max_steps, use=": the most steps of a motion")
     if interval is not None:
         bounded(end, interval, most, "records" if chosen.adaptive else "steps")

@@ -25,7 +25,7 @@ from .constraints import HeldConstraints
 
 Dense = Callable[[float], tuple[Array, Array]]
 NumericLaw = Callable[[float, Array, Array], Array]
-MANY = 4096  # states whose reactions are found at a time
+STATES_AT_A_TIME = 4096  # states whose reactions are found at a time
 
 
 @result
@@ -142,7 +142,7 @@ class Table(Pictured):
         q, v = self._flat()
         tau = self._driven() + acting_in(self.robot, q, v, self.passive)
         parts = []
-        step = max(1, MANY // q.shape[1])
+        step = max(1, STATES_AT_A_TIME // q.shape[1])
         for k in range(0, len(q), step):
             some = slice(k, k + step)
             terms = partial(self.under.terms, self.t[some, None])

@@ -32,8 +32,8 @@ from ..robots.loading import load
 
 METHODS = ("random", "latin_hypercube", "grid", "table")
 MEASURES = ("none", "absolute", "manipulability")
-MOST = 2**53  # samples: a double holds their numbers
-LONGEST = 2**20  # bytes of a plan
+MAX_SWEEP_SAMPLES = 2**53  # samples: a double holds their numbers
+MAX_PLAN_BYTES = 2**20  # bytes of a plan
 LARGEST_TABLE = 2**34  # bytes
 EXAMPLE = """\
 # drevo sweep plan.toml -o out
@@ -135,7 +135,7 @@ def read_plan(source: str | Path | Mapping[str, Any]) -> Plan:
         raise InputError(f"a sweep is planned by a file or a dictionary, not by {shown(source)}")
     toml = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     try:
-        text = read_regular_file(str(source), LONGEST).decode()
+        text = read_regular_file(str(source), MAX_PLAN_BYTES).decode()
         return _plan(toml.loads(text), Path(source).parent)
     except ModelError as error:
         raise InputError(f"sweep: the plan {str(source)!r}: {error}") from None
@@ -162,7 +162,7 @@ def _plan(given: dict[str, Any], beside: Path) -> Plan:
     return Plan(
         robot=robot,
         quantity=quantity(given["quantity"]).name,
-        samples=whole("sweep: samples", given["samples"], 1, MOST) if "samples" in given else 0,
+        samples=whole("sweep: samples", given["samples"], 1, MAX_SWEEP_SAMPLES) if "samples" in given else 0,
         seed=whole("sweep: seed", given.get("seed", 0), 0, 2**64 - 1),
         shard=whole("sweep: shard", given.get("shard", 2**18), 1, 2**32),
         method=method,

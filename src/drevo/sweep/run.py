@@ -35,7 +35,7 @@ POOLS = ("serial", "joblib", "ray")
 AHEAD = 2  # shards under way for each worker: the next begins as one ends
 Work = Callable[[int], ManifestRow]
 MANIFEST, RESULT = "manifest.jsonl", "result.npz"
-LONGEST = 2**30  # bytes of a manifest
+MAX_MANIFEST_BYTES = 2**30  # bytes of a manifest
 
 
 @brief
@@ -145,7 +145,7 @@ def _kept(p: Prepared, place: Path, digests: Mapping[int, object]) -> dict[int, 
 
 def _contents(file: Path) -> bytes:
     try:
-        return read_regular_file(str(file), LONGEST)
+        return read_regular_file(str(file), MAX_MANIFEST_BYTES)
     except ModelError as error:
         raise InputError(f"sweep: the manifest {str(file)!r}: {error}") from None
 

@@ -25,15 +25,15 @@ KERNEL_NAME = "kernel"
 
 def ptx_of(program: Program, spec: Spec) -> tuple[Manifest, bytes]:
     """The kernel as text for the driver; no driver is needed for that."""
-    from ..store.targets import LONGEST, MACHINES, compiled_for
+    from ..store.targets import MACHINES, MAX_STEPS, compiled_for
 
     if program.tail is not None or program.stages is not None:
         raise EmitError(f"{program.name} is computed by loops, which target 'cuda' does not have yet")
     machine = MACHINES["ptx"]
     low = lowered_as(program, spec, machine.fused)
-    if len(low.steps) > LONGEST:
+    if len(low.steps) > MAX_STEPS:
         raise EmitError(
-            f"{program.name} has {len(low.steps)} steps, more than the {LONGEST} of one kernel; take a product "
+            f"{program.name} has {len(low.steps)} steps, more than the {MAX_STEPS} of one kernel; take a product "
             "with derivatives (product='vjp') or the quantities that it is made of"
         )
     made = compiled_for(machine, low, DTYPES[spec.dtype], machine.fused, KERNEL_NAME, rows=spec.layout == "rows")

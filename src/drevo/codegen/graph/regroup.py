@@ -18,7 +18,7 @@ from .ops import ADD, MUL
 from .program import Program
 from .rebuild import rebuilt
 
-LONGEST = 40  # terms: pairs grow with the square
+MAX_REGROUPED_TERMS = 40  # terms: pairs grow with the square
 FRESH = 1 << 40  # beyond the nodes of any graph, constants that are still to come among them
 EdgePair = tuple[int, int]
 
@@ -228,6 +228,6 @@ class _Sums:
 def _pairs(terms: Iterable[int]) -> list[EdgePair]:
     """Pairs of the terms as edges of which the first is positive: a - b and b - a are one."""
     listed = sorted(terms)
-    if len(listed) > LONGEST or len({e >> 1 for e in listed}) < len(listed):
+    if len(listed) > MAX_REGROUPED_TERMS or len({e >> 1 for e in listed}) < len(listed):
         return []
     return [(a & ~1, b ^ (a & 1)) for a, b in combinations(listed, 2)]

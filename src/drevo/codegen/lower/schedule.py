@@ -69,7 +69,7 @@ SCHEDULE_ORDERS = ("auto", "create", "column", "greedy")
 SOON = 20_000  # steps; beyond, to look for a better order takes longer than it saves
 REGISTERS = 28
 WORTH = 0.95
-MANY = 32  # registers: with fewer, what is mixed has to be stored and read again
+ENOUGH_REGS = 32  # registers: with fewer, what is mixed has to be stored and read again
 LONG = 5_000  # steps; beyond, a processor waits for its instructions rather than for results
 CROWD = 256  # values alive; more of eight samples each do not stay in a first cache beside arguments and results
 AFTER = 1 << 40  # beyond every node of a tree
@@ -113,7 +113,7 @@ def scheduled(
         return best if reloads(best) < WORTH * reloads(steps) else steps
     if len(steps) > LONG:
         return min([steps, greedy()], key=reloads)
-    return _trig_first(_by_latency(min([steps, greedy()], key=reloads))) if registers >= MANY else steps
+    return _trig_first(_by_latency(min([steps, greedy()], key=reloads))) if registers >= ENOUGH_REGS else steps
 
 
 def reloads(steps: Sequence[Step]) -> int:

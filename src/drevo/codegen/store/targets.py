@@ -17,7 +17,7 @@ from .image import loaded_size, wasm_module, with_any_floats
 from .memo import LOCK
 from .processor import require_instructions
 
-LONGEST = 60_000  # steps in one function: register allocation takes a minute
+MAX_STEPS = 60_000  # steps in one function: register allocation takes a minute
 _LINKED = MappingProxyType({"reloc": "pic", "codemodel": "small"})
 # cycles of the Cortex-M4, from its technical reference manual; without stalls. Others: 1
 _M4 = {"vfma": 3, "vfms": 3, "vfnma": 3, "vfnms": 3, "vldr": 2, "vstr": 2, "vdiv": 14, "vsqrt": 14}

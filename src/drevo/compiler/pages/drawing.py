@@ -12,7 +12,7 @@ from math import pi
 
 from ...codegen.graph.program import Output, Program
 from ...codegen.lower.lower import lower
-from ...codegen.store.targets import LONGEST, MACHINES, compiled_for
+from ...codegen.store.targets import MACHINES, MAX_STEPS, compiled_for
 from ...documents.about import About
 from ...documents.document import equal_entries
 from ...documents.languages.html import Live, code_part, contents, page_body, page_head, page_parts
@@ -32,7 +32,7 @@ from ...model.draft import model_of
 from ...model.dynamics import Described
 
 SNAP = 1e-9
-MOST = 40  # bodies: a drawing of more is a scribble
+MAX_DRAWN_BODIES = 40  # bodies: a drawing of more is a scribble
 TURNING = ("revolute", "helical")
 BENT = (0.3, -0.55, 0.45, 0.35)  # rad, by turns: hinges in a line would hide each other
 ASIDE, ABOVE = 0.45, 0.3  # how far the eye stands to the right of the front and above it
@@ -140,7 +140,7 @@ def _point(v: Vec) -> Point:
 
 
 RATE, ACCELERATION = 3.0, 10.0  # how far sliders of rates and accelerations go, in rad and m
-REACH = {"v": RATE, "a": ACCELERATION, "tau": 100.0, "f_ext": 100.0}
+INPUT_LIMITS = {"v": RATE, "a": ACCELERATION, "tau": 100.0, "f_ext": 100.0}
 QUICK = 20_000  # steps: browsers put code in order themselves, but take 50,000 variables of a function at most
 PROMPT = 6_000  # steps that are compiled in about a second
 AT_FIRST = 0.5  # where sliders stand: at zero little is to be seen
@@ -149,8 +149,8 @@ AT_FIRST = 0.5  # where sliders stand: at zero little is to be seen
 def live_function(program: Program) -> LiveFunction:
     """The program as a module of WebAssembly with one function. EmitError where it is too long for one."""
     low = lower(replace(program, guards=(), across=None), parameters=bool(program.parameters), fma=False)
-    if len(low.steps) > LONGEST:
-        raise EmitError(f"{program.name} has {len(low.steps)} steps, more than the {LONGEST} of a live page")
+    if len(low.steps) > MAX_STEPS:
+        raise EmitError(f"{program.name} has {len(low.steps)} steps, more than the {MAX_STEPS} of a live page")
     effort = 0 if len(low.steps) <= QUICK else 2
     made = compiled_for(MACHINES["wasm"], low, "double", False, FUNCTION, alone=True, effort=effort)
     return LiveFunction(made.data, low)
@@ -211,5 +211,5 @@ def configuration_input(model: Model, start: Sequence[float]) -> LiveInput:
 
 
 def _ranged(name: str, size: int, start: float) -> LiveInput:
-    far = REACH.get(name.partition(":")[0], pi)
+    far = INPUT_LIMITS.get(name.partition(":")[0], pi)
     return LiveInput([start] * size, [-far] * size, [far] * size)

@@ -27,7 +27,7 @@ from ...mechanics.tree import Tree, TreeBody, build_tree
 from ...mechanics.tree_indices import ancestors, children_of, subtree_ends
 from ...model.description import Model
 from ..tracer import Tracer
-from .drawing import MOST, SNAP, augmented, drawing_of
+from .drawing import MAX_DRAWN_BODIES, SNAP, augmented, drawing_of
 
 AXES = "xyz"
 TURNING = ("revolute", "helical", "prismatic")
@@ -96,7 +96,7 @@ def described(
 ) -> Program:
     """The program with what a document of it shows of the robot: joints, a drawing, and by Telegin the inputs."""
     meta: dict[str, object] = {**program.meta, "coordinates": coordinates(program, model)}
-    if not 0 < len(model.moving_joints) <= MOST:
+    if not 0 < len(model.moving_joints) <= MAX_DRAWN_BODIES:
         return replace(program, meta=meta)
     meta["drawing"] = drawing_of(model)
     tree = build_tree(model, snap=SNAP)

@@ -28,7 +28,7 @@ from ...model.dynamics import Dynamics
 from .problem import KnotArrays
 
 WHO = "optimise"
-MOST = 1_000_000  # knots
+MAX_SHOOTING_KNOTS = 1_000_000  # knots
 UNBOUND = 1e100  # what a side without a limit has in its place
 
 
@@ -151,7 +151,7 @@ FIRST, WARM, LAST, LOWER = (
     1e-8,
     0.1,
 )  # mu times the number of limits, of 1 + |cost|: cold, beside a solution, at the end; how it falls
-NEAR = 10.0  # times mu: complementarity and slope that are good enough to lower it
+NEAR_COMPLEMENTARITY = 10.0  # times mu: complementarity and slope that are good enough to lower it
 KEPT = 0.995  # of a slack may go in one step
 INSIDE = 1e-2  # rad, m or their rates: slacks begin no smaller
 BAND = 1e10  # within which s z / mu is kept
@@ -301,7 +301,7 @@ class StateLimits:
 
     def lower(self, slope: float) -> None:
         """The next mu, where this one has done its work. slope: what was left of it after the last step."""
-        while not self.settled and max(self.off(), slope) <= NEAR * self.mu:
+        while not self.settled and max(self.off(), slope) <= NEAR_COMPLEMENTARITY * self.mu:
             self.mu = max(self.least, self.mu * LOWER)
 
 

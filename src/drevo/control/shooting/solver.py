@@ -18,7 +18,7 @@ from ...io.given import Array
 from .given import StateLimits
 from .problem import LANES, Shooting
 
-FIRST, LEAST, MOST = 1e-9, 1e-12, 1e8  # of the regularisation
+FIRST_REG, LEAST_REG, MOST_REG = 1e-9, 1e-12, 1e8  # of the regularisation
 UP, DOWN = 10.0, 0.1
 ENOUGH = 1e-3  # of what the model promises
 CLOSED = 1e-9  # m, rad and their rates: the sum of gaps that counts as none
@@ -41,7 +41,7 @@ class Solver:
     """Steps on one trajectory."""
 
     def __init__(self, s: Shooting, tolerance: float, limits: StateLimits | None = None) -> None:
-        self.s, self.tolerance, self.limits, self.reg, self.weight = s, tolerance, limits, FIRST, 0.0
+        self.s, self.tolerance, self.limits, self.reg, self.weight = s, tolerance, limits, FIRST_REG, 0.0
         self.cost, self.progress = np.inf, Progress()
 
     def start(self, kept: Array | None = None) -> None:
@@ -49,7 +49,7 @@ class Solver:
         self.s.x.refer()
         self.cost = self.s.shoot()
         self._close()
-        self.reg, self.weight = FIRST, 0.0
+        self.reg, self.weight = FIRST_REG, 0.0
         if self.limits and np.isfinite(self.cost):
             self.limits.begin(self.cost, kept)
 
@@ -103,7 +103,7 @@ class Solver:
                 if self._accepted(slope, bend, off) >= 0:
                     return False
             self.reg *= UP
-            if self.reg > MOST:
+            if self.reg > MOST_REG:
                 how = f"the Hessian at knot {knot} is not positive" if knot >= 0 else "no step descends"
                 p.reason = f"stuck: {how} at the largest regularisation"
                 return True
@@ -147,7 +147,9 @@ class Solver:
         if limits and inside:
             limits.take(*(x[:, lane].copy() for x in inside))
             limits.lower(abs(slope) * (1.0 - length))
-        self.reg = max(LEAST, self.reg * DOWN) if length >= 0.25 else self.reg * UP if length < 0.02 else self.reg
+        self.reg = (
+            max(LEAST_REG, self.reg * DOWN) if length >= 0.25 else self.reg * UP if length < 0.02 else self.reg
+        )
         p.cost.append(self.cost)
         p.gaps.append(self.open)
         p.lengths.append(length)

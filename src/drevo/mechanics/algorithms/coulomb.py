@@ -19,7 +19,7 @@ from ..scalar import Matrix, Scalar, Vector, clip, dot, maximum, minimum, sqrt, 
 
 MIN_STIFFNESS = 1e-14  # of the trace of a block: what is less stiff is no direction in which it moves
 DIVISION_GUARD = 1e-30  # is added where nothing may be divided by 0
-ROUNDING = 2.0**-52  # of what an impulse changes
+IMPULSE_ROUNDING = 2.0**-52  # of what an impulse changes
 INNER = 2  # Newton's steps of a block in each sweep; more of them save no sweep
 
 
@@ -275,6 +275,6 @@ def residual(p: ImpulseProblem, lam: Vector) -> Scalar:
     """The largest |natural map| of a block, m/s, but no less than what rounding leaves unknown of its velocity."""
     found, most = natural_map(p, lam), 0.0
     for law in p.laws:
-        x, unknown = found[law.at : law.rows.stop], ROUNDING * p.trace(law) * abs(lam[law.at])
+        x, unknown = found[law.at : law.rows.stop], IMPULSE_ROUNDING * p.trace(law) * abs(lam[law.at])
         most = maximum(most, maximum(sqrt(dot(x, x)), unknown))
     return most

@@ -61,7 +61,7 @@ from .writing import TextValue, Written, begin, element
 MJCF_WRITTEN_KINDS = {"fixed": "", "revolute": "hinge", "continuous": "hinge", "prismatic": "slide"}
 MJCF_WRITTEN_KINDS |= {"spherical": "ball", "free": "free"}
 SAYS = ("quadratic", "cubic", "stiffness2", "stiffness3", "rest", "gravcomp")  # of what acts, unlike other formats
-ROUNDING = 1e-12  # of the trace: what moments may break the triangle inequality by
+MOMENT_ROUNDING = 1e-12  # of the trace: what moments may break the triangle inequality by
 
 
 def to_mjcf(robot: Model) -> Written:
@@ -298,7 +298,7 @@ def _gap(body: Inertial) -> float:
 def _takes(body: Inertial) -> bool:
     """MuJoCo takes the inertia, if need be a little raised."""
     trace = sum(body.tensor[k][k] for k in range(3))
-    return not _weighs(body) or (body.mass > 0.0 and _gap(body) >= -ROUNDING * trace)
+    return not _weighs(body) or (body.mass > 0.0 and _gap(body) >= -MOMENT_ROUNDING * trace)
 
 
 def _inertial(body: Inertial | None) -> list[str]:
@@ -307,7 +307,7 @@ def _inertial(body: Inertial | None) -> list[str]:
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = body.tensor
     diagonal = xy == xz == yz == 0.0
     least, gap = 2e-15 if diagonal else 2e-14, _gap(body)
-    raised = least - min(gap, 0.0) if -ROUNDING * (xx + yy + zz) <= gap < least else 0.0
+    raised = least - min(gap, 0.0) if -MOMENT_ROUNDING * (xx + yy + zz) <= gap < least else 0.0
     moments: Vec3 = (xx + raised, yy + raised, zz + raised)
     if diagonal:
         return element("inertial", pos=body.com, mass=body.mass, diaginertia=moments)

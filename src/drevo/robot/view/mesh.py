@@ -25,7 +25,7 @@ from ...model.loaders.sdf.include import located
 FACES = 24_000  # of all meshes on a page: some hundred kilobytes
 FINEST = 96  # cells along the longest side of a mesh that is made coarser
 COARSEST = 6
-STEPS = 32767  # of an int16
+MESH_GRID_STEPS = 32767  # of an int16
 
 
 @dataclass
@@ -79,7 +79,7 @@ class MeshFiles:
 def coarser(points: Array, faces: Array, most: int) -> tuple[Array, Array]:
     """About the same surface in at most so many triangles, if that can be: points of a cell become their mean."""
     low, size = points.min(0), float(np.ptp(points, axis=0).max()) or 1.0
-    points, faces = _merged(points, faces, (points - low) * (2 * STEPS / size))
+    points, faces = _merged(points, faces, (points - low) * (2 * MESH_GRID_STEPS / size))
     if len(faces) <= most:
         return points, faces
     cells = [FINEST]
@@ -112,7 +112,7 @@ def _merged(points: Array, faces: Array, place: Array) -> tuple[Array, Array]:
 def in_steps(points: Array, faces: Array) -> dict[str, Any]:
     """Points as whole steps about their middle, and faces, as base64 of little-endian int16 and uint16."""
     low, high = points.min(0), points.max(0)
-    middle, unit = (low + high) / 2, (float((high - low).max()) or 1.0) / 2 / STEPS
+    middle, unit = (low + high) / 2, (float((high - low).max()) or 1.0) / 2 / MESH_GRID_STEPS
     whole = np.rint((points - middle) / unit).astype("<i2")
     return {
         "middle": middle.tolist(), "unit": unit, "points": base64.b64encode(whole.tobytes()).decode(),

@@ -97,7 +97,7 @@ DIAGRAM_KINDS = {
     "T": ("torsion T", "N m"),
     "M": ("bending M", "N m"),
 }
-REACH = 0.16  # of the robot's size: the longest ordinate
+ORDINATE = 0.16  # of the robot's size: the longest ordinate
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +200,7 @@ class Ribbons:
         found = [ordinates(loads_at(t, self.scene.places, wrenches, gravity), self.on) for t in self.tables]
         largest = [float(y[np.abs(y).argmax()]) for y, _ in found]
         most, (text, unit) = max(map(abs, largest)), DIAGRAM_KINDS[self.on]
-        scale = REACH * self.scene.size / (most or 1.0)
+        scale = ORDINATE * self.scene.size / (most or 1.0)
         for t, node, (_, to) in zip(self.tables, self.nodes, found):
             node.points = _hatched(t.places, t.places + scale * to @ t.axes[:, 1:].T)
         self.text.content = (

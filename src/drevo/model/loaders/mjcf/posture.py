@@ -13,7 +13,7 @@ from ...draft import Draft
 from ...rotations import IDENTITY_POSE, FramePose, compose, from_axis_angle, unit
 
 Array = np.ndarray[Any, Any]
-MOST = 2000  # rates for which M is inverted
+MAX_INVERTED_RATES = 2000  # rates for which M is inverted
 
 
 class Posture:
@@ -86,7 +86,7 @@ class Posture:
     @cached_property
     def _inverse(self) -> Array:
         poses, above, rates, twists = self._walked
-        if len(twists) > MOST:
+        if len(twists) > MAX_INVERTED_RATES:
             return np.zeros((0, 0))
         M = np.zeros((len(twists), len(twists)))
         for link in self.draft.links:
