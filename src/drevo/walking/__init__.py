@@ -5,8 +5,23 @@ from .feet import soles
 from .gait import DYNAMIC, GAITS, STATIC, Gait
 from .hop import hop
 from .plan import plan
-from .walk import Walk, draw, follow, walk
+from .sensing import OrientationSensor
+from .walk import Walk, adapt, draw, follow, walk
 
-__all__ = ["DYNAMIC", "GAITS", "STATIC", "Gait", "Walk", "draw", "follow", "hop", "plan", "soles", "walk"]
+__all__ = [
+    "DYNAMIC",
+    "GAITS",
+    "STATIC",
+    "Gait",
+    "OrientationSensor",
+    "Walk",
+    "adapt",
+    "draw",
+    "follow",
+    "hop",
+    "plan",
+    "soles",
+    "walk",
+]
 
 asked_all(__name__)

@@ -65,6 +65,8 @@ class Follower:
     off.
     """
 
+    edge = EDGE
+
     def __init__(self, plan: GaitPlan, gain: float, hold: float, rest: float) -> None:
         self.robot, self.legs, self.gain = plan.robot, plan.legs, gain
         self.base = plan.robot.model.joints[0].child
@@ -110,15 +112,19 @@ class Follower:
 
     def efforts(self, k: int, q: Array, v: Array) -> Array:
         """(..., nv) of states (..., nq), (..., nv), nothing on the base."""
-        wish, phase, m, r = self.wishes[k], self.phases[k], self.motion(q, v), self.robot
-        stands, J = [i for i in phase.stands if self._near(wish, m, i)], m.soles.J
+        wish, phase, m = self.wishes[k], self.phases[k], self.motion(q, v)
+        stands = [i for i in phase.stands if self._near(wish, m, i)]
+        return self._drives(wish, m, stands, phase.leans or not stands)
+
+    def _drives(self, wish: PlannedState, m: WalkState, stands: list[int], leans: bool) -> Array:
+        """Efforts with so many feet on the ground; leans: the base goes as the momenta ask for."""
+        r, q, v, J = self.robot, m.q, m.v, m.soles.J
         lead = q.shape[:-1]
         system = np.zeros((*lead, r.nv, r.nv))
         right = np.zeros((*lead, r.nv))
-        bias = r.bias(q, v)
-        if phase.leans or not stands:
+        if leans:
             system[..., BASE, :] = r.mass_matrix(q)[..., BASE, :]
-            right[..., BASE] = self._push(wish, m, bool(stands)) - bias[..., BASE]
+            right[..., BASE] = self._push(wish, m, bool(stands)) - r.bias(q, v)[..., BASE]
         else:
             system[..., range(6), range(6)] = 1.0
             right[..., BASE] = self._base(wish, m, stands)
@@ -163,7 +169,7 @@ class Follower:
         near = first + s[..., None] * line
         arm = p - near
         for i in stands:
-            arm = inside(self._corners(m, i)[..., self.legs[i].edge, :2], arm, EDGE)
+            arm = inside(self._corners(m, i)[..., self.legs[i].edge, :2], arm, self.edge)
         return np.asarray(near + arm)
 
     def _corners(self, m: WalkState, i: int) -> Array:

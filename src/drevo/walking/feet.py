@@ -298,6 +298,13 @@ def skew_matrix(x: Array) -> Array:
     return np.asarray(out - np.swapaxes(out, -1, -2))
 
 
+def rotation_by_vector(x: Array) -> Array:
+    """Rotation by a vector (3,), rad: Rodrigues' formula."""
+    angle = float(np.linalg.norm(x))
+    K = skew_matrix(x / max(angle, 1e-300))
+    return np.asarray(np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * K @ K)
+
+
 def cross(a: Array, b: Array) -> Array:
     """a x b; NumPy's own takes longer for one state than the dynamics."""
     return matvec(skew_matrix(a), b)

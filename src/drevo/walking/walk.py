@@ -16,7 +16,7 @@ import numpy as np
 from ..documents.pictures.picture import Figure, Pictured
 from ..documents.pictures.plot import Curve, Panel, plot
 from ..errors import InputError, NumericsError, one_of, shown
-from ..ground import FunctionGround, function
+from ..ground import FunctionGround, GridGround, function
 from ..io.given import Array, callable_given, finite, number
 from ..io.reprs import result
 from ..mechanics.scalar import Scalar, where
@@ -29,6 +29,8 @@ from .gait import DYNAMIC, Gait
 from .ground import total_wrench, zero_moment_point
 from .phase import GaitPlan, strongest
 from .plan import plan
+from .sensing import OrientationObserver, OrientationSensor
+from .touch import TouchFollower
 
 
 class Walked(Protocol):
@@ -71,7 +73,8 @@ def _zmp(walk: Walked, axis: int, title: str) -> Panel:
     areas = []
     for phase, support, _ in walk.plan.grounded:
         low, high = support.polygon[:, axis].min(), support.polygon[:, axis].max()
-        start, end = phase.start, phase.start + phase.duration
+        ends = phase.start, phase.start + phase.duration
+        start, end = np.interp(ends, walk.series("clock"), walk.series("t"))
         areas.append([(start, low), (end, low), (end, high), (start, high)])
     curve = Curve("zero-moment point", walk.series("t"), walk.series("zmp")[:, axis])
     return Panel(title, [curve], areas, unit="m")
@@ -99,7 +102,7 @@ LOW, LEANING = (
 WHIRL = 100.0  # rad/s, m/s: above it drives have lost the ground, and so has the robot
 WIDE = 1.2  # of half the diagonal of a sole: the radius of a slippery patch
 LOADED = 1.0  # N: a corner with less does not stand
-SERIES = ("t", "q", "v", "tau", "reactions", "zmp", "aside", "residual")
+SERIES = ("t", "q", "v", "tau", "reactions", "zmp", "aside", "residual", "clock")
 
 
 @result
@@ -108,7 +111,8 @@ class Walk(Pictured):
     give; forces (n, corners, 3) N at the corners of the soles, leg by leg, world axes; aside (n, 3), the centre
     of mass less that of the plan, m; residual (n,) of the law (docs/contact.md).
 
-    fell: when the robot fell, s; None of one that stands in the end. On a slope x points up along the ground and z
+    fell: when the robot fell, s; None of one that stands in the end. clock (n,): the plan's
+    time, s. On a slope x points up along the ground and z
     along its normal.
     """
 
@@ -121,6 +125,7 @@ class Walk(Pictured):
     aside: Array
     residual: Array
     fell: float | None
+    clock: Array
 
     @property
     def robot(self) -> Robot:
@@ -137,8 +142,8 @@ class Walk(Pictured):
         return walk_figure(self, f"{self.robot.name}: {self.plan.name}")
 
     def series(self, name: str) -> Array:
-        """One of t, q, v, tau, aside, residual; reactions (n, legs, 6) about the middles of the soles; zmp (n,
-        2), NaN where no foot stands."""
+        """One of t, q, v, tau, aside, residual, clock; reactions (n, legs, 6) about the middles of the soles; zmp
+        (n, 2), NaN where no foot stands."""
         if one_of("a walk's series", name, SERIES, InputError) == "reactions":
             return self._reactions
         return self._zmp if name == "zmp" else np.asarray(getattr(self, name))
@@ -274,7 +279,54 @@ def follow(
         if progress and k % 50 == 0:
             progress(k / len(follower.wishes))
     t, x, u, tau, forces, aside, residual = (np.array(column) for column in zip(*records))
-    return Walk(made, t, x, u, tau, forces, aside, residual, fell)
+    return Walk(made, t, x, u, tau, forces, aside, residual, fell, t)
+
+
+def adapt(
+    gait_plan: GaitPlan,
+    ground: FunctionGround | GridGround,
+    sensor: OrientationSensor | None = None,
+    gain: float = GAIN,
+    law: str = "coulomb",
+    friction: float = FRICTION,
+) -> Walk:
+    """A plan for level ground carried out on other ground that the law does not know and the soles feel.
+
+    ground: `drevo.ground.function` or `grid`. The law reads joints, normal forces at the corners of the soles, and
+    the pelvis' orientation by a sensor with an observer; without a sensor it knows the state. The plan waits for
+    soles that come down late, so gaits that balance at any moment, such as the static one, adapt best. Raises
+    InputError; a fall is told by `Walk.fell`.
+    """
+    number("gain", gain, f"a positive number up to {STIFFEST:g} 1/s", lambda x: 0.0 < x <= STIFFEST)
+    mu = number("friction", friction, "a coefficient from 0", lambda x: 0.0 <= x < math.inf)
+    if not isinstance(gait_plan, GaitPlan) or not isinstance(ground, FunctionGround | GridGround):
+        raise InputError(f"adapt takes a plan and a ground, not {shown(gait_plan)} and {shown(ground)}")
+    hold = gait_plan.gait.dt / max(2, round(gait_plan.gait.dt / HOLD))
+    robot = touching(gait_plan.robot, gait_plan.legs)
+    step = compile(robot, "step", law=law, dt=hold / SUBSTEPS, repeat=SUBSTEPS, friction=mu, ground=ground)
+    follower, q, v = (
+        TouchFollower(gait_plan, gain, hold, REST),
+        gait_plan.phases[0].q[0],
+        np.zeros(gait_plan.robot.nv),
+    )
+    observer = OrientationObserver(gait_plan.robot, gait_plan.legs, sensor, q, hold) if sensor else None
+    surface = ground.traced() if isinstance(ground, FunctionGround) else ground
+    records, fell = list[tuple[Any, ...]](), None
+    loads = follower.felt.copy()
+    while not follower.done and fell is None:
+        seen = observer.estimate(q, v, loads) if observer else (q, v)
+        clock = follower.k * hold
+        tau, wished = follower.efforts_by_touch(seen[0], seen[1], loads)
+        q1, v1, forces, residual = step(q, v, tau)
+        aside = gait_plan.robot.center_of_mass(seen[0]) - wished
+        records.append((len(records) * hold, q, v, tau, forces, aside, residual, clock))
+        q, v, loads = q1, v1, forces[:, 2]
+        up = q[2] - float(surface.slopes(float(q[0]), float(q[1]))[0])
+        R = gait_plan.robot.pose(q, follower.base)[:3, :3]
+        if not R[2, 2] > LEANING or up < LOW * gait_plan.phases[0].q[0, 2] or np.abs(v).max() > WHIRL:
+            fell = len(records) * hold
+    t, x, u, drives, pushes, away, left, clocks = (np.array(column) for column in zip(*records))
+    return Walk(gait_plan, t, x, u, drives, pushes, away, left, fell, clocks)
 
 
 def touching(robot: Robot, legs: Sequence[Leg]) -> Robot:
