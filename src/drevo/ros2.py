@@ -3,17 +3,21 @@
 The interface is that of the packages of the University of Salerno for inverse dynamics in ROS 2: the inertia
 matrix, Coriolis and gravity vectors, friction, and the torques of a wrench on a link. The package needs Eigen,
 rclcpp, pluginlib and the interface, and nothing of Drevo.
+
+A law of control as a package with a controller of ros2_control: the law and its model are inside.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from html import escape
 from pathlib import Path
 
+from .control.law import Law
 from .documents.languages.code import comment
 from .documents.sequence.names import identifier, plain
-from .errors import InputError
+from .errors import InputError, shown
 from .io.files import write_whole
 from .io.given import Array
 from .io.packages import VERSION
@@ -229,4 +233,229 @@ private:
 }  // namespace @NAME@
 
 PLUGINLIB_EXPORT_CLASS(@NAME@::InverseDynamics, inverse_dynamics_interface::InverseDynamicsInterface)
+"""
+
+
+# -- a controller of ros2_control --------------------------------------------------------------------------------
+
+
+def ros2_controller(law: Law, folder: str | Path = ".", *, name: str = "") -> tuple[Path, ...]:
+    """Writes a package with a law of `drevo.control` as a controller of ros2_control; its files.
+
+    The law with its model and reference is plain C inside; it reads positions and velocities of all joints and
+    commands efforts of the driven ones. Laws that sense read a force and torque sensor at the link's origin, in
+    the link's axes. name: of the package, by default ROBOT_controller. Raises InputError for what is no such law,
+    and for robots whose coordinates are not one number a joint.
+    """
+    robot = getattr(law, "robot", None)
+    if not isinstance(law, Law) or not isinstance(robot, Robot):
+        raise InputError(f"ros2: {shown(law)} is no law of drevo.control for a robot, such as control.impedance")
+    if robot.nq != robot.nv:
+        raise InputError("ros2: joints have one number each in ros2_control; this robot's q holds quaternions")
+    senses, link = getattr(law, "senses", False), getattr(law, "link", "")
+    called = identifier(name or f"{robot.name}_controller").lower().strip("_")
+    driven = [bool(x) for x in getattr(law, "driven", (True,) * robot.nv)]
+    texts = {"law": law.c("law")} | ({"sensor": write_out(robot, "pose", link=link).c()} if senses else {})
+    values = {
+        "NAME": called, "ROBOT": comment(robot.name), "XML": escape(plain(robot.name)), "LINK": comment(link),
+        "VERSION": VERSION, "SIZE": str(robot.nv), "KIND": type(law).__name__, 
+        "EQUATIONS": "\n".join(f"namespace {key}\n{{\n{_inner(x)}\n}}" for key, x in texts.items()),
+        "JOINTS": ", ".join(json.dumps(x) for x in robot.joint_names),
+        "DRIVEN": ", ".join(str(k) for k, x in enumerate(driven) if x), "COMMANDS": str(sum(driven)),
+        "SENSES": "true" if senses else "false", "LAW": "wrench, tau" if senses else "tau",
+        "WRENCH": CONTROLLER_WRENCH if senses else "",
+    }  # fmt: skip
+    files = {
+        "package.xml": CONTROLLER_PACKAGE, "CMakeLists.txt": CONTROLLER_BUILD, "plugin.xml": CONTROLLER_PLUGIN,
+        "src/controller.cpp": CONTROLLER_SOURCE, "config/controller.yaml": CONTROLLER_PARAMETERS,
+        "README.md": CONTROLLER_GUIDE,
+    }  # fmt: skip
+    return tuple(
+        write_whole("ros2", Path(folder) / called / file, _filled(text, values)) for file, text in files.items()
+    )
+
+
+CONTROLLER_WRENCH = """
+    double pose[16], wrench[6], sensed[6];
+    sensor::pose(q, pose);
+    for (int i = 0; i < 6; ++i) sensed[i] = state_interfaces_[2 * n + i].get_value();
+    for (int i = 0; i < 3; ++i)
+    {
+      wrench[i] = wrench[3 + i] = 0.0;
+      for (int k = 0; k < 3; ++k)
+      {
+        wrench[i] += pose[4 * i + k] * sensed[k];
+        wrench[3 + i] += pose[4 * i + k] * sensed[3 + k];
+      }
+    }"""
+CONTROLLER_PACKAGE = """\
+<?xml version="1.0"?>
+<package format="3">
+  <name>@NAME@</name>
+  <version>@VERSION@</version>
+  <description>@KIND@ of @XML@ for ros2_control, written by Drevo.</description>
+  <maintainer email="nobody@example.com">nobody</maintainer>
+  <license>Apache-2.0</license>
+  <buildtool_depend>ament_cmake</buildtool_depend>
+  <depend>controller_interface</depend>
+  <depend>hardware_interface</depend>
+  <depend>pluginlib</depend>
+  <depend>rclcpp_lifecycle</depend>
+  <export>
+    <build_type>ament_cmake</build_type>
+  </export>
+</package>
+"""
+CONTROLLER_BUILD = """\
+cmake_minimum_required(VERSION 3.16)
+project(@NAME@)
+find_package(ament_cmake REQUIRED)
+find_package(controller_interface REQUIRED)
+find_package(hardware_interface REQUIRED)
+find_package(pluginlib REQUIRED)
+find_package(rclcpp_lifecycle REQUIRED)
+add_library(@NAME@ SHARED src/controller.cpp)
+target_compile_features(@NAME@ PUBLIC cxx_std_17)
+ament_target_dependencies(@NAME@ controller_interface hardware_interface pluginlib rclcpp_lifecycle)
+pluginlib_export_plugin_description_file(controller_interface plugin.xml)
+install(TARGETS @NAME@ ARCHIVE DESTINATION lib LIBRARY DESTINATION lib RUNTIME DESTINATION bin)
+install(DIRECTORY config DESTINATION share/${PROJECT_NAME})
+ament_package()
+"""
+CONTROLLER_PLUGIN = """\
+<library path="@NAME@">
+  <class name="@NAME@/Controller" type="@NAME@::Controller"
+         base_class_type="controller_interface::ControllerInterface">
+    <description>@KIND@ of @XML@, written by Drevo.</description>
+  </class>
+</library>
+"""
+CONTROLLER_PARAMETERS = """\
+controller_manager:
+  ros__parameters:
+    update_rate: 1000  # Hz
+    @NAME@:
+      type: @NAME@/Controller
+@NAME@:
+  ros__parameters:
+    joints: [@JOINTS@]  # as the hardware names them, in this order
+    sensor: force_torque_sensor  # read by laws that sense: @SENSES@ of this one
+"""
+CONTROLLER_GUIDE = """\
+# @NAME@
+
+@KIND@ of @ROBOT@ as a controller of ros2_control, written by Drevo @VERSION@. Model, gains and reference are in
+the code. It reads the positions and velocities of these joints, @JOINTS@, and commands efforts. Time begins when it
+is activated. A law that senses reads a force and torque sensor at the origin of the link @LINK@, in its axes.
+
+## Build
+
+In a workspace of ROS 2 (Humble or later) with this folder in `src`:
+
+```sh
+source /opt/ros/$ROS_DISTRO/setup.bash
+rosdep install --from-paths src --ignore-src -y
+colcon build --packages-up-to @NAME@ --cmake-args -DCMAKE_BUILD_TYPE=Release
+source install/setup.bash
+```
+
+## Run
+
+Give `config/controller.yaml` to the controller manager, then `ros2 run controller_manager spawner @NAME@`. The
+hardware must have effort interfaces. Efforts that are not finite are not sent: the controller ends with an error.
+Limits of the efforts are those of the hardware.
+"""
+CONTROLLER_SOURCE = """\
+// @KIND@ of @ROBOT@ as a controller of ros2_control, written by Drevo @VERSION@.
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <controller_interface/controller_interface.hpp>
+#include <pluginlib/class_list_macros.hpp>
+
+namespace @NAME@
+{
+
+@EQUATIONS@
+
+constexpr int n = @SIZE@;
+constexpr int commands = @COMMANDS@;
+constexpr int driven[] = {@DRIVEN@};
+constexpr bool senses = @SENSES@;
+
+class Controller : public controller_interface::ControllerInterface
+{
+  using Answer = controller_interface::CallbackReturn;
+  using Names = controller_interface::InterfaceConfiguration;
+  std::vector<std::string> joints{@JOINTS@};
+  std::string sensor_name = "force_torque_sensor";
+  double start = 0.0;
+
+public:
+  Answer on_init() override
+  {
+    auto_declare<std::vector<std::string>>("joints", joints);
+    auto_declare<std::string>("sensor", sensor_name);
+    return Answer::SUCCESS;
+  }
+
+  Answer on_configure(const rclcpp_lifecycle::State&) override
+  {
+    joints = get_node()->get_parameter("joints").as_string_array();
+    sensor_name = get_node()->get_parameter("sensor").as_string();
+    return joints.size() == n ? Answer::SUCCESS : Answer::ERROR;
+  }
+
+  Names command_interface_configuration() const override
+  {
+    Names names{controller_interface::interface_configuration_type::INDIVIDUAL, {}};
+    for (int k : driven) names.names.push_back(joints[k] + "/effort");
+    return names;
+  }
+
+  // All positions, all velocities, then the force and the torque of the sensor.
+  Names state_interface_configuration() const override
+  {
+    Names names{controller_interface::interface_configuration_type::INDIVIDUAL, {}};
+    for (const char* kind : {"/position", "/velocity"})
+      for (const auto& joint : joints) names.names.push_back(joint + kind);
+    if (senses)
+      for (const char* axis : {"/force.x", "/force.y", "/force.z", "/torque.x", "/torque.y", "/torque.z"})
+        names.names.push_back(sensor_name + axis);
+    return names;
+  }
+
+  Answer on_activate(const rclcpp_lifecycle::State&) override
+  {
+    start = get_node()->now().seconds();
+    return Answer::SUCCESS;
+  }
+
+  Answer on_deactivate(const rclcpp_lifecycle::State&) override
+  {
+    for (int i = 0; i < commands; ++i) (void)command_interfaces_[i].set_value(0.0);
+    return Answer::SUCCESS;
+  }
+
+  controller_interface::return_type update(const rclcpp::Time& time, const rclcpp::Duration&) override
+  {
+    double q[n], v[n], tau[n];
+    const double t = time.seconds() - start;
+    for (int i = 0; i < n; ++i)
+    {
+      q[i] = state_interfaces_[i].get_value();
+      v[i] = state_interfaces_[n + i].get_value();
+    }@WRENCH@
+    law::law(&t, q, v, @LAW@);
+    for (int k : driven)
+      if (!std::isfinite(tau[k])) return controller_interface::return_type::ERROR;
+    for (int i = 0; i < commands; ++i) (void)command_interfaces_[i].set_value(tau[driven[i]]);
+    return controller_interface::return_type::OK;
+  }
+};
+
+}  // namespace @NAME@
+
+PLUGINLIB_EXPORT_CLASS(@NAME@::Controller, controller_interface::ControllerInterface)
 """

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from ..robot import Robot
 
 OF_JOINTS = ("pd", "computed_torque", "gravity_compensation")
-CONTROLLERS = ("linear_model", "lqr", "kalman", "lqg", "schedule", *OF_JOINTS)
+OF_LINKS = ("operational_space", "impedance", "admittance")
+LAWS = (*OF_JOINTS, *OF_LINKS)
+CONTROLLERS = ("linear_model", "lqr", "kalman", "lqg", "schedule", *LAWS)
 _WHAT = f"inverse_dynamics (the default), mass_matrix, constrained_dynamics, ...; or {', '.join(CONTROLLERS)}."
 TARGET_NAMES = (
     "c, cortex-m4f, cortex-m7, aarch64, riscv64, wasm, windows, macos or ptx; fmu or simulink for simulators."
@@ -49,10 +51,16 @@ def export(
     dt: Annotated[float | None, option("Of controllers: seconds between steps; by default continuous.")] = None,
     state_weights: Annotated[str, option("Of controllers: Q (of a filter W), one number or the diagonal.")] = "1",
     effort_weights: Annotated[str, option("Of controllers: R (of a filter V), one number or the diagonal.")] = "1",
-    kp: Annotated[float, option("Of pd, N m/rad or N/m; of computed_torque, 1/s².")] = 100.0,
-    kd: Annotated[float, option("Of pd, N m s/rad or N s/m; of computed_torque, 1/s.")] = 20.0,
+    kp: Annotated[
+        float, option("Stiffness of laws: of computed_torque, operational_space 1/s², else N/m.")
+    ] = 100.0,
+    kd: Annotated[float, option("Damping of laws: of computed_torque, operational_space 1/s, else N s/m.")] = 20.0,
+    inertia: Annotated[float, option("Of admittance, kg and kg m².")] = 1.0,
+    axes: Annotated[str, option("Of laws of a link, such as 'x y z'; by default all six.")] = "",
     grid: Annotated[str, option("Of a schedule: JOINT=0,0.1,0.2, several with semicolons between them.")] = "",
-    ros2: Annotated[bool, option("A ROS 2 package for the robot instead: a plug-in in C++.", "--ros2")] = False,
+    ros2: Annotated[
+        bool, option("A ROS 2 package instead: of a law a controller of ros2_control.", "--ros2")
+    ] = False,
     base: Base = "fixed",
     as_json: Json = False,
 ) -> None:
@@ -64,13 +72,14 @@ def export(
     """
     from ..robot.writing import export as exported
 
-    if ros2:
-        return _write_ros2(load_robot(robot, base), output, link)
     held: Any = load_robot(robot, base)
+    law = _law(held, quantity, q, kp, kd, inertia, link, axes) if quantity in LAWS else None
+    if ros2:
+        return _write_ros2(held, output, link, law, name or f"{held.name}_{quantity}")
     moves = target in ("fmu", "simulink")
     quantity = quantity or ("forward_dynamics" if moves else "inverse_dynamics")
     named: dict[str, Any] = {
-        "link": link,
+        "link": "" if law else link,
         "frame": frame,
         "parameters": words_in(parameters),
         "wrt": words_in(wrt),
@@ -78,18 +87,18 @@ def export(
     options = {k: x for k, x in named.items() if x}
     options |= {"q0": vector_in(held, "q", q)} if moves and q is not None else {}
     name = name or (f"{held.name}_{quantity}" if quantity in CONTROLLERS and not moves else "")
-    if quantity in OF_JOINTS:
-        held = _of_joints(held, quantity, q, kp, kd)
+    if law:
+        held = law
     elif quantity in CONTROLLERS:
         weights = {"--state-weights": state_weights, "--effort-weights": effort_weights}
         held = _controller(held, quantity, q, words_in(actuated), dt, weights, grid)
     _tell(exported(held, quantity, target, dtype=dtype, folder=output, name=name, **options), as_json)
 
 
-def _write_ros2(robot: Robot, folder: Path, link: str) -> None:
-    from ..ros2 import ros2_package
+def _write_ros2(robot: Robot, folder: Path, link: str, law: Any, name: str) -> None:
+    from ..ros2 import ros2_controller, ros2_package
 
-    *files, guide = ros2_package(robot, folder, link=link)
+    *files, guide = ros2_controller(law, folder, name=name) if law else ros2_package(robot, folder, link=link)
     print(*files, f"{guide}: how to build it with colcon", sep="\n")
 
 
@@ -134,10 +143,19 @@ def _controller(
     return control.lqr(L, Q, R) if what == "lqr" else control.lqg(L, Q, R, 1.0, 1.0)
 
 
-def _of_joints(robot: Robot, name: str, q: str | None, kp: float, kd: float) -> Any:
-    """A controller of joints that holds a configuration."""
+def _law(
+    robot: Robot, name: str, q: str | None, kp: float, kd: float, inertia: float, link: str, axes: str
+) -> Any:
+    """A law that holds a configuration, or the pose that a link has there."""
     from .. import control
+    from ..errors import InputError
 
     if name == "gravity_compensation":
         return control.gravity_compensation(robot, kd)
-    return getattr(control, name)(robot, vector_in(robot, "q", q), kp, kd)
+    at = vector_in(robot, "q", q)
+    if name in OF_JOINTS:
+        return getattr(control, name)(robot, at, kp, kd)
+    if not link:
+        raise InputError(f"export: {name} is a law of a link; give --link")
+    more = {"inertia": inertia} if name == "admittance" else {}
+    return getattr(control, name)(robot, link, kp, kd, reference=robot.pose(at, link), axes=axes or None, **more)

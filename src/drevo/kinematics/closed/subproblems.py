@@ -15,6 +15,9 @@ from ...mechanics.scalar import Scalar, atan2, clip, is_zero, maximum, sqrt, whe
 from ...mechanics.spatial import Vec
 
 NO_RADIUS = 1e-75  # m or m^2: a vector this short has no direction, as its square is near the least number
+STRETCHED_SHARE = (
+    1e-15  # of the longest square's square: an arm nearer to straight or folded is so but for rounding
+)
 FREE_RADIUS = 1e-12  # m, or of a unit vector: a shorter one is what rounding has left
 
 
@@ -83,6 +86,7 @@ def subproblem3(h: Vec, p: Vec, q: Vec, square: Scalar) -> list[JointAngle]:
     longest, shortest = (a + b) * (a + b), (a - b) * (a - b)
     level = 0.5 * (square - 0.5 * (longest + shortest))
     gap = 0.25 * ((longest - square) * (square - shortest))
+    gap = where(gap > STRETCHED_SHARE * (longest * longest), gap, 0.0)
     return _level(h.cross(p).dot(q), p.dot(q), level, a * b, gap)
 
 
