@@ -45,6 +45,8 @@ def ros2_package(robot: Robot, folder: str | Path = ".", *, link: str = "") -> t
         "README.md": GUIDE,
     }  # fmt: skip
     values = {
+        "ABOUT": "Inverse dynamics",
+        "DEPENDS": _depends("eigen", "inverse_dynamics_interface", "pluginlib", "rclcpp"),
         "NAME": name, "ROBOT": comment(robot.name), "XML": escape(plain(robot.name)), "LINK": comment(tip),
         "VERSION": VERSION, "SIZE": str(robot.nv), "DAMPING": _numbers(robot.damping),
         "FRICTION": _numbers(robot.friction), "JOINTS": ", ".join(map(comment, robot.joint_names)),
@@ -53,6 +55,10 @@ def ros2_package(robot: Robot, folder: str | Path = ".", *, link: str = "") -> t
     return tuple(
         write_whole("ros2", Path(folder) / name / file, _filled(text, values)) for file, text in files.items()
     )
+
+
+def _depends(*packages: str) -> str:
+    return "\n".join(f"  <depend>{name}</depend>" for name in packages)
 
 
 def _inner(text: str) -> str:
@@ -73,14 +79,11 @@ PACKAGE = """\
 <package format="3">
   <name>@NAME@</name>
   <version>@VERSION@</version>
-  <description>Inverse dynamics of @XML@, written by Drevo.</description>
+  <description>@ABOUT@ of @XML@, written by Drevo.</description>
   <maintainer email="nobody@example.com">nobody</maintainer>
   <license>Apache-2.0</license>
   <buildtool_depend>ament_cmake</buildtool_depend>
-  <depend>eigen</depend>
-  <depend>inverse_dynamics_interface</depend>
-  <depend>pluginlib</depend>
-  <depend>rclcpp</depend>
+@DEPENDS@
   <export>
     <build_type>ament_cmake</build_type>
   </export>
@@ -110,7 +113,15 @@ PLUGIN = """\
   </class>
 </library>
 """
-GUIDE = """\
+COLCON = """\
+```sh
+source /opt/ros/$ROS_DISTRO/setup.bash
+rosdep install --from-paths src --ignore-src -y
+colcon build --packages-up-to @NAME@ --cmake-args -DCMAKE_BUILD_TYPE=Release
+source install/setup.bash
+```
+"""
+GUIDE = f"""\
 # @NAME@
 
 Inverse dynamics of @ROBOT@ as a plug-in of `inverse_dynamics_interface`, written by Drevo @VERSION@.
@@ -121,13 +132,7 @@ Wrenches act on @LINK@: force, then moment, at its origin in the axes of the bas
 
 In a workspace of ROS 2 (Humble or later), with this folder and the package `inverse_dynamics_interface` in `src`:
 
-```sh
-source /opt/ros/$ROS_DISTRO/setup.bash
-rosdep install --from-paths src --ignore-src -y
-colcon build --packages-up-to @NAME@ --cmake-args -DCMAKE_BUILD_TYPE=Release
-source install/setup.bash
-```
-
+{COLCON}
 ## Use
 
 ```cpp
@@ -257,8 +262,10 @@ def ros2_controller(law: Law, folder: str | Path = ".", *, name: str = "") -> tu
     driven = [bool(x) for x in getattr(law, "driven", (True,) * robot.nv)]
     texts = {"law": law.c("law")} | ({"sensor": write_out(robot, "pose", link=link).c()} if senses else {})
     values = {
+        "ABOUT": type(law).__name__,
+        "DEPENDS": _depends("controller_interface", "hardware_interface", "pluginlib", "rclcpp_lifecycle"),
         "NAME": called, "ROBOT": comment(robot.name), "XML": escape(plain(robot.name)), "LINK": comment(link),
-        "VERSION": VERSION, "SIZE": str(robot.nv), "KIND": type(law).__name__, 
+        "VERSION": VERSION, "SIZE": str(robot.nv), "KIND": type(law).__name__,
         "EQUATIONS": "\n".join(f"namespace {key}\n{{\n{_inner(x)}\n}}" for key, x in texts.items()),
         "JOINTS": ", ".join(json.dumps(x) for x in robot.joint_names),
         "DRIVEN": ", ".join(str(k) for k, x in enumerate(driven) if x), "COMMANDS": str(sum(driven)),
@@ -266,7 +273,7 @@ def ros2_controller(law: Law, folder: str | Path = ".", *, name: str = "") -> tu
         "WRENCH": CONTROLLER_WRENCH if senses else "",
     }  # fmt: skip
     files = {
-        "package.xml": CONTROLLER_PACKAGE, "CMakeLists.txt": CONTROLLER_BUILD, "plugin.xml": CONTROLLER_PLUGIN,
+        "package.xml": PACKAGE, "CMakeLists.txt": CONTROLLER_BUILD, "plugin.xml": CONTROLLER_PLUGIN,
         "src/controller.cpp": CONTROLLER_SOURCE, "config/controller.yaml": CONTROLLER_PARAMETERS,
         "README.md": CONTROLLER_GUIDE,
     }  # fmt: skip
@@ -288,24 +295,6 @@ CONTROLLER_WRENCH = """
         wrench[3 + i] += pose[4 * i + k] * sensed[3 + k];
       }
     }"""
-CONTROLLER_PACKAGE = """\
-<?xml version="1.0"?>
-<package format="3">
-  <name>@NAME@</name>
-  <version>@VERSION@</version>
-  <description>@KIND@ of @XML@ for ros2_control, written by Drevo.</description>
-  <maintainer email="nobody@example.com">nobody</maintainer>
-  <license>Apache-2.0</license>
-  <buildtool_depend>ament_cmake</buildtool_depend>
-  <depend>controller_interface</depend>
-  <depend>hardware_interface</depend>
-  <depend>pluginlib</depend>
-  <depend>rclcpp_lifecycle</depend>
-  <export>
-    <build_type>ament_cmake</build_type>
-  </export>
-</package>
-"""
 CONTROLLER_BUILD = """\
 cmake_minimum_required(VERSION 3.16)
 project(@NAME@)
@@ -341,24 +330,18 @@ controller_manager:
     joints: [@JOINTS@]  # as the hardware names them, in this order
     sensor: force_torque_sensor  # read by laws that sense: @SENSES@ of this one
 """
-CONTROLLER_GUIDE = """\
+CONTROLLER_GUIDE = f"""\
 # @NAME@
 
 @KIND@ of @ROBOT@ as a controller of ros2_control, written by Drevo @VERSION@. Model, gains and reference are in
-the code. It reads the positions and velocities of these joints, @JOINTS@, and commands efforts. Time begins when it
-is activated. A law that senses reads a force and torque sensor at the origin of the link @LINK@, in its axes.
+the code. It reads positions and velocities of these joints, @JOINTS@, and commands efforts. Time begins when it is
+activated. A law that senses reads a force and torque sensor at the origin of the link @LINK@, in its axes.
 
 ## Build
 
 In a workspace of ROS 2 (Humble or later) with this folder in `src`:
 
-```sh
-source /opt/ros/$ROS_DISTRO/setup.bash
-rosdep install --from-paths src --ignore-src -y
-colcon build --packages-up-to @NAME@ --cmake-args -DCMAKE_BUILD_TYPE=Release
-source install/setup.bash
-```
-
+{COLCON}
 ## Run
 
 Give `config/controller.yaml` to the controller manager, then `ros2 run controller_manager spawner @NAME@`. The
