@@ -1,4 +1,5 @@
-"""drevo compute: a quantity at a state. drevo ik: configurations that reach poses. drevo robots: their names."""
+"""drevo compute: a quantity at a state. drevo ik: configurations that reach poses. drevo workspace: points that a
+link reaches. drevo robots: names."""
 
 from __future__ import annotations
 
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .common import (
+    PICTURES,
+    PLOT,
     STATE,
     Base,
     Json,
@@ -19,7 +22,10 @@ from .common import (
     numbers_in,
     option,
     print_json,
+    print_picture,
     print_table,
+    ready_for,
+    save_result,
     vector_in,
 )
 
@@ -270,6 +276,37 @@ def _print_solutions(robot: Robot, poses: list[Any]) -> None:
     for k, x in enumerate(poses):
         if not x.success[0]:
             print(f"pose {k + 1}: {x.reason[0]}")
+
+
+@guarded
+def workspace(
+    robot: RobotName,
+    link: Annotated[str, option("The link whose points are asked for.")],
+    point: Annotated[str | None, option("A point of the link, x,y,z in m; by default its origin.")] = None,
+    samples: Annotated[int, option("Random configurations within the limits.")] = 100_000,
+    seed: Annotated[int, option("Of the random numbers.")] = 0,
+    plot: Annotated[bool, option(PLOT, "--plot")] = False,
+    output: Annotated[
+        Path | None, option(f"Save points as .csv, or a picture: {', '.join(PICTURES)}.", "-o", "--output")
+    ] = None,
+    base: Base = "fixed",
+    as_json: Json = False,
+) -> None:
+    """Find the points that a link reaches within the limits of its joints, by random configurations."""
+    from ..kinematics.workspace import workspace as reached
+
+    ready_for("a workspace", output, (".csv", *PICTURES))
+    arm = load_robot(robot, base)
+    space = reached(arm, link, samples, seed, numbers_in("--point", point, 3) or (0.0, 0.0, 0.0))
+    save_result(space, output)
+    ranges = space.ranges()
+    if as_json:
+        print_json({"robot": arm.name, "link": link, "samples": samples, "ranges": ranges})
+        return
+    print_table(
+        "", ["m", "from", "to"], [[name, f"{a + 0.0:.4f}", f"{b + 0.0:.4f}"] for name, (a, b) in ranges.items()]
+    )
+    print_picture(space, plot, output)
 
 
 @guarded

@@ -41,6 +41,7 @@ VERBS = (  # the name, what runs, and the example that its help shows
     ("robots", compute.robots, "drevo robots"),
     ("compute", compute.compute, "drevo compute puma560 gravity --q joint2=-0.8,joint3=0.6"),
     ("ik", compute.ik, "drevo ik puma560 --link link6 --pose 0.5,0.1,0.4,0,1,0,0"),
+    ("workspace", compute.workspace, "drevo workspace puma560 --link link6 --samples 20000"),
     ("counts", counts.counts, "drevo counts stanford inverse_dynamics mass_matrix"),
     ("write-out", write_out.write_out, "drevo write-out three-link mass_matrix --symbols all -o mass.html"),
     ("export", export.export, "drevo export puma560 inverse_dynamics --target cortex-m7 --dtype float32 -o out"),
