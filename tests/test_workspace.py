@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import drevo
 from drevo.cli.main import app
-from drevo.kinematics.workspace import workspace
+from drevo.kinematics.workspace import reachable_points
 
 
 def two_links() -> drevo.Robot:
@@ -23,7 +23,7 @@ def two_links() -> drevo.Robot:
 
 
 def test_points_fill_the_ring_of_two_rods() -> None:
-    space = workspace(two_links(), "lower", 20_000, point=(0.3, 0, 0))
+    space = reachable_points(two_links(), "lower", 20_000, point=(0.3, 0, 0))
     ranges = space.ranges()
     np.testing.assert_allclose(ranges["from the z axis"], [0.2, 0.8], atol=1e-3)
     np.testing.assert_allclose(ranges["x"], [-0.8, 0.8], atol=5e-3)
@@ -32,7 +32,7 @@ def test_points_fill_the_ring_of_two_rods() -> None:
 
 def test_points_are_those_of_configurations_within_the_limits() -> None:
     robot = drevo.load("panda")
-    space = workspace(robot, "panda_link8", 3000)
+    space = reachable_points(robot, "panda_link8", 3000)
     assert (space.q >= robot.lower).all() and (space.q <= robot.upper).all()
     np.testing.assert_array_equal(space.points, robot.pose(space.q, "panda_link8")[:, :3, 3])
 
@@ -51,8 +51,8 @@ def test_the_command_line_prints_and_saves(tmp_path) -> None:
 def test_what_does_not_fit_is_said() -> None:
     robot = drevo.load("puma560")
     with pytest.raises(drevo.DrevoError, match="did you mean"):
-        workspace(robot, "link9")
+        reachable_points(robot, "link9")
     with pytest.raises(drevo.DrevoError, match="does not move"):
-        workspace(robot, robot.link_names[0], 10)
+        reachable_points(robot, robot.link_names[0], 10)
     with pytest.raises(drevo.DrevoError, match="samples"):
-        workspace(robot, "link6", 0)
+        reachable_points(robot, "link6", 0)

@@ -293,11 +293,11 @@ def workspace(
     as_json: Json = False,
 ) -> None:
     """Find the points that a link reaches within the limits of its joints, by random configurations."""
-    from ..kinematics.workspace import workspace as reached
+    from ..kinematics.workspace import reachable_points
 
     ready_for("a workspace", output, (".csv", *PICTURES))
     arm = load_robot(robot, base)
-    space = reached(arm, link, samples, seed, numbers_in("--point", point, 3) or (0.0, 0.0, 0.0))
+    space = reachable_points(arm, link, samples, seed, numbers_in("--point", point, 3) or (0.0, 0.0, 0.0))
     save_result(space, output)
     ranges = space.ranges()
     if as_json:

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from ..robot import Robot
 
 OF_JOINTS = ("pd", "computed_torque", "gravity_compensation")
-OF_LINKS = ("operational_space", "impedance", "admittance")
-LAWS = (*OF_JOINTS, *OF_LINKS)
-CONTROLLERS = ("linear_model", "lqr", "kalman", "lqg", "schedule", *LAWS)
+TASK_SPACE_LAWS = ("operational_space", "impedance", "admittance")
+CONTROL_LAWS = (*OF_JOINTS, *TASK_SPACE_LAWS)
+CONTROLLERS = ("linear_model", "lqr", "kalman", "lqg", "schedule", *CONTROL_LAWS)
 _WHAT = f"inverse_dynamics (the default), mass_matrix, constrained_dynamics, ...; or {', '.join(CONTROLLERS)}."
 TARGET_NAMES = (
     "c, cortex-m4f, cortex-m7, aarch64, riscv64, wasm, windows, macos or ptx; fmu or simulink for simulators."
@@ -58,9 +58,7 @@ def export(
     inertia: Annotated[float, option("Of admittance, kg and kg m².")] = 1.0,
     axes: Annotated[str, option("Of laws of a link, such as 'x y z'; by default all six.")] = "",
     grid: Annotated[str, option("Of a schedule: JOINT=0,0.1,0.2, several with semicolons between them.")] = "",
-    ros2: Annotated[
-        bool, option("A ROS 2 package instead: of a law a controller of ros2_control.", "--ros2")
-    ] = False,
+    ros2: Annotated[bool, option("A ROS 2 package; of a law a controller of ros2_control.", "--ros2")] = False,
     base: Base = "fixed",
     as_json: Json = False,
 ) -> None:
@@ -73,18 +71,13 @@ def export(
     from ..robot.writing import export as exported
 
     held: Any = load_robot(robot, base)
-    law = _law(held, quantity, q, kp, kd, inertia, link, axes) if quantity in LAWS else None
+    law = _law(held, quantity, q, kp, kd, inertia, link, axes) if quantity in CONTROL_LAWS else None
     if ros2:
         return _write_ros2(held, output, link, law, name or f"{held.name}_{quantity}")
     moves = target in ("fmu", "simulink")
     quantity = quantity or ("forward_dynamics" if moves else "inverse_dynamics")
-    named: dict[str, Any] = {
-        "link": "" if law else link,
-        "frame": frame,
-        "parameters": words_in(parameters),
-        "wrt": words_in(wrt),
-    }
-    options = {k: x for k, x in named.items() if x}
+    named = {"link": "" if law else link, "frame": frame, "parameters": words_in(parameters), "wrt": words_in(wrt)}
+    options: dict[str, Any] = {k: x for k, x in named.items() if x}
     options |= {"q0": vector_in(held, "q", q)} if moves and q is not None else {}
     name = name or (f"{held.name}_{quantity}" if quantity in CONTROLLERS and not moves else "")
     if law:

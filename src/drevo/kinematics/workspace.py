@@ -14,8 +14,8 @@ from ..io.files import saving
 from ..io.given import Array, asked, finite, whole
 from ..io.reprs import result
 
-COLUMNS = 60  # of a picture: bands from the lowest to the highest point of each
-CHUNK = 20_000  # configurations at a time
+BANDS_ACROSS = 60  # of a picture: bands from the lowest to the highest point of each
+STATES_AT_A_TIME = 20_000  # configurations at a time
 
 
 @result
@@ -51,9 +51,9 @@ class Workspace(Pictured):
 
 def _band(x: Array, y: Array) -> Curve:
     """From the lowest to the highest y of each column of x; broken where there is none."""
-    edges = np.linspace(x.min(), x.max() + 1e-9, COLUMNS + 1)
-    column = np.clip(np.searchsorted(edges, x, "right") - 1, 0, COLUMNS - 1)
-    low, high = np.full(COLUMNS, np.inf), np.full(COLUMNS, -np.inf)
+    edges = np.linspace(x.min(), x.max() + 1e-9, BANDS_ACROSS + 1)
+    column = np.clip(np.searchsorted(edges, x, "right") - 1, 0, BANDS_ACROSS - 1)
+    low, high = np.full(BANDS_ACROSS, np.inf), np.full(BANDS_ACROSS, -np.inf)
     np.minimum.at(low, column, y)
     np.maximum.at(high, column, y)
     filled = np.isfinite(low)
@@ -63,7 +63,7 @@ def _band(x: Array, y: Array) -> Curve:
 
 
 @asked
-def workspace(
+def reachable_points(
     robot: Any, link: str, samples: int = 100_000, seed: int = 0, point: Any = (0.0, 0.0, 0.0)
 ) -> Workspace:
     """The points that a link reaches in so many random configurations within the limits of the file.
@@ -75,7 +75,7 @@ def workspace(
     count, rng = whole("workspace: samples", samples, 1), np.random.default_rng(whole("workspace: seed", seed, 0))
     tip = finite("workspace: point", point, (3,), InputError)
     q = robot.random(rng, count)
-    poses = (robot.pose(q[k : k + CHUNK], link) for k in range(0, count, CHUNK))
+    poses = (robot.pose(q[k : k + STATES_AT_A_TIME], link) for k in range(0, count, STATES_AT_A_TIME))
     points = np.concatenate([T[:, :3, :3] @ tip + T[:, :3, 3] for T in poses])
     if np.ptp(points, axis=0).max() < 1e-12 and count > 1:
         raise InputError(f"workspace: the point of link {link!r} does not move; name a link that joints carry")
