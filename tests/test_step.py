@@ -182,12 +182,15 @@ def test_refusals_of_a_step(given: dict[str, Any], told: str) -> None:
         drevo.compile(robot(), "step", **({"dt": 0.002} | given))
 
 
+MESH = '<asset><mesh name="m" vertex="0 0 0 .1 0 0 0 .1 0 0 0 .1"/></asset>'
+
+
 @pytest.mark.parametrize("other", ["<body><freejoint/>{}</body>", '<geom type="plane" size="1 1 1"/>'])
 def test_what_has_no_rule_is_warned_about_without_a_ground(other: str) -> None:
-    """Of two ellipsoids, or of one over a plane of the file, nothing is left that touches."""
-    solid = '<geom type="ellipsoid" size="0.1 0.2 0.1" mass="1"/>'
-    text = f"<mujoco><worldbody><body><freejoint/>{solid}</body>{other.format(solid)}</worldbody></mujoco>"
-    with pytest.warns(drevo.DrevoWarning, match="pass through what they meet.*: ellipsoid geoms"):
+    """Of two meshes, or of one over a plane of the file, nothing is left that touches."""
+    solid = '<geom type="mesh" mesh="m" mass="1"/>'
+    text = f"<mujoco>{MESH}<worldbody><body><freejoint/>{solid}</body>{other.format(solid)}</worldbody></mujoco>"
+    with pytest.warns(drevo.DrevoWarning, match="pass through what they meet.*: mesh geoms"):
         drevo.compile(drevo.load(text), "step", dt=0.002, ground=None)
 
 
@@ -217,22 +220,25 @@ def test_limits_springs_and_dampers_of_what_touches_nothing_are_those_of_mujoco(
 
 def test_what_passes_through_others_is_warned_of_where_it_is_stepped() -> None:
     """Kinds and names; not at loading, and not for pairs that a file excludes."""
-    stack = """<mujoco><worldbody><geom type="plane" size="1 1 1"/>
+    stack = """<mujoco><asset><mesh name="m" vertex="0 0 0 .1 0 0 0 .1 0 0 0 .1"/></asset>
+     <worldbody><geom type="plane" size="1 1 1"/>
       <body name="low" pos="0 0 .1"><freejoint/><geom name="low" type="box" size=".1 .1 .1"/></body>
       <body name="high" pos="0 0 .3"><freejoint/><geom name="high" type="box" size=".1 .1 .1"/></body>
-      <body pos="0 0 1"><freejoint/><geom name="egg" type="ellipsoid" size=".1 .1 .1"/></body>
+      <body pos="0 0 1"><freejoint/><geom name="egg" type="mesh" mesh="m"/></body>
      </worldbody>{}</mujoco>"""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         r = drevo.load(stack.format(""))
-    q, through = r.model.initial, r"ellipsoid geoms 'egg';"
+    q, through = r.model.initial, r"mesh geoms 'egg';"
     for law in ("soft", "coulomb"):
         with pytest.warns(drevo.DrevoWarning, match=through) as seen:
             r.simulate(q, duration=0.002, ground="plane", law=law, dt=0.002)
         told = [x for x in seen if "of compiling" not in str(x.message)]
         assert len(told) == 1 and told[0].filename == __file__
     apart = drevo.load(
-        stack.format('<contact><exclude body1="low" body2="high"/></contact>').replace("ellipsoid", "sphere")
+        stack.format('<contact><exclude body1="low" body2="high"/></contact>').replace(
+            '"mesh" mesh="m"', '"sphere" size=".1"'
+        )
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error")

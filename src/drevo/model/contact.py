@@ -20,7 +20,7 @@ SOLIMP: Solimp = (0.9, 0.95, 0.001, 0.5, 2.0)
 DEFAULT_FRICTION: Vec3 = (1.0, 0.005, 0.0001)  # of sliding, torsion [m], rolling [m]
 
 # kind of a geom -> how many sizes it has: radius, then half lengths; a sphere of radius 0 is a point
-GEOM_SIZES = {"plane": 0, "sphere": 1, "capsule": 2, "cylinder": 2, "box": 3, "hull": 0}
+GEOM_SIZES = {"plane": 0, "sphere": 1, "capsule": 2, "cylinder": 2, "box": 3, "ellipsoid": 3, "hull": 0}
 CONDIMS = (1, 3, 4, 6)
 STEP_INTEGRATORS = ("Euler", "RK4", "implicit", "implicitfast")
 CONES = ("pyramidal", "elliptic")
@@ -31,8 +31,8 @@ CONES = ("pyramidal", "elliptic")
 class Geom:
     """A solid that may touch others. Its axis is z; a plane is all of z <= 0, a hull that of its points.
 
-    size: radius of a sphere; radius and half the length (without the caps) of a capsule or cylinder; half the
-    lengths of a box. Two geoms may touch if a bit of the contype of one is in the conaffinity of the other.
+    size: radius; of capsules and cylinders half the length (without the caps) too; half the lengths of a box, half
+    axes of an ellipsoid. Two geoms may touch if a bit of the contype of one is in the conaffinity of the other.
     """
 
     name: str
@@ -57,8 +57,8 @@ class Geom:
     @property
     def radius(self) -> float:
         """The radius of a sphere about the origin of a geom that holds it, m; 0 for a plane, which none holds."""
-        if self.kind == "capsule":
-            return sum(self.size)
+        if self.kind in ("capsule", "ellipsoid"):
+            return (sum if self.kind == "capsule" else max)(self.size)
         return hypot(*self.size) if self.size else max((hypot(*x) for x in self.points), default=0.0)
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, combinations_with_replacement
 
 from .contact import ContactPair, Geom
 from .description import Model
 from .draft import shorten
 
-GEOM_ORDER = ("plane", "sphere", "capsule", "cylinder", "box", "hull")  # what stands first of a pair
+GEOM_ORDER = ("plane", "sphere", "capsule", "ellipsoid", "cylinder", "box", "hull")  # what stands first of a pair
 # kinds of geoms whose distance is known, in that order
 TOUCHING_PAIRS = (
     *(("plane", kind) for kind in GEOM_ORDER[1:]),
@@ -22,7 +22,8 @@ TOUCHING_PAIRS = (
 # kinds whose places of contact are searched for in machine code, likewise
 SEARCHED_PAIRS = (
     *((kind, "hull") for kind in GEOM_ORDER[1:]),
-    *(("cylinder", "cylinder"), ("cylinder", "box"), ("box", "box")),
+    *(("sphere", "ellipsoid"), ("capsule", "ellipsoid")),
+    *combinations_with_replacement(("ellipsoid", "cylinder", "box"), 2),
 )
 LEFT_OUT = "left out of contact: "  # how notes begin on what touches in a file and not here
 MOST_GEOMS = 500  # of a robot whose pairs are looked through where it is loaded

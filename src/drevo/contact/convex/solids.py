@@ -14,9 +14,12 @@ from .clipping import MAX_PLACES, PLACE_NUMBERS
 from .hulls import faces_of_points
 from .places import MAX_OTHER_PLACES, places_between
 from .search import between_solids
-from .simplex import BOX, CYLINDER, HULL, PLANE, POINT, SEGMENT
+from .simplex import BOX, CYLINDER, ELLIPSOID, HULL, PLANE, POINT, SEGMENT
 
-CORES = {"plane": PLANE, "sphere": POINT, "capsule": SEGMENT, "cylinder": CYLINDER, "box": BOX, "hull": HULL}
+CORES = {
+    "plane": PLANE, "sphere": POINT, "capsule": SEGMENT, "cylinder": CYLINDER, "box": BOX, "ellipsoid": ELLIPSOID,
+    "hull": HULL,
+}  # fmt: skip
 ROUND = ("sphere", "capsule")  # a ball about each of their points
 PLACE = 12  # numbers of a placed geom: rotation by rows, position
 RESULTS = 10  # numbers of a pair: distance, two points, normal

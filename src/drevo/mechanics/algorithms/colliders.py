@@ -66,7 +66,16 @@ def supports(solid: PlacedGeom, n: Vec) -> list[tuple[Vec, Scalar]]:
         return [(solid.p + corner, 0.0) for corner in _lower_corners(solid, n)]
     if solid.kind == "cylinder":
         return [(at, 0.0) for at in _rim(solid, n)]
+    if solid.kind == "ellipsoid":
+        return [(solid.p + solid.R @ _lowest(solid.size, solid.R.T @ n), 0.0)]
     return [(solid.p + solid.R @ point, 0.0) for point in solid.points]
+
+
+def _lowest(axes: Sequence[Scalar], n: Vec) -> Vec:
+    """The point of an ellipsoid, in its axes, that is least far along n: -A^2 n / |A n|."""
+    scaled = Vec(*(a * x for a, x in zip(axes, n)))
+    over = -1.0 / sqrt(scaled.dot(scaled))
+    return Vec(*(a * x * over for a, x in zip(axes, scaled)))
 
 
 def _on_plane(origin: Vec, frame: Mat, at: Vec, radius: Scalar) -> Proximity:
@@ -313,4 +322,4 @@ def places(kinds: Sequence[str], points: int = 0) -> int:
         return 0
     if kinds[0] != "plane":
         return 2 if tuple(kinds) in TWICE else 1
-    return {"sphere": 1, "capsule": 2, "cylinder": 4, "box": 4}.get(kinds[1], points)
+    return {"sphere": 1, "ellipsoid": 1, "capsule": 2, "cylinder": 4, "box": 4}.get(kinds[1], points)

@@ -21,7 +21,7 @@ from ...errors import ModelError
 from ...io import meshes
 from ...io.files import Files
 from ...io.xml import Element, Reader
-from ..contact import DEFAULT_FRICTION, GEOM_SIZES, Geom
+from ..contact import DEFAULT_FRICTION, Geom
 from ..description import ORIGIN, ContactPoint, Link, Model, Shape, Vec3
 from ..draft import STANDARD_GRAVITY as USUAL
 from ..draft import Draft
@@ -84,7 +84,7 @@ def _geom(link: Link, k: int, shape: Shape, friction: Mapping[str, float]) -> Ge
 
 
 def _touches(shape: Shape) -> bool:
-    return shape.kind in GEOM_SIZES and min(shape.size) > 0.0
+    return shape.kind in HALVED and min(shape.size) > 0.0
 
 
 def half_lengths(shape: Shape) -> tuple[float, ...]:

@@ -7,7 +7,7 @@ from itertools import chain
 from ....errors import ModelError
 from ....io import xml
 from ....io.xml import Element, Reader
-from ...contact import ContactPair, Geom
+from ...contact import GEOM_SIZES, ContactPair, Geom
 from ...description import Vec3
 from ...rotations import quaternion_of
 from ..solids import hull_of
@@ -16,7 +16,6 @@ from .file import File, PlacedElement, read_some
 from .geoms import SolidGeom, geom_of
 from .settings import read_friction, read_solimp, read_solref, read_whole
 
-READ_GEOMS = ("plane", "sphere", "capsule", "cylinder", "box")
 ENDS = ("geom1", "geom2")
 STILL = (0.0,) * 6  # of a surface
 
@@ -44,7 +43,7 @@ def read_geoms(body: str, geoms: list[SolidGeom]) -> None:
         if not any(bits) and own not in _paired(file):
             continue
         points = _hull(geom, own or f"a geom of {body!r}") if geom.kind == "mesh" and not faults else ()
-        if (geom.kind not in READ_GEOMS and not points) or faults:
+        if (geom.kind not in GEOM_SIZES and not points) or faults:
             file.draft.leave_out(f"{geom.kind} geoms", own or body)
             continue
         name = own if own else _unused(file, f"{body}_geom{k}")
