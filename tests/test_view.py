@@ -478,8 +478,12 @@ def test_in_a_browser_without_a_network(browser: Any, scheme: str, page_of_panda
     slider = page.locator('input[type=range][data-input=q][data-place="1"]')
     box = slider.bounding_box()
     slider.click(position={"x": 0.7 * box["width"], "y": box["height"] / 2})
-    page.locator('input.box[aria-label="v 3"]').fill("0.75")
-    page.locator('input.box[aria-label="v 3"]').press("Enter")
+    typed = page.locator('input.box[aria-label="v of panda_joint3"]')
+    typed.fill("fast")
+    typed.press("Enter")
+    assert typed.get_attribute("aria-invalid") == "true" and "no number" in typed.get_attribute("title")
+    typed.fill("0,75")
+    typed.press("Enter")
     page.wait_for_function("window.drevo.core.x.v[2] === 0.75")
     state = {k: np.array(page.evaluate(f"[...drevo.core.x.{k}]")) for k in ("q", "v", "a")}
     assert state["q"][1] > 0.5
@@ -507,6 +511,12 @@ def test_in_a_browser_without_a_network(browser: Any, scheme: str, page_of_panda
     assert largest(np.reshape(pose, (3, 4)) - robot.pose(state["q"], link=link)[:3]) <= EXACT
     g = [shown_number(x) for x in page.locator("#gravity td.n").all_text_contents()]
     assert largest(np.array(g) - robot.gravity(state["q"])) <= EXACT * largest(np.array(g))
+    scrolling = (
+        "e => [...e].filter(x => /auto|scroll/.test(getComputedStyle(x).overflowX + getComputedStyle(x).overflowY)"
+    )
+    scrolling += " && x.scrollWidth > x.clientWidth && x.tabIndex < 0).map(x => x.outerHTML.slice(0, 80))"
+    assert page.eval_on_selector_all("main *", scrolling) == []  # what scrolls is reached by keys
+    assert page.locator("h1").first.text_content() == "panda"
     page.click("#swing")
     page.wait_for_function("drevo.core.x.q[3] !== " + repr(float(state["q"][3])))
     page.click("#play")

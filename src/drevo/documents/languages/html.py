@@ -133,7 +133,7 @@ def page_parts(sequence: Sequence, facts: About, live: Live = STILL, robot: bool
     if not robot and (facts.coordinates or live.sliders):
         parts.append(("inputs", "Inputs", _inputs(sequence, facts, live)))
     if facts.drawing is not None and not robot:
-        parts.insert(0, ("mechanism", "Mechanism", f'<div class="wide">{svg(facts.drawing)}</div>'))
+        parts.insert(0, ("mechanism", "Mechanism", f'<div class="wide" tabindex="0">{svg(facts.drawing)}</div>'))
     given = _given(facts, style)
     if any(sequence.used):
         given.append(("parameters", "Parameters", _parameters(sequence, live)))
@@ -219,7 +219,7 @@ def _given(facts: About, style: Style) -> list[PagePart]:
         if table is not None:
             head = (table.first, *(_math(mathml_name(c)) for c in table.columns))
             rows = ((n, *(_math(write_terms(x, style)) if x else "" for x in row)) for n, row in table.rows)
-            body += f'<div class="wide">{_legend(rows, head, numbers=range(1, len(head)))}</div>'
+            body += f'<div class="wide" tabindex="0">{_legend(rows, head, numbers=range(1, len(head)))}</div>'
         parts.append((f"i{k}", _title(section), body))
     return parts
 
@@ -235,12 +235,14 @@ def _vectors(sequence: Sequence, facts: About) -> list[PagePart]:
             for x in section.lines
         )
         title = escape(section.title[:1].upper() + plain(section.title[1:]))
-        parts.append((f"v{k}", title, f'<div class="wide"><table class="vec">{"".join(rows)}</table></div>'))
+        parts.append(
+            (f"v{k}", title, f'<div class="wide" tabindex="0"><table class="vec">{"".join(rows)}</table></div>')
+        )
     return parts
 
 
 def _table(rows: list[str], kind: str = "eq") -> str:
-    return f'<div class="wide"><table class="{kind}">{"".join(rows)}</table></div>'
+    return f'<div class="wide" tabindex="0"><table class="{kind}">{"".join(rows)}</table></div>'
 
 
 def _equation(s: Statement, style: Style, said: str, live: Live) -> str:
@@ -283,7 +285,7 @@ def _list(items: tuple[str, ...]) -> str:
 def _code(texts: dict[str, str]) -> str:
     tabs = "".join(f"<button data-tab={name}>{name}</button>" for name in texts)
     blocks = "".join(
-        f"<pre data-tab={name}{'' if k == 0 else ' hidden'}><code>{escape(text)}</code></pre>"
+        f"<pre tabindex=0 data-tab={name}{'' if k == 0 else ' hidden'}><code>{escape(text)}</code></pre>"
         for k, (name, text) in enumerate(texts.items())
     )
     return f'<div class="tabs">{tabs}<button class="copy">Copy</button></div>{blocks}'

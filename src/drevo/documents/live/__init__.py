@@ -118,12 +118,13 @@ def document(title: str, body: str, tail: str, kind: str = "") -> str:
     )
 
 
-def slider(name: str, place: int, x: LiveInput) -> str:
-    """A slider and a box for one number of an input."""
+def slider(name: str, place: int, x: LiveInput, label: str = "", unit: str = "") -> str:
+    """A slider and a box for one number of an input. label: what screen readers say, by default name and place."""
     low, high, at = x.low[place], x.high[place], x.value[place]
-    called = f'aria-label="{escape(name)} {place + 1}"'
+    shown = f"<small>{escape(unit)}</small>" if unit else ""
+    called = f'aria-label="{escape(label or f"{name} {place + 1}")}"'
     return (
         f'<div class="slide"><input type="range" {called} data-input="{escape(name)}" data-place="{place}" '
         f'min="{low!r}" max="{high!r}" step="any" value="{at!r}">'
-        f'<input class="box" inputmode="decimal" {called} value="{at:.5g}"></div>'
+        f'<input class="box" inputmode="decimal" {called} value="{at:.5g}">{shown}</div>'
     )

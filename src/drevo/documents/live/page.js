@@ -35,14 +35,21 @@ function openPage(core) {
     for (const s of sliders) {
       const y = x[s.dataset.input][s.dataset.place], box = s.nextElementSibling;
       if (document.activeElement !== s || Number(s.value) !== y) s.value = y;
-      if (document.activeElement !== box) box.value = Number(y.toPrecision(5));
+      const beyond = y < Number(s.min) || y > Number(s.max);  // a slider goes from limit to limit where there are some
+      box.classList.toggle('beyond', beyond);
+      if (!box.classList.contains('bad')) box.title = beyond ? `outside ${s.min} to ${s.max}` : '';
+      if (document.activeElement !== box && !box.classList.contains('bad')) box.value = Number(y.toPrecision(5));
     }
     page.fill(false);
     for (const f of page.listeners) f(page);
   };
   const take = (s, text) => {
-    const y = Number(text);
-    if (text !== '' && Number.isFinite(y)) x[s.dataset.input][s.dataset.place] = y;
+    const y = Number(text.trim().replace(',', '.')), box = s.nextElementSibling;
+    const good = text.trim() !== '' && Number.isFinite(y);
+    box.classList.toggle('bad', !good);
+    box.setAttribute('aria-invalid', String(!good));
+    box.title = good ? '' : `${text} is no number: the robot stays where it is`;
+    if (good) x[s.dataset.input][s.dataset.place] = y;
     page.stop?.();
     later();
   };
@@ -51,12 +58,15 @@ function openPage(core) {
     s.nextElementSibling.onchange = e => take(s, e.target.value);
   }
   page.set = (name, values) => { x[name].set(values); later(); };
+  const forget = () => sliders.forEach(s => s.nextElementSibling.classList.remove('bad'));
   byId('reset')?.addEventListener('click', () => {
+    forget();
     for (const [name, given] of Object.entries(data.inputs)) x[name].set(given.value);
     page.stop?.();
     later();
   });
   byId('random')?.addEventListener('click', () => {
+    forget();
     for (const [name, given] of Object.entries(data.inputs))
       if (name !== 'parameters') x[name].forEach((_, k) => {
         x[name][k] = given.low[k] + Math.random() * (given.high[k] - given.low[k]);

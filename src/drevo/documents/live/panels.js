@@ -49,13 +49,18 @@ function openPanels(page) {
       const part = 50 * Math.abs(g[k]) / page.most;
       bar.style.width = `${part}%`;
       bar.style.left = g[k] < 0 ? `${50 - part}%` : '50%';
-      bar.parentElement.nextElementSibling.textContent = core.text(g[k], page.digits > 6 ? 17 : 4);
+      const all = page.digits > 6, value = all || Math.abs(g[k]) > 1e-12 * page.most ? g[k] : 0;
+      bar.parentElement.nextElementSibling.textContent = core.text(value, all ? 17 : 4);
     });
   };
   canvas?.addEventListener('pointermove', e => {
     const size = Math.min(canvas.clientWidth, canvas.clientHeight) / n;
     const j = Math.floor(e.offsetX / size), i = Math.floor(e.offsetY / size);
-    if (i < n && j < n) tip.textContent = `M ${i + 1},${j + 1} = ${core.text(M[i * n + j], 6)}`;
+    if (i < n && j < n) {
+      const slides = [i, j].filter(k => data.rates[k][1] === 'm').length;
+      const unit = ['kg m²', 'kg m', 'kg'][slides];
+      tip.textContent = `M of ${data.rates[i][0]}, ${data.rates[j][0]}: ${core.text(M[i * n + j], 6)} ${unit}`;
+    }
   });
   link.onchange = () => page.changed();
   page.listeners.push(() => {
@@ -139,6 +144,12 @@ function openSwing(page) {
   });
 }
 
+// The smallest of 1, 2, 5 times a power of ten that is no less: steps between round ticks.
+function round125(x) {
+  const power = 10 ** Math.floor(Math.log10(x));
+  return power * ([1, 2, 5, 10].find(y => y * power >= x * (1 - 1e-9)) ?? 10);
+}
+
 function curves(canvas, rows, lines, now, unit) {
   const [c, w, h] = sheet(canvas), left = 52, low = h - 22;
   c.fillStyle = c.strokeStyle = ink('--soft');
@@ -151,17 +162,22 @@ function curves(canvas, rows, lines, now, unit) {
   const all = lines.map(([, f]) => rows.map(f)), flat = all.flat();
   let [a, b] = flat.reduce(([p, r], y) => [Math.min(p, y), Math.max(r, y)], [Infinity, -Infinity]);
   if (b - a < 1e-9) [a, b] = [a - 1, b + 1];
-  const end = rows.at(-1).t, X = t => left + (w - left - 8) * t / end, Y = y => low - (low - 18) * (y - a) / (b - a);
+  const rise = round125((b - a) / 4), end = rows.at(-1).t, pace = round125(end / 4);
+  [a, b] = [rise * Math.floor(a / rise), rise * Math.ceil(b / rise)];
+  const X = t => left + (w - left - 8) * t / end, Y = y => low - (low - 18) * (y - a) / (b - a);
   c.lineWidth = 1;
-  for (let k = 0; k <= 4; k++) {
-    const y = a + (b - a) * k / 4;
+  for (let k = 0; a + k * rise < b + rise / 2; k++) {
+    const y = a + k * rise;
     c.globalAlpha = 0.3;
     c.strokeRect(left, Y(y), w - left - 8, 0);
     c.globalAlpha = 1;
     c.textAlign = 'right';
-    c.fillText(Number(y.toPrecision(3)), left - 6, Y(y) + 4);
-    c.textAlign = 'center';
-    c.fillText(`${Number((end * k / 4).toPrecision(3))}${k === 4 ? ' s' : ''}`, Math.min(X(end * k / 4), w - 16), h - 6);
+    c.fillText(Number((Math.abs(y) < rise / 2 ? 0 : y).toPrecision(4)), left - 6, Y(y) + 4);
+  }
+  c.textAlign = 'center';
+  for (let t = 0; t < end + pace / 2; t += pace) {
+    const last = t + pace >= end + pace / 2;
+    c.fillText(`${Number(t.toPrecision(3))}${last ? ' s' : ''}`, Math.min(X(t), w - 16), h - 6);
   }
   lines.forEach((_, k) => {
     c.strokeStyle = COLOURS[k % COLOURS.length];

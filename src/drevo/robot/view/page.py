@@ -37,6 +37,7 @@ PAGE_LAYERS = {
     "ellipsoids": ("inertia ellipsoids", False),
     "contacts": ("contact points", True),
 }
+SLIDER_UNITS = {"q": ("rad", "m"), "v": ("rad/s", "m/s"), "a": ("rad/s²", "m/s²"), "tau": ("N m", "N")}
 
 
 def export_page(
@@ -85,14 +86,15 @@ def live_robot(
         robot=model.name, figure=figure_of(model, meshes), coordinates=_plotted(model),
         loads=page_tables(model, tables), gravity=model.gravity,
         passive=any(j.dynamics and j.dynamics.passive for j in model.joints), walls=_walls(model),
+        rates=rates_of(model),
     )  # fmt: skip
     if missing := meshes.told():
         warn_caller(missing)
     parts = page_parts(sequence, facts, Live(slots, {}), robot=True)
     panels = _panels(model, functions, notes) + _loads() * bool(tables)
     body = (
-        f"<aside>{_figure()}{_sliders(model, inputs, moving)}</aside>\n<main>{page_head(facts)}{SETTINGS}{before}"
-        f"{panels}{page_body([*parts, code_part(sequence, facts)])}</main>"
+        f"<aside>{_head(model)}{_figure()}{_sliders(model, inputs, moving)}</aside>\n<main>{SETTINGS}{before}"
+        f"{panels}{page_head(facts)}{page_body([*parts, code_part(sequence, facts)])}</main>"
     )
     tail = f"{scripts(data, {'values': values, **functions}, True)}<script>{HTML_SCRIPT}</script>"
     return document(f"{model.name}: {facts.quantity.replace('_', ' ')}", body, tail, "robot")
@@ -141,6 +143,19 @@ def _walls(model: Model) -> list[tuple[int, int, float, float]]:
     return found
 
 
+def rates_of(model: Model) -> list[tuple[str, str]]:
+    """Name and unit of what each rate moves."""
+    names = [joint + index for joint, index in model.freedoms()]
+    return list(zip(names, model.units_of("rad", "m")))
+
+
+def _head(model: Model) -> str:
+    """The robot: its name, how it can move, its mass."""
+    mass = sum(link.inertial.mass for link in model.links if link.inertial)
+    size = f"{model.nv} degrees of freedom, {len(model.links)} links, {mass:.4g} kg"
+    return f"<header><h1>{escape(model.name)}</h1><p>{size}</p></header>"
+
+
 def _figure() -> str:
     boxes = "".join(
         f'<label><input type="checkbox" id="show-{name}"{" checked" * on}>{said}</label>'
@@ -156,11 +171,13 @@ def _sliders(model: Model, inputs: dict[str, LiveInput], moving: Sequence[str]) 
     """A slider for every number of q, then of v and a where the formulas take them."""
     tables = []
     for name in [x for x in ("q", "v", "a", "tau") if x in moving or x == "q"]:
-        joints = model.freedoms("q" if name == "q" else "v")
+        kind = "q" if name == "q" else "v"
+        joints, units = model.freedoms(kind), model.units_of(*SLIDER_UNITS[name], kind=kind)
         rows = "".join(
             f"<tr><td><math><msub><mi>{'τ' if name == 'tau' else name}</mi><mn>{k + 1}</mn></msub></math></td>"
-            f"<td>{escape(joint)}{escape(index)}</td><td>{slider(name, k, inputs[name])}</td></tr>"
-            for k, (joint, index) in enumerate(joints)
+            f"<td>{escape(joint)}{escape(index)}</td>"
+            f"<td>{slider(name, k, inputs[name], f'{name} of {joint}{index}', unit)}</td></tr>"
+            for k, ((joint, index), unit) in enumerate(zip(joints, units))
         )
         tables.append(f"<table>{rows}</table>")
     return f'<div class="sliders">{"<hr>".join(tables)}</div>'
@@ -174,11 +191,12 @@ def _panels(model: Model, functions: dict[str, LiveFunction], notes: Sequence[st
     )
     panels = [
         f'<section><h2>Pose</h2><div class="bar"><select id="link" aria-label="link">{links}</select></div>'
-        '<table id="pose"></table><p class="note">R | p, world from link, m</p></section>'
+        '<table id="pose" tabindex="0"></table><p class="note">R | p, world from link, m</p></section>'
     ]
     if len(functions["state"].low.outputs) > 1:
         panels += [
-            '<section><h2>Mass matrix</h2><canvas id="heat"></canvas>'
+            '<section><h2>Mass matrix</h2><canvas id="heat" role="img"'
+            ' aria-label="the mass matrix by colour; the entry under the pointer is shown below"></canvas>'
             '<p class="note" id="entry">six decades by depth of colour; red is negative</p></section>',
             f'<section id="gravity"><h2>Gravity</h2>{_bars(model)}'
             '<p class="note">N m or N, what holds it at rest</p>'
@@ -194,7 +212,7 @@ def _loads() -> str:
     return (
         '<section id="along"><h2>Loads in the links</h2><div class="bar"><select id="loads" aria-label="loads">'
         f'<option value="">nothing</option>{kinds}</select></div><p class="note" id="load-note"></p>'
-        '<div class="rows"><table id="load-rows"></table></div></section>'
+        '<div class="rows" tabindex="0"><table id="load-rows"></table></div></section>'
     )
 
 
@@ -204,7 +222,7 @@ def _bars(model: Model) -> str:
         '<td class="lane"><div data-bar></div></td><td class="n"></td></tr>'
         for joint, index in model.freedoms()
     )
-    return f'<div class="rows"><table>{rows}</table></div>'
+    return f'<div class="rows" tabindex="0"><table>{rows}</table></div>'
 
 
 def _swing() -> str:
@@ -214,7 +232,8 @@ def _swing() -> str:
         '<label>for <input type="number" id="seconds" value="3" min="0.1" max="20" step="any"> s</label>'
         '<label><input type="checkbox" id="walls" checked>walls at the limits</label>'
         '<span class="note" id="drift"></span></div>'
-        '<canvas class="plot" id="angles"></canvas><canvas class="plot" id="energies"></canvas>'
+        '<canvas class="plot" id="angles" role="img" aria-label="coordinates over time"></canvas>'
+        '<canvas class="plot" id="energies" role="img" aria-label="energies over time"></canvas>'
         '<p class="note">From rest where it stands, without efforts, with what acts in the joints; a wall is a '
         "damped spring of 10 Hz, whose energy is not drawn; steps of 1 ms, fourth order.</p></section>"
     )
