@@ -105,3 +105,13 @@ def test_what_is_wrong_is_said_at_once() -> None:
         control.pd(ARM, lambda t: [t, t], 1.0, 1.0)
     text = control.computed_torque(ARM, GOAL, 100.0, 20.0).c("law")
     assert "void law(const double *t, const double *q, const double *v, double *out)" in text
+
+
+def test_a_controller_is_shown_on_one_line() -> None:
+    robot = drevo.load("scara")
+    for law in (
+        drevo.control.pd(robot, robot.neutral(), 3.0, 2.0),
+        drevo.control.pid(robot, robot.neutral(), 3.0, 1.0, 2.0),
+    ):
+        assert "\n" not in repr(law)
+    assert "robot='scara'" in repr(drevo.control.computed_torque(robot, robot.neutral(), 3.0, 2.0))

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from ..compiler.formalisms import common_algorithm
 from ..errors import DrevoError, InputError
 from ..io.given import Array, finite, number, numbers
+from ..io.reprs import brief
 from ..mechanics.configuration import require_unit_quaternions
 from ..mechanics.jet import Jet, jet
 from ..mechanics.scalar import Scalar, Vector
@@ -27,6 +28,7 @@ from .law import Law, deviation
 Reference = ArrayLike | Callable[[Any], Any]
 
 
+@brief
 @dataclass(frozen=True)
 class JointController(Law):
     """A law that follows a reference: a configuration (nq,), or a function of time over scalars.
@@ -78,6 +80,7 @@ class ComputedTorque(JointController):
         return tau
 
 
+@brief
 @dataclass(frozen=True)
 class ProportionalDerivative(JointController):
     """tau = kp e + kd e', with the torques that hold the robot at rest where `gravity` is True."""
@@ -92,6 +95,7 @@ class ProportionalDerivative(JointController):
         return [x + y for x, y in zip(g, more)]
 
 
+@brief
 @dataclass
 class ProportionalIntegralDerivative:
     """tau = kp e + ki integral of e + kd e' (+ gravity), sampled: a law (t, q, v) of arrays for one robot.

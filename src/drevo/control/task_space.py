@@ -26,6 +26,7 @@ from ..compiler.formalisms import common_algorithm
 from ..compiler.pages.telegin_inputs import with_coordinates
 from ..compiler.tracer import Tracer
 from ..io.given import Array, finite, leading, number
+from ..io.reprs import brief
 from ..mechanics.algorithms.inertia_matrix import Factors, dense, factorised, lower_rows, mass_matrix_rows
 from ..mechanics.algorithms.task_space import inverted, weighed
 from ..mechanics.jet import Jet, jet
@@ -76,6 +77,7 @@ class DrivenTask(NamedTuple):
     rate: Vector
 
 
+@brief
 @dataclass(frozen=True)
 class TaskSpaceLaw(Law):
     """A law for a link along some axes: operational space, x'' + damping x' + stiffness x = 0 of the errors.
@@ -217,6 +219,7 @@ class ImpedanceLaw(TaskSpaceLaw):
         return x.a, self.restoring(x)
 
 
+@brief
 @dataclass(frozen=True)
 class AdmittanceLaw(TaskSpaceLaw):
     """inertia x'' + damping x' + stiffness x = F of a measured force F. compliance: inertia^-1."""
@@ -234,6 +237,7 @@ class AdmittanceLaw(TaskSpaceLaw):
         return [dot(column, wrench) for column in zip(*J)]
 
 
+@brief
 @dataclass(frozen=True)
 class HybridLaw(TaskSpaceLaw):
     """Motion along some axes, force along others, in one Lambda of all: neither disturbs the other in contact.

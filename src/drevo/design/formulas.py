@@ -102,7 +102,9 @@ class Judgement:
 
 
 @asked
-def check_formulas(robot: Robot | Model, text: str, notation: str = "telegin", given: str = "") -> Judgement:
+def check_formulas(
+    robot: Robot | Model, text: str, notation: str = "telegin", given: str | None = None
+) -> Judgement:
     """Proves or refutes printed formulas of a robot, and says what the wrong ones should have been.
 
     One formula a line (or between semicolons), "H_22 = I_2^d + H_33 + 2*L_3*m_33^e", "H_42 = H_43 = 0"; LaTeX
@@ -121,7 +123,7 @@ def check_formulas(robot: Robot | Model, text: str, notation: str = "telegin", g
     if notation not in NOTATIONS:
         hint = did_you_mean(str(notation), NOTATIONS)
         raise InputError(f"check_formulas: notation {shown(notation)} is none of {', '.join(NOTATIONS)}{hint}")
-    check = _Check(model, notation, given)
+    check = _Check(model, notation, given or "")
     for line in text.replace(";", "\n").splitlines():
         line = line.strip().strip(",.").strip()
         if line and not line.startswith(("#", "%")):

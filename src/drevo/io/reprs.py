@@ -79,6 +79,8 @@ def _one(name: str, x: Any) -> str:
     text = repr(x)
     if len(text) <= MAX_VALUE_CHARACTERS and "\n" not in text:
         return f"{name}={text}"
+    if "\n" in text and isinstance(getattr(x, "name", None), str):  # a robot, whose repr is its tree
+        return f"{name}={x.name!r}"
     if isinstance(x, str):
         return f"{name}={x[: MAX_VALUE_CHARACTERS - 3]!r}..."
     return f"{name}[{len(x)}]" if isinstance(x, Collection) else f"{name}={type(x).__name__}"
