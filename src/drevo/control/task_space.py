@@ -22,13 +22,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..codegen.graph.program import Program
-from ..compiler.formalisms import common_algorithm
+from ..compiler.formalisms import common_algorithm, fastest
 from ..compiler.pages.telegin_inputs import with_coordinates
 from ..compiler.tracer import Tracer
 from ..io.given import Array, finite, leading, number
 from ..io.reprs import brief
-from ..mechanics.algorithms.inertia_matrix import Factors, dense, factorised, lower_rows, mass_matrix_rows
-from ..mechanics.algorithms.task_space import inverted, weighed
+from ..mechanics.algorithms.inertia_matrix import Factors, factorised, lower_rows
+from ..mechanics.algorithms.task_space import inverted, solved, weighed
 from ..mechanics.jet import Jet, jet
 from ..mechanics.manifold import log_ball
 from ..mechanics.rotation import unit_quaternion
@@ -164,9 +164,8 @@ class TaskSpaceLaw(Law):
         A = weighed(x.factors, J)
         for k, row in enumerate(A):
             row[k] = row[k] + self.regularisation**2
-        Lambda = inverted(A, self.link)
         needed = [u - w - dot(row, held) for u, w, row in zip(a, self.along(x.rate, names), J)]
-        force = [dot(row, needed) + f for row, f in zip(Lambda, F)]
+        force = [x + f for x, f in zip(solved(A, needed, self.link), F)]  # Lambda needed + F
         pushed = self.compensated(x.J, wrench)
         tau = [
             h + dot(row, held) + dot(column, force) - y
@@ -269,13 +268,13 @@ class HybridLaw(TaskSpaceLaw):
 
 def driven_task(tree: Tree, q: Vector, v: Vector, link: str, driven: Sequence[bool]) -> DrivenTask:
     """The dynamics of the driven rates, and the motion of a link by them: the others are eliminated."""
-    rows, h = mass_matrix_rows(tree, q), common_algorithm("bias")(tree, q, v)
+    compute = fastest(tree, ("mass_matrix", "bias"))
+    M, h = compute["mass_matrix"](tree, q), compute["bias"](tree, q, v)
     options = {"link": link, "frame": "local_world_aligned"}
     J = common_algorithm("jacobian")(tree, q, **options)
     rate = common_algorithm("jacobian_bias")(tree, q, v, **options)
-    M = dense(rows)
     if all(driven):
-        return DrivenTask(M, factorised(tree, rows), h, J, rate)
+        return DrivenTask(M, factorised(tree, lower_rows(M)), h, J, rate)
     passive, active = ([k for k, x in enumerate(driven) if bool(x) is some] for some in (False, True))
     least = inverted([[M[i][k] for k in passive] for i in passive], link)
     moved = [[dot(row, [M[i][k] for i in passive]) for row in least] for k in active]  # of M_pp^-1 M_pa, columns

@@ -75,6 +75,19 @@ def inverted(A: Matrix, link: str) -> Matrix:
     return [[lower[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
 
 
+def solved(A: Matrix, b: Vector, link: str) -> list[Scalar]:
+    """A^-1 b of a symmetric A; not a number where a pivot is lost."""
+    n = len(A)
+    L, inverse = _factors(A, link)
+    x = list(b)
+    for i in range(n):
+        x[i] = x[i] - dot(L[i][:i], x[:i])
+    x = [y * d for y, d in zip(x, inverse)]
+    for i in reversed(range(n)):
+        x[i] = x[i] - dot([L[k][i] for k in range(i + 1, n)], x[i + 1 :])
+    return x
+
+
 def _factors(A: Matrix, link: str) -> tuple[Matrix, list[Scalar]]:
     """L and D^-1 of A = L D L^T."""
     n, inverse = len(A), []
