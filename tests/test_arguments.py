@@ -445,7 +445,10 @@ ROBOT_CALLS = [
     (lambda r, q: r.difference(q, q[:2]), r"difference: q1 has shape \(2,\); its last dimension must be 3"),
     (lambda r, q: r.pose(q), "pose is of one link: say which by link="),
     (lambda r, q: r.jacobian(q, frame="local"), "jacobian is of one link: say which by link="),
-    (lambda r, q: r.pose(q, q), "pose: link array.* is not known"),
+    (
+        lambda r, q: r.pose(q, q),
+        r"pose: link must be the name of a link, not array.*the order is pose\(q, ..., link\)",
+    ),
     (lambda r, q: drevo.compile(r, "pose", wrt="q"), "pose is of one link: say which by link="),
     (
         lambda r, q: drevo.compile(r, "mass_matrix", wrt=2),

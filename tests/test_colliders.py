@@ -18,7 +18,8 @@ from drevo.model.pairing import TOUCHING_PAIRS
 mujoco = pytest.importorskip("mujoco")
 
 SIZES = {"plane": (1.0, 1.0, 1.0), "sphere": (0.2,), "capsule": (0.1, 0.3), "cylinder": (0.25, 0.15)}
-SIZES["box"] = (0.1, 0.2, 0.3)
+SIZES |= {"box": (0.1, 0.2, 0.3), "ellipsoid": (0.1, 0.2, 0.3)}
+SIZE_COUNTS = {"plane": 0, "sphere": 1, "box": 3, "ellipsoid": 3}  # of the others two
 TOUCHING = [pair for pair in PAIR_RULES if "hull" not in pair]
 BY_SEARCH = ("capsule", "cylinder")  # MuJoCo searches for these to 1e-6, and we to rounding
 MARGIN = 0.3
@@ -46,7 +47,7 @@ def solid(model: Any, data: Any, g: int, kind: str) -> PlacedGeom:
 
 def solids(poses: Sequence[tuple[Any, Any]], kind: str) -> PlacedGeom:
     """Of one pose numbers, of several arrays."""
-    count = {"plane": 0, "sphere": 1, "box": 3}.get(kind, 2)
+    count = SIZE_COUNTS.get(kind, 2)
     R, p = (np.array([x[k] for x in poses]).T for k in (0, 1))
     R, p = (x[:, 0].tolist() if len(poses) == 1 else list(x) for x in (R, p))
     return PlacedGeom(kind, SIZES[kind][:count], Mat.of([R[k : k + 3] for k in (0, 3, 6)]), Vec(*p))
@@ -243,7 +244,7 @@ def test_graphs_hold_the_same_rules(pair: tuple[str, str]) -> None:
     def solids(x: list[Any]) -> list[PlacedGeom]:
         made = []
         for i, kind in enumerate(pair):
-            size = SIZES[kind][: {"plane": 0, "sphere": 1, "box": 3}.get(kind, 2)]
+            size = SIZES[kind][: SIZE_COUNTS.get(kind, 2)]
             rows = [Vec(*x[12 * i + 3 * r : 12 * i + 3 * r + 3]) for r in range(3)]
             made.append(PlacedGeom(kind, size, Mat(*rows), Vec(*x[12 * i + 9 : 12 * i + 12])))
         return made

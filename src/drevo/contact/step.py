@@ -14,7 +14,7 @@ from ..codegen.store.build import Ahead
 from ..compiler.compile_cost import seconds_of_exact_step, seconds_of_soft_step
 from ..compiler.recipe import TANGENTS
 from ..compiler.trace import requested
-from ..errors import InputError, one_of
+from ..errors import InputError, one_of, warn_caller
 from ..ground import Uneven, ground_of
 from ..io.given import asked, flag, number, seconds, whole
 from ..mechanics.acting import without_passive
@@ -99,6 +99,11 @@ def compile_step(
         friction = number("step: friction", friction, "a coefficient, 0 or more", lambda x: 0.0 <= x < math.inf)
     bounce = number("step: restitution", restitution, "a number from 0 to 1", lambda x: 0.0 <= x <= 1.0)
     way = one_of("step: method", METHODS[law][0] if method is None else method, METHODS[law], InputError)
+    if method is None and (of_file := model.stepping.integrator.lower()) in METHODS[law] and of_file != way:
+        warn_caller(
+            f"step of {model.name!r}: its file has the integrator {model.stepping.integrator}, and a step without "
+            f"method= is of {way}: say method={of_file!r} for the file's, or method={way!r}"
+        )
     names = None if touching is None else names_in(touching, "step: touching")
     request = StepRequest(
         law, way, step, floor, times, friction, bounce, names, flag("step: last", last),

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from numpy.typing import ArrayLike
 
+from ..errors import InputError
 from ..io.given import Array, asked_methods
 from ..model.dynamics import START_TIME
 
 Found = TypeVar("Found")
+ON_GROUND = {"friction", "restitution", "touching", "impacts", "threads"}  # what only motions on a ground take
 
 if TYPE_CHECKING:
     from ..constraint.kinds import Constraint
@@ -167,6 +169,8 @@ class MotionMethods:
             from ..simulate.bouncing import simulate_touching
 
             return simulate_touching(robot, q0, v0, tau, **given)
+        if of_ground := given.keys() & ON_GROUND:
+            raise InputError(f"simulate: {min(of_ground)} is of a motion on a ground: give ground='plane' too")
         from ..simulate.run import simulate
 
         return simulate(robot, q0, v0, tau, **given)
