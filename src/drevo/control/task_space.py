@@ -2,14 +2,14 @@
 
 With J the Jacobian of a link along the chosen axes, x its coordinates and Lambda = (J M^-1 J^T)^-1,
 
-    tau = h + M a_p + J^T (Lambda (x'' - J' v - J a_p) + F)
+    tau = tau_p + J^T (Lambda (x'' - x_p'') + F),  tau_p = M a_p + h,  x_p'' = J a_p + J' v
 
 gives the link the acceleration x'' where nothing pushes it, and the motions that the task leaves free the
 acceleration a_p: Khatib 1987, A unified approach for motion and force control of robot manipulators, (33) to (51),
-with N^T tau_0 of tau_0 = M a_p written out. The axes are chosen before Lambda is formed, which is so the inertia
-along these axes alone. Rates that nothing drives, as those of a free base, are eliminated first: M, h and J are
-then those of the driven ones (Umetani, Yoshida 1989, Resolved motion rate control with generalized Jacobian
-matrix).
+with N^T tau_0 of tau_0 = M a_p written out. tau_p is inverse dynamics at a_p, x_p'' what the link does then: no
+matrix is multiplied by a_p. The axes are chosen before Lambda is formed, which is so the inertia along these axes
+alone. Rates that nothing drives, as those of a free base, are eliminated first: M, tau_p and J are then those of
+the driven ones (Umetani, Yoshida 1989, Resolved motion rate control with generalized Jacobian matrix).
 """
 
 from __future__ import annotations
@@ -68,12 +68,11 @@ class TaskState(NamedTuple):
 
 
 class DrivenTask(NamedTuple):
-    """The dynamics of the driven rates and of a link: M a + h = tau, x'' = J a + rate along all six axes."""
+    """Driven rates and a link under M a + efforts = tau, x'' = J a + rate, a beyond given accelerations."""
 
-    M: Matrix
-    factors: Factors
-    h: Vector
-    J: Matrix
+    factors: Factors  # of M
+    efforts: Vector
+    J: Matrix  # along all six axes
     rate: Vector
 
 
@@ -156,21 +155,17 @@ class TaskSpaceLaw(Law):
         tree = build_tree(self.robot.model)
         T = common_algorithm("pose")(tree, q, link=self.link)
         V = common_algorithm("velocity")(tree, q, v, link=self.link, frame="local_world_aligned")
-        x = driven_task(tree, q, v, self.link, self.driven)
+        x = driven_task(tree, q, v, self._posture_rates(q, v), self.link, self.driven)
         a, F = self.commanded(self.state(t, T, V, wrench))
         names = self.controlled_axes
         J = [list(row) for row in zip(*(self.along(column, names) for column in zip(*x.J)))]
-        held = self._posture_rates(q, v)
         A = weighed(x.factors, J)
         for k, row in enumerate(A):
             row[k] = row[k] + self.regularisation**2
-        needed = [u - w - dot(row, held) for u, w, row in zip(a, self.along(x.rate, names), J)]
+        needed = [u - w for u, w in zip(a, self.along(x.rate, names))]
         force = [x + f for x, f in zip(solved(A, needed, self.link), F)]  # Lambda needed + F
         pushed = self.compensated(x.J, wrench)
-        tau = [
-            h + dot(row, held) + dot(column, force) - y
-            for h, row, column, y in zip(x.h, x.M, zip(*J), pushed)
-        ]  # fmt: skip
+        tau = [u + dot(column, force) - y for u, column, y in zip(x.efforts, zip(*J), pushed)]
         return efforts_of(self.driven, tau)
 
     def compensated(self, J: Matrix, wrench: Vector) -> list[Scalar]:
@@ -178,12 +173,12 @@ class TaskSpaceLaw(Law):
         return [0.0] * len(J[0])
 
     def _posture_rates(self, q: Vector, v: Vector) -> list[Scalar]:
-        """a_p of the driven rates."""
+        """a_p; 0 of rates that nothing drives."""
         off: Vector = [0.0] * len(v)
         if self.posture:
             off = deviation(self.robot.model, self.posture, q)
-        every = [-(self.posture_stiffness * x + self.posture_damping * u) for x, u in zip(off, v)]
-        return [x for x, some in zip(every, self.driven) if some]
+        wanted = [-(self.posture_stiffness * x + self.posture_damping * u) for x, u in zip(off, v)]
+        return [x if some else 0.0 for x, some in zip(wanted, self.driven)]
 
     # -- the law as code ----------------------------------------------------------------------------------------
 
@@ -266,27 +261,29 @@ class HybridLaw(TaskSpaceLaw):
         return [*moved, *slowed], [*still, *force]
 
 
-def driven_task(tree: Tree, q: Vector, v: Vector, link: str, driven: Sequence[bool]) -> DrivenTask:
-    """The dynamics of the driven rates, and the motion of a link by them: the others are eliminated."""
-    compute = fastest(tree, ("mass_matrix", "bias"))
-    M, h = compute["mass_matrix"](tree, q), compute["bias"](tree, q, v)
+def driven_task(
+    tree: Tree, q: Vector, v: Vector, a: Vector, link: str, driven: Sequence[bool]
+) -> DrivenTask:
+    """The dynamics of the driven rates beyond accelerations a, and of a link: the other rates are eliminated."""
+    compute = fastest(tree, ("mass_matrix", "inverse_dynamics"))
+    M, efforts = compute["mass_matrix"](tree, q), compute["inverse_dynamics"](tree, q, v, a)
     options = {"link": link, "frame": "local_world_aligned"}
     J = common_algorithm("jacobian")(tree, q, **options)
-    rate = common_algorithm("jacobian_bias")(tree, q, v, **options)
+    rate = common_algorithm("acceleration")(tree, q, v, a, kind="classical", **options)
     if all(driven):
-        return DrivenTask(M, factorised(tree, lower_rows(M)), h, J, rate)
+        return DrivenTask(factorised(tree, lower_rows(M)), efforts, J, rate)
     passive, active = ([k for k, x in enumerate(driven) if bool(x) is some] for some in (False, True))
     least = inverted([[M[i][k] for k in passive] for i in passive], link)
     moved = [[dot(row, [M[i][k] for i in passive]) for row in least] for k in active]  # of M_pp^-1 M_pa, columns
-    fallen = [dot(row, [h[i] for i in passive]) for row in least]
+    fallen = [dot(row, [efforts[i] for i in passive]) for row in least]
     schur = [
         [M[i][k] - dot([M[i][j] for j in passive], column) for k, column in zip(active, moved)] for i in active
     ]  # fmt: skip
-    bias = [h[i] - dot([M[i][j] for j in passive], fallen) for i in active]
+    left = [efforts[i] - dot([M[i][j] for j in passive], fallen) for i in active]
     by_passive = [[row[j] for j in passive] for row in J]
     reduced = [[row[k] - dot(p, column) for k, column in zip(active, moved)] for row, p in zip(J, by_passive)]
-    left = [x - dot(p, fallen) for x, p in zip(rate, by_passive)]
-    return DrivenTask(schur, Factors(lower_rows(schur), range(len(active))), bias, reduced, left)
+    late = [x - dot(p, fallen) for x, p in zip(rate, by_passive)]
+    return DrivenTask(Factors(lower_rows(schur), range(len(active))), left, reduced, late)
 
 
 def _pose_parts(pose: Any) -> tuple[Vec, Mat]:

@@ -155,7 +155,8 @@ def _require_mobile(name: str, law: TaskSpaceLaw, axes: Sequence[str]) -> None:
     """InputError where the driven joints cannot move the link along the axes, in any posture."""
     model = law.robot.model
     q = random(model, np.random.default_rng(0), ()).tolist()
-    J = driven_task(build_tree(model), q, [0.0] * model.nv, law.link, law.driven).J
+    still = [0.0] * model.nv
+    J = driven_task(build_tree(model), q, still, still, law.link, law.driven).J
     s = np.linalg.svd([law.along(column, axes) for column in zip(*J)], compute_uv=False)
     rank = int((s > MOBILE_SHARE * s[0]).sum()) if s[0] else 0
     if rank < len(axes):
