@@ -87,6 +87,33 @@ def test_a_joint_force_makes_the_link_accelerate_as_khatib_says() -> None:
     close(o.J @ a + o.Jdot_v, wanted, 1e-9)
 
 
+@pytest.mark.parametrize("terms", ["Lambda mu p", "N", ["J", "Jbar"], ("pose", "Jdot_v"), "p, mu"])
+def test_terms_that_are_wanted_are_those_of_all(terms: str | list[str] | tuple[str, ...]) -> None:
+    robot = drevo.load("panda")
+    rng = np.random.default_rng(6)
+    q, v = robot.random(rng, (4,)), rng.normal(size=(4, robot.nv))
+    every = robot.operational_space("panda_hand", q, v, axes="x y z")
+    some = robot.operational_space("panda_hand", q, v, axes="x y z", terms=terms)
+    names = terms.replace(",", " ").split() if isinstance(terms, str) else terms
+    for name, x in some._asdict().items():
+        assert (x is None) == (name not in names)
+        if x is not None:
+            close(x, getattr(every, name), 1e-12)
+    again = robot.operational_space("panda_hand", q, 2.0 * v, axes="x y z", terms=terms, out=some)
+    assert all(getattr(again, name) is getattr(some, name) for name in names)
+
+
+def test_the_derivative_of_a_term() -> None:
+    robot, h = drevo.load("puma560"), 1e-6
+    q, v = np.full(6, 0.4), np.zeros(6)
+    found = robot.derivative("operational_space", ("q",), link="link6", axes="x y z", terms="Lambda")(q, v)
+    for k, e in enumerate(h * np.eye(6)):
+        high, low = (
+            robot.operational_space("link6", x, v, axes="x y z", terms="Lambda").Lambda for x in (q + e, q - e)
+        )
+        close((high - low) / (2.0 * h), found[..., k], 1e-6)
+
+
 def test_manipulability_and_its_gradient() -> None:
     robot = drevo.load("panda")
     q = np.random.default_rng(2).uniform(-1.0, 1.0, robot.nq)
@@ -115,6 +142,11 @@ def test_axes_and_damping_are_judged() -> None:
     for axes, said in (("x w", "'w' is not known"), ("", "each once"), (["x", "x"], "each once")):
         with pytest.raises(drevo.TraceError, match=said):
             robot.operational_space("link6", q, v, axes=axes)
+    for terms, said in (("mu w", "'w' is not known"), ("", "each once"), (3, "terms are some of pose")):
+        with pytest.raises(drevo.TraceError, match=said):
+            robot.operational_space("link6", q, v, terms=terms)
+    with pytest.raises(drevo.InputError, match="out is what an earlier call gave"):
+        robot.operational_space("link6", q, v, out=3)  # type: ignore[arg-type]
     with pytest.raises(drevo.TraceError, match="from 0 on"):
         robot.operational_space("link6", q, v, damping=-1.0)
     with pytest.raises(drevo.TraceError, match="cannot move along all 6 axes: 3 rates move it; choose axes"):

@@ -83,6 +83,7 @@ def derivative(
     _refuse(x, axes, method)
     packed = flag("derivative: packed", packed)
     chosen = options_of(names_of(quantity), options, [l.name for l in model.links])
+    x = x.chosen(chosen)
     again = functools.partial(
         derivative, model, x.name, axes, method=method, dtype=dtype, layout=layout, packed=packed, check=check,
         budget=positive("derivative: budget", budget, " of seconds"), **chosen,
@@ -109,14 +110,14 @@ def written_derivative(
     model: Model, quantity: str, wrt: tuple[str, ...], options: Mapping[str, Any], method: str = "auto"
 ) -> Program:
     """The program of a derivative, full arrays, for texts and other processors."""
-    x = found_quantity(quantity)
+    chosen = options_of([quantity], options, [l.name for l in model.links])
+    x = found_quantity(quantity).chosen(chosen)
     _refuse(x, wrt, method)
     if (size := _largest(model, x, wrt if "t" not in wrt else ())) > WRITTEN_OUT:
         raise TraceError(
             f"the derivative of {x.name} by {', '.join(wrt)} of {model.name!r} has {size:.3g} results to write "
             "out; take a lower order, or the compiled one with packed=True"
         )
-    chosen = options_of([x.name], options, [l.name for l in model.links])
     made = derivative_program(model, x, wrt, method, chosen)
     return replace(made, meta={**made.meta, "quantity": f"derivative of {x.name} by {', '.join(wrt)}"})
 

@@ -75,7 +75,7 @@ def trace(
         run = _algorithm(x.name, compute, passive)
         given = {k: chosen[k] for k in x.options if k in chosen}
         result = run(t.tree, *(state[s] for s in x.state), **given, **forces)
-        _declare(t, x, result, often, len(given.get("axes", "").split()))
+        _declare(t, x.chosen(given), result, often)
     about, own = _about(t, title) | dict(meta or {}), (meta or {}).get("assumptions", ())
     said = list(own) if isinstance(own, (list, tuple)) else [own]
     said += assumptions(model, t.symbols) if parameters and not compiled else []
@@ -116,11 +116,11 @@ def _algorithm(name: str, compute: Compute | Mapping[str, Compute] | None, passi
     return with_forces(name, run) if passive else run
 
 
-def _declare(t: Tracer, x: Quantity, result: Any, often: Mapping[str, int], axes: int) -> None:
+def _declare(t: Tracer, x: Quantity, result: Any, often: Mapping[str, int]) -> None:
     """The results of a quantity; those of one name, as T of poses and of the kinetic energy, by the quantity's."""
     own = x.name if len(x.outputs) == 1 else f"{x.name}_{{}}"
     for (name, shape), value in zip(x.outputs, result if len(x.outputs) > 1 else (result,)):
-        t.output(name if often[name] == 1 else own.format(name), value, output_shape(t.tree, shape, axes))
+        t.output(name if often[name] == 1 else own.format(name), value, output_shape(t.tree, shape))
 
 
 def _forces(t: Tracer, wanted: Sequence[Quantity], external: Sequence[str]) -> dict[str, list[Expr]]:
@@ -137,9 +137,9 @@ def _forces(t: Tracer, wanted: Sequence[Quantity], external: Sequence[str]) -> d
     return forces
 
 
-def output_shape(tree: Tree, shape: Sequence[int | str], axes: int = 0) -> tuple[int, ...]:
+def output_shape(tree: Tree, shape: Sequence[int | str]) -> tuple[int, ...]:
     """The shape of an output of the catalogue, in numbers."""
-    known = {"nv": tree.nv, "links": len(moving_links(tree)), "axes": axes}
+    known = {"nv": tree.nv, "links": len(moving_links(tree))}
     return tuple(known[s] if isinstance(s, str) else s for s in shape)
 
 

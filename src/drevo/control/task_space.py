@@ -261,9 +261,7 @@ class HybridLaw(TaskSpaceLaw):
         return [*moved, *slowed], [*still, *force]
 
 
-def driven_task(
-    tree: Tree, q: Vector, v: Vector, a: Vector, link: str, driven: Sequence[bool]
-) -> DrivenTask:
+def driven_task(tree: Tree, q: Vector, v: Vector, a: Vector, link: str, driven: Sequence[bool]) -> DrivenTask:
     """The dynamics of the driven rates beyond accelerations a, and of a link: the other rates are eliminated."""
     compute = fastest(tree, ("mass_matrix", "inverse_dynamics"))
     M, efforts = compute["mass_matrix"](tree, q), compute["inverse_dynamics"](tree, q, v, a)

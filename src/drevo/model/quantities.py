@@ -10,6 +10,7 @@ from .draft import did_you_mean
 
 FRAMES = ("local_world_aligned", "local", "world")
 TASK_AXES = ("x", "y", "z", "rx", "ry", "rz")  # along which a link moves, about which it turns
+TASK_TERMS = ("pose", "J", "Jdot_v", "Lambda", "mu", "p", "Jbar", "N")  # of operational_space
 
 
 class Quantity(NamedTuple):
@@ -18,8 +19,8 @@ class Quantity(NamedTuple):
     state: arguments in call order. outputs: names and shapes, a size a number, "nv", "links" (those that move) or
     "axes" (those of the option).
     invariant: unchanged under the inertia gauge, so a formalism may regroup parameters.
-    options: of link, relative_to, frame, kind, axes, damping those that apply. external: takes wrenches on links.
-    forces: may have the passive forces in.
+    options: of link, relative_to, frame, kind, axes, damping, terms those that apply. external: takes wrenches on
+    links. forces: may have the passive forces in.
     inverse: needs M to be regular. kinematic: needs no inertia at all.
     """
 
@@ -33,6 +34,14 @@ class Quantity(NamedTuple):
     inverse: bool = False
     forces: bool = False
     kinematic: bool = False
+
+    def chosen(self, options: Mapping[str, str]) -> Quantity:
+        """The quantity with the outputs that its options choose, as many rows as there are axes."""
+        if "terms" not in self.options:
+            return self
+        size: dict[int | str, int | str] = {"axes": len(options["axes"].split())}
+        outputs = {name: tuple(size.get(s, s) for s in shape) for name, shape in self.outputs}
+        return self._replace(outputs=tuple((name, outputs[name]) for name in options["terms"].split()))
 
 
 _PAIR: tuple[int | str, ...] = ("nv", "nv")
@@ -92,7 +101,7 @@ _CATALOGUE_ROWS = (
              (("pose", (4, 4)), ("J", ("axes", "nv")), ("Jdot_v", ("axes",)), ("Lambda", ("axes", "axes")),
               ("mu", ("axes",)), ("p", ("axes",)), ("Jbar", ("nv", "axes")), ("N", _PAIR)),
              "Lambda x'' + mu + p = F of a link along the axes, Jbar = M^-1 J^T Lambda, N = 1 - Jbar J",
-             options=("link", "frame", "axes", "damping"), inverse=True),
+             options=("link", "frame", "axes", "damping", "terms"), inverse=True),
     Quantity("power_balance", ("q", "v", "a"), (("P", ("nv",)), ("Wk", ("links",)), ("Wp", ("links",))),
              "power of every drive, rates of kinetic and potential energy of every moving link, W"),
     Quantity("joint_power", ("q", "v", "a"), (("We", ("links",)),),
@@ -119,7 +128,8 @@ _ARGUMENTS = {
 CATALOGUE: dict[str, Quantity] = {x.name: x for x in _CATALOGUE_ROWS}
 ALIASES = {"rnea": "inverse_dynamics", "aba": "forward_dynamics", "crba": "mass_matrix"}
 OPTION_DEFAULTS = {"frame": FRAMES[0], "kind": "classical", "axes": " ".join(TASK_AXES), "damping": "0.0"}
-OPTION_NAMES = ("relative_to", "frame", "kind", "axes", "damping")
+OPTION_DEFAULTS["terms"] = " ".join(TASK_TERMS)
+OPTION_NAMES = ("relative_to", "frame", "kind", "axes", "damping", "terms")
 OPTION_VALUES: dict[str, tuple[str, ...]] = {"frame": FRAMES, "kind": ("classical", "spatial")}
 
 
@@ -186,6 +196,9 @@ def _option(name: str, option: str, value: Any, links: Iterable[str]) -> str:
         return repr(_damping(name, value))
     if option == "axes":
         return " ".join(task_axes(name, value))
+    if option == "terms":
+        wanted = _some(name, option, value, TASK_TERMS)
+        return " ".join(x for x in TASK_TERMS if x in wanted)
     allowed = list(links) if option in ("link", "relative_to") else list(OPTION_VALUES[option])
     if value is None:
         raise TraceError(f"{name} is of one link: say which by {option}=; links are {', '.join(allowed[:40])}")
@@ -194,12 +207,16 @@ def _option(name: str, option: str, value: Any, links: Iterable[str]) -> str:
 
 def task_axes(name: str, value: Any) -> list[str]:
     """Names of axes, from a text such as "x y rz" or "xy" or from a sequence; in their own order, each once."""
+    spelled = isinstance(value, str) and set(value) <= set("xyz")
+    return _some(name, "axes", list(value) if spelled else value, TASK_AXES)
+
+
+def _some(name: str, option: str, value: Any, allowed: Sequence[str]) -> list[str]:
+    """Some of the allowed names, each once, of a text or a sequence."""
     listed = value.replace(",", " ").split() if isinstance(value, str) else value
-    if isinstance(value, str) and set(value) <= set("xyz"):
-        listed = list(value)
     if not isinstance(listed, (list, tuple)) or not listed or len(set(map(str, listed))) < len(listed):
-        raise TraceError(f"{name}: axes are some of {', '.join(TASK_AXES)}, each once, not {shown(value)}")
-    return [one_of(f"{name}: axes:", x, TASK_AXES) for x in listed]
+        raise TraceError(f"{name}: {option} are some of {', '.join(allowed)}, each once, not {shown(value)}")
+    return [one_of(f"{name}: {option}:", x, allowed) for x in listed]
 
 
 def _damping(name: str, value: Any) -> float:

@@ -90,7 +90,7 @@ class MovingBase:
         got = getattr(robot, x.name)(*link, *joined, **more)
         if len(x.outputs) == 1:
             return _joints_of(got, x.outputs[0][1])
-        parts = [_joints_of(y, shape) for y, (_, shape) in zip(got, x.outputs)]
+        parts = [y if y is None else _joints_of(y, shape) for y, (_, shape) in zip(got, x.outputs)]
         return got._make(parts) if hasattr(got, "_make") else type(got)(parts)
 
     def simulate(

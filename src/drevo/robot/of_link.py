@@ -20,17 +20,18 @@ class OperationalSpace(NamedTuple):
     """Khatib's equations of a link along k axes, the terms in the order of the axes.
 
     pose (..., 4, 4), J (..., k, nv), Jdot_v (..., k), Lambda (..., k, k), mu (..., k) of centrifugal and Coriolis
-    forces, p (..., k) of gravity, Jbar (..., nv, k) = M^-1 J^T Lambda, N (..., nv, nv) = 1 - Jbar J.
+    forces, p (..., k) of gravity, Jbar (..., nv, k) = M^-1 J^T Lambda, N (..., nv, nv) = 1 - Jbar J. Terms that
+    were not wanted are None.
     """
 
-    pose: Array
-    J: Array
-    Jdot_v: Array
-    Lambda: Array
-    mu: Array
-    p: Array
-    Jbar: Array
-    N: Array
+    pose: Any = None
+    J: Any = None
+    Jdot_v: Any = None
+    Lambda: Any = None
+    mu: Any = None
+    p: Any = None
+    Jbar: Any = None
+    N: Any = None
 
 
 class OfLink:
@@ -276,25 +277,37 @@ class OfLink:
         axes: str | Sequence[str] | None = None,
         damping: float = 0.0,
         frame: str = FRAME,
+        terms: str | Sequence[str] | None = None,
+        out: OperationalSpace | None = None,
     ) -> OperationalSpace:
         """Khatib's equations of a link, Lambda x'' + mu + p = F, along k axes, in SI units: all in one kernel.
 
         Lambda (..., k, k), mu, p and Jdot_v (..., k), J (..., k, nv), Jbar (..., nv, k), N (..., nv, nv), pose.
         axes: some of "x y z rx ry rz" of the frame, as a text or a list, by default all; the inertia is that along
         these axes alone, the others are free. damping: added squared to the diagonal of J M^-1 J^T, for postures
-        near singular ones.
+        near singular ones. terms: those that are wanted, such as "Lambda mu p", by default all: N and Jbar are
+        half of the work. out: of an earlier call alike, to be filled anew.
         Forces on the joints are J^T F + N^T tau0. NumericsError where the link cannot move along the axes.
         """
         axes = tuple(axes) if isinstance(axes, list) else axes
-        key = link, axes, damping, frame
+        terms = tuple(terms) if isinstance(terms, list) else terms
+        key = link, axes, damping, frame, terms
         try:
             entry = self.known[key]
         except UNKNOWN:
-            chosen = {} if axes is None else {"axes": axes}
-            entry = self._found(link=link, frame=frame, damping=damping, **chosen)
-            if axes.__hash__ is not None:
+            given = {"axes": axes, "terms": terms}
+            options = {name: x for name, x in given.items() if x is not None}
+            entry = self._found(link=link, frame=frame, damping=damping, **options)
+            if axes.__hash__ is not None and terms.__hash__ is not None:
                 self.known[key] = entry
-        return OperationalSpace(*entry(q, v))
+        every = OperationalSpace._fields
+        wanted = terms.replace(",", " ").split() if isinstance(terms, str) else terms or every
+        names = [x for x in every if x in wanted]
+        if not isinstance(out, OperationalSpace | None):
+            raise InputError(f"operational_space: out is what an earlier call gave, not {shown(out)}")
+        filled = None if out is None else tuple(getattr(out, x) for x in names)
+        values = entry(q, v, filled if filled is None or len(names) > 1 else filled[0])
+        return OperationalSpace(**dict(zip(names, values if len(names) > 1 else [values])))
 
 
 def _transported(

@@ -15,7 +15,7 @@ from ..scalar import Matrix, Scalar, Vector, accumulate, dot
 from ..tree import Tree
 from .inertia_matrix import Factors, factorised, lower_rows
 from .inverse_dynamics import External, LinkPowers
-from .task_space import TaskTerms, chosen_rows, inverted, require_mobile, task_dynamics, volume, weighed
+from .task_space import chosen_rows, inverted, require_mobile, task_dynamics, volume, weighed
 
 Compute = Callable[..., Any]
 Parts = Mapping[str, Compute]  # the algorithms on the expanded tree
@@ -282,13 +282,13 @@ def _manipulability(parts: Parts, tree: Tree, q: Vector, link: str, frame: str, 
 
 
 def _operational_space(
-    parts: Parts, tree: Tree, q: Vector, v: Vector, link: str, frame: str, axes: str, damping: str
-) -> TaskTerms:
+    parts: Parts, tree: Tree, q: Vector, v: Vector, link: str, frame: str, axes: str, damping: str, terms: str
+) -> Any:
     e, f = Explicit(tree, q), _factors(parts, tree, q)
     J = chosen_rows(_jacobian(parts, tree, q, link=link, frame=frame), axes)
     rates = chosen_rows(_jacobian_bias(parts, tree, q, v, link, frame), axes)
     T = parts["pose"](e.tree, e.expanded_q, link)
-    return task_dynamics(f, T, J, rates, _bias(parts, tree, q, v), _gravity(parts, tree, q), link, float(damping))
+    return task_dynamics(f, T, J, rates, _bias(parts, tree, q, v), _gravity(parts, tree, q), link, damping, terms)
 
 
 def _power_balance(parts: Parts, tree: Tree, q: Vector, v: Vector, a: Vector) -> LinkPowers:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import TraceError
-from ...model.quantities import TASK_AXES
+from ...model.quantities import TASK_AXES, TASK_TERMS
 from ..joints import NO_FORCE, Force
 from ..scalar import Matrix, Scalar, Vector, dot, is_zero, sqrt
 from ..spatial import ZERO_INERTIA, Vec
@@ -116,9 +116,6 @@ def _kept(pivot: Scalar, diagonal: Scalar) -> Scalar:
     return root * root + MIN_LINK_PIVOT * diagonal
 
 
-TaskTerms = tuple[Matrix, Matrix, Vector, Matrix, Vector, Vector, Matrix, Matrix]
-
-
 # -- the centre of mass and the momentum ----------------------------------------------------------------------
 
 
@@ -217,10 +214,11 @@ def operational_space(
     frame: str,
     axes: str,
     damping: str,
+    terms: str,
     rows: SparseRows | None = None,
     forces: tuple[Vector, Vector] | None = None,
-) -> TaskTerms:
-    """Pose of a link, J, (dJ/dt) v, Lambda, mu, p, Jbar = M^-1 J^T Lambda and N = 1 - Jbar J along some axes.
+) -> Any:
+    """Terms of: pose of a link, J, (dJ/dt) v, Lambda, mu, p, Jbar = M^-1 J^T Lambda, N = 1 - Jbar J; one is alone.
 
     The axes are chosen before Lambda = (J M^-1 J^T + damping^2)^-1 is formed. rows: lower triangle of M; forces:
     bias and gravity; where they are there already.
@@ -229,25 +227,31 @@ def operational_space(
     h, g = forces or (bias(tree, q, v), gravity(tree, q))
     J = chosen_rows(jacobian(tree, q, link, frame), axes)
     rates = chosen_rows(jacobian_bias(tree, q, v, link, frame), axes)
-    return task_dynamics(f, pose(tree, q, link), J, rates, h, g, link, float(damping))
+    return task_dynamics(f, pose(tree, q, link), J, rates, h, g, link, damping, terms)
 
 
 def task_dynamics(
-    f: Factors, T: Matrix, J: Matrix, rates: Vector, h: Vector, g: Vector, link: str, damping: float
-) -> TaskTerms:
+    f: Factors, T: Matrix, J: Matrix, rates: Vector, h: Vector, g: Vector, link: str, damping: str, terms: str
+) -> Any:
     """`operational_space` of factors of M, the chosen rows of J and of (dJ/dt) v, bias and gravity."""
     n = len(J)
-    A = weighed(f, J)
-    if not damping:
+    A, added = weighed(f, J), float(damping) ** 2
+    if not added:
         _require_mobile(J, link)
-    Lambda = inverted([[A[i][k] + damping**2 * (i == k) for k in range(n)] for i in range(n)], link)
-    moved = [f.solve(row) for row in J]  # rows of J M^-1
-    p = _times(Lambda, [dot(row, g) for row in moved])
-    mu = _times(Lambda, [dot(row, [x - y for x, y in zip(h, g)]) - z for row, z in zip(moved, rates)])
-    Jbar = [_times(Lambda, column) for column in zip(*moved)]
+    Lambda = inverted([[A[i][k] + added * (i == k) for k in range(n)] for i in range(n)], link)
+    Y = [f.solve_transposed(row) for row in J]
+
+    def moved(force: Vector) -> list[Scalar]:  # J M^-1 force = Y D^-1 L^-T force
+        y = [x * d for x, d in zip(f.solve_transposed(force), f.inverse)]
+        return [dot(row, y) for row in Y]
+
+    p = _times(Lambda, moved(g))
+    mu = _times(Lambda, [x - y for x, y in zip(moved([x - y for x, y in zip(h, g)]), rates)])
+    Jbar = [_times(Lambda, column) for column in zip(*map(f.solve_lower, Y))]
     N = [[(1.0 if i == k else 0.0) - dot(row, column) for k, column in enumerate(zip(*J))]
          for i, row in enumerate(Jbar)]  # fmt: skip
-    return T, J, rates, Lambda, mu, p, Jbar, N
+    chosen = [x for name, x in zip(TASK_TERMS, (T, J, rates, Lambda, mu, p, Jbar, N)) if name in terms.split()]
+    return chosen if len(chosen) > 1 else chosen[0]
 
 
 def _require_mobile(J: Matrix, link: str) -> None:
