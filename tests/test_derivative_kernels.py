@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from reference import largest
 
 import drevo
-from drevo.codegen.call.diagnose import fill
 from drevo.codegen.graph.node import Expr, Graph
 from drevo.codegen.graph.program import Output, Program
 from drevo.codegen.llvm import module as llvm
@@ -31,9 +30,7 @@ from drevo.compiler.recipe import Recipe
 from drevo.compiler.search import Preparation
 from drevo.compiler.trace import trace
 from drevo.compiler.tracer import Tracer
-from drevo.compiler.ways import across
-from drevo.compiler.ways.across import solved_program
-from drevo.errors import InputError, NumericsError
+from drevo.errors import InputError
 from drevo.mechanics.algorithms import derivatives as plain
 from drevo.mechanics.algorithms.inverse_dynamics import inverse_dynamics
 from drevo.mechanics.formalisms import khalil_derivatives
@@ -187,10 +184,8 @@ def walker() -> Model:
 
 @pytest.fixture(scope="module")
 def small() -> Any:
-    """Repeated sections and kernels of lanes only, on a program that is small enough to compile quickly; one state
-    of such a program takes loops of its own elsewhere (test_across)."""
+    """Repeated sections and kernels of lanes only, on a program that is small enough to compile quickly."""
     with pytest.MonkeyPatch.context() as m:
-        m.setattr(across, "plan_across", lambda model, quantity: None)
         m.setattr(llvm, "OUTLINED", 100)
         m.setattr(llvm, "SINGLE", 100)
         m.setattr(outline, "SMALLEST", 20)
@@ -245,27 +240,6 @@ def test_machine_code_of_repeated_sections(walker: Model, small: None, layout: s
             assert worst([x[b] for x in dense], wanted) <= 1e-11
         one = f(*(x[0] if layout == "rows" else np.ascontiguousarray(x[:, 0]) for x in given_))
         assert all(np.array_equal(x, y[0] if layout == "rows" else y[:, 0]) for x, y in zip(one, found))
-
-
-def test_one_state_solves_for_its_columns_side_by_side(walker: Model) -> None:
-    """The recursion's numbers, those of a batch to rounding; a batch of one; arrays without machine code."""
-    f, program = drevo.compile(walker, FD, cache=False), solved_program(walker)
-    assert program is not None
-    tree = prepared(walker)
-    states = [strategies.state(walker, seed) for seed in range(3)]
-    given_ = [np.array(x) for x in zip(*states)]
-    many, plain_ = f(*given_), [np.empty((3, walker.nv, walker.nv)) for _ in range(3)]
-    fill(program, None, False, given_, [x.reshape(3, -1) for x in plain_])
-    cond = float(np.linalg.cond(many[2]).max())
-    for b, state in enumerate(zip(*given_)):
-        wanted, one = on_floats(khalil_derivatives.forward_dynamics_derivatives, tree, state), f(*state)
-        for found in (one, [x[b] for x in many], [x[b] for x in plain_]):
-            assert worst(found, wanted) <= tol.inverting(walker.nv, cond)
-        assert all(np.array_equal(x, y[0]) for x, y in zip(one, f(*(x[None] for x in state))))
-        assert np.array_equal(one[2], one[2].T)
-    fast = np.array(states[0][1]) * 1e200
-    with pytest.raises(NumericsError, match="beyond the largest number"):
-        f(states[0][0], fast, states[0][2])
 
 
 def _dense(x: Array, pattern: Any, nv: int) -> Array:

@@ -102,9 +102,7 @@ def _made(
 ) -> Program:
     more = tuple(Input(name, shape, nodes_of(x)) for (name, shape), x in zip(names, given))
     # what else the program has is of its own outputs
-    return replace(
-        program, inputs=program.inputs + more, outputs=tuple(outputs), sections=(), labels={}, across=None
-    )
+    return replace(program, inputs=program.inputs + more, outputs=tuple(outputs), sections=(), labels={})
 
 
 def _leaves(program: Program) -> list[Expr]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, one_of
@@ -103,7 +102,6 @@ class Recipe:
         from .compile_cost import require_affordable, require_regular
         from .formalisms import candidates
         from .trace import trace
-        from .ways.choice import plan_of_one
 
         require_affordable(model, self.quantity)
         if any(CATALOGUE[x].inverse for x in self.quantity):
@@ -119,8 +117,6 @@ class Recipe:
         (best,) = candidates(build_tree(model), self.quantity, self.formalism, self.external)
         program = trace(model, self.quantity, **traced, compute=best.compute, meta={"formalism": best.formalism})
         program = self._regrouped(program)
-        if self.formalism == "auto" and not (self.parameters or self.external or self.passive):
-            program = replace(program, across=partial(plan_of_one, model, self.quantity))
         if evaluate.level() >= 1:
             evaluate.legal(program)
         if evaluate.level() >= 2 and best.formalism != "newton_euler":

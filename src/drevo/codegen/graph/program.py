@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -84,10 +84,9 @@ class Program:
     tests beside its outputs; they are no operations of the quantity.
     `meta`: robot, quantity, formalism, units and whatever an artifact should say about itself; "doubling": "mul"
     where a sequence writes 2x as a product and counts it so; "partial": outputs that may be NaN in places;
-    "guard": the sentence of a guard that fails and is no pivot. `across`: gives another way in which machine code
-    computes one sample: a program with a tail, where these equations are short enough for that, else see
-    `llvm.bodies.across`. `stages`: how machine code computes what has loops, see `llvm.stages`; the outputs are
-    then but names. `branches`: by name of an input, to which branch of the tree each of its entries belongs.
+    "guard": the sentence of a guard that fails and is no pivot. `stages`: how machine code computes what has
+    loops, see `llvm.stages`; the outputs are then but names. `branches`: by name of an input, to which branch of
+    the tree each of its entries belongs.
     """
 
     name: str
@@ -100,7 +99,6 @@ class Program:
     units: tuple[tuple[int, ...], ...] = ()
     guards: tuple[Guard, ...] = ()
     meta: Mapping[str, object] = field(default_factory=dict)
-    across: Callable[[bool], Any] | None = None
     tail: Any = None  # of machine code, what goes on where the steps end: see `codegen.llvm.tail`
     stages: Any = None
     branches: Mapping[str, Sequence[BranchPath]] = field(default_factory=dict)

@@ -51,8 +51,6 @@ def add_driver(m: Module, low: Lowered, target: Target, arena: Arena, layout: st
     ports = _ports(f, arena)
     f.call(VOID, "clear", ports.status, 1)
     if rows:
-        if low.across is not None:
-            _alone(f, target, ports)
         _clear_tile(f, low, l, arena)
         _rows(f, low, l, arena, ports)
     else:
@@ -63,15 +61,6 @@ def add_driver(m: Module, low: Lowered, target: Target, arena: Arena, layout: st
             add_end(f, l, ports.status)
         columns.loop()
     add_end(f, l, ports.status)
-
-
-def _alone(f: IRFunction, target: Target, ports: ColumnPointers) -> None:
-    """A batch of one is computed as a single sample is."""
-    with f.when(f.all.equals(1)):
-        status = f.alloca(target.scalar)
-        status.store(f.zero(target.scalar))
-        f.call(VOID, "one", *ports.arrays, f.arena, status)
-        f.ret(status.load(target.scalar).is_nan().cast("zext", I32))
 
 
 def _ports(f: IRFunction, arena: Arena) -> ColumnPointers:

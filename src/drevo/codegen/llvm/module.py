@@ -15,16 +15,17 @@ from typing import NamedTuple
 
 from ..lower.lower import Lowered
 from ..lower.outline import outline, split_functions
-from .bodies.across import add_across, scratch_of
 from .driver import add_driver, add_single
 from .ir import I8, I32, I64, PTR, VOID, Module, Value
 from .kernel import Kernel
 from .ports import ALONE, Arena, Ports, Target, arena_of, column_ports, sample_ports, tile_ports
 from .stages import emit_stages
-from .tail import NO_ROOM, Alone, Tail, add_with_tail, whole_lines
+from .tail import NO_ROOM, Tail, add_with_tail, whole_lines
 
 OUTLINED = 5_000  # steps: below it code that is called for several sections gains nothing
-SINGLE = 12_000  # steps: beyond it a kernel for one sample takes seconds to make and saves less than half its time
+SINGLE = (
+    24_000  # steps: beyond it a kernel for one sample takes ten seconds to make and saves less than half its time
+)
 
 
 class Text(NamedTuple):
@@ -59,24 +60,10 @@ class _Kernels:
         slots = self.split.slots + rooms[1].values(many)
         self.arena = arena_of(self.seen, target, slots, layout)
         self.scratch = (whole_lines(self.split.slots, one) + rooms[0].values(one)) * one.size
-        found = low.across
-        self.alone = _Kernels(found.low, target, layout, found.tail) if isinstance(found, Alone) else None
-        if found is not None:
-            self.scratch = self.alone.scratch if self.alone else scratch_of(found, low, target)
-            self.arena = self.arena._replace(total=max(self.arena.total, self.scratch))
-
-    @property
-    def single(self) -> bool:
-        return self.low.across is not None or self.target.single
 
     def add_one(self, m: Module) -> None:
         """@one: one sample."""
-        if self.alone is not None:
-            self.alone.add_one(m)
-        elif self.low.across is not None:
-            add_across(m, self.low.across, self.low, self.target)
-        else:
-            self._add(m, sample_ports(self.seen, self.target.of(1)))
+        self._add(m, sample_ports(self.seen, self.target.of(1)))
 
     def add_drive(self, m: Module) -> None:
         """@drive: a batch, by @many."""
@@ -96,8 +83,6 @@ class _Kernels:
     def drive_text(self) -> str:
         """A module with @drive."""
         m = Module()
-        if self.low.across is not None:
-            self.add_one(m)  # the driver computes a batch of one as a single sample
         self.add_drive(m)
         return m.text()
 
@@ -115,7 +100,7 @@ def emit(low: Lowered, target: Target, layout: str, entry: Entry | None = None, 
     if low.stages is not None and entry is not None:
         return Text(*emit_stages(low, target, layout, entry, add_driver), 0)
     m, kernels = Module(), _Kernels(low, target, layout, tail)
-    if kernels.single:
+    if target.single:
         kernels.add_one(m)
     kernels.add_drive(m)
     if entry is not None:
@@ -129,7 +114,7 @@ def emit_parts(low: Lowered, target: Target, layout: str, tail: Tail | None = No
         text, arena = emit_stages(low, target, layout, lambda *_: None, add_driver)
         return KernelTexts({"drive": lambda: text}, arena, 0)
     kernels = _Kernels(low, target, layout, tail)
-    texts = {"single": kernels.single_text} if kernels.single else {}
+    texts = {"single": kernels.single_text} if target.single else {}
     return KernelTexts({**texts, "drive": kernels.drive_text}, kernels.arena, kernels.scratch)
 
 

@@ -111,13 +111,6 @@ class Tail(ABC):
         return low._replace(outputs=low.outputs[:n], stores=low.stores[:n], pattern=pattern)
 
 
-class Alone(NamedTuple):
-    """Program for one sample alone: steps of its own, and the tail that goes on where they end."""
-
-    low: Lowered
-    tail: Tail
-
-
 def add_with_tail(m: Module, kernel: Kernel, tail: Tail) -> None:
     """@one or @many: the steps, then the tail. Short programs are one function, which has hidden outputs in
     registers."""

@@ -2,7 +2,7 @@
 
 A block is memory with a name, a size and a stride; a Place is a part of a block. A stage is a lowered program
 each of whose ports is a block or a Place. `llvm.stages` calls stages of a tile until every lane has what it
-wants; `llvm.bodies` calls them for every body of a tree, or for every row of one sample.
+wants; `llvm.bodies` calls them for every body of a tree.
 """
 
 from __future__ import annotations
@@ -158,78 +158,3 @@ class Rolled(NamedTuple):
     def given(self) -> list[str]:
         """Names of the arguments of a kernel; the wrenches, one after the other, are the last."""
         return [f"arg{i}" for i in range(len(self.arguments) + self.loaded)]
-
-
-# -- one sample, its rows in the lanes ------------------------------------------------------------------------
-
-ROW_INTEGERS = (
-    "kind",
-    "parent",
-    "last",
-    "q",
-    "v",
-)  # of a body: rows of the parent and of itself, first coordinates
-
-
-class RowSweep(NamedTuple):
-    """One step for every body, by its kind, inwards or outwards; or, wide, one step for all rows."""
-
-    steps: tuple[Lowered, ...]
-    backward: bool = False
-    wide: bool = False
-
-
-class RowPairs(NamedTuple):
-    """Positions of the numbers that entries are made of, 6 each but for u1 and psi1: see `Across`."""
-
-    S: int
-    psi1: int
-    psi2: int
-    both: int
-    u1: int
-    u2: int
-    up_q: int
-    up_v: int
-    h: int
-
-
-class Across(NamedTuple):
-    """dtau/dq, dtau/dv, M of one sample: for j at or above i, in the rows of both,
-
-        dq_ij = u1_i . psi1_j + psi2_j . u2_i,   dv_ij = u1_i . S_j + both_j . u2_i,   M_ij = S_j . u2_i
-
-    and for i below j, in another body, dq_ji = S_j . up_q_i, dv_ji = S_j . up_v_i. first: sweeps before these, for
-    M and the bias h; then come accelerations, and the results are those of forward dynamics.
-
-    numbers: a table, `width` for each body, and after them by rows what wide steps read. bodies: by ROW_INTEGERS.
-    ancestors: of every row, the nearest first. own: the first row of its body. ground: its row's.
-    """
-
-    first: tuple[RowSweep, ...]
-    sweeps: tuple[RowSweep, ...]
-    places: RowPairs
-    arguments: tuple[str, ...]
-    depth: int  # numbers of a row
-    width: int
-    numbers: tuple[float, ...]
-    solids: tuple[tuple[float, ...], ...]
-    bodies: tuple[tuple[int, ...], ...]
-    ancestors: tuple[tuple[int, ...], ...]
-    own: tuple[int, ...]
-    ground: dict[int, float]
-    rotors: tuple[float, ...]
-
-    @property
-    def rows(self) -> int:
-        """Number of rows, one for each freedom."""
-        return len(self.ancestors)
-
-    def padded(self, lanes: int) -> int:
-        """Rows with that of the ground, in whole vectors."""
-        return -(-(self.rows + 1) // lanes) * lanes
-
-    def layout(self, lanes: int, nq: int) -> BlockLayout:
-        """The working memory of a sample: numbers by rows, sines, cosines, two vectors, and matrices."""
-        n, angles = self.padded(lanes), -(-nq // lanes) * lanes
-        sizes = {"rowed": self.depth * n, "sines": angles, "cosines": angles, "more": n, "gain": n}
-        return BlockLayout({**sizes, **({"H": n * n, "L": n * n} if self.first else {})})

@@ -73,7 +73,7 @@ class Lowered(NamedTuple):
 
     `where`: input value -> (port, position). `units`: values of quaternions to check.
     `pattern`: per output port, the index arrays of the packed entries (None: dense). `sections`: first values of
-    the sections that the algorithm opened. `across`: another way for one sample. `stages`: see `llvm.stages`.
+    the sections that the algorithm opened. `stages`: see `llvm.stages`.
     """
 
     steps: tuple[Step, ...]
@@ -86,7 +86,6 @@ class Lowered(NamedTuple):
     pattern: tuple[tuple[tuple[int, ...], ...], ...] | None
     live: tuple[int, float]
     sections: tuple[int, ...] = ()
-    across: Any = None
     stages: Any = None
 
 

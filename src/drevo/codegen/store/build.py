@@ -106,9 +106,9 @@ class FunctionFace:
     def how(self) -> str:
         """One word that says how this robot's function is computed, one of:
 
-        "straight": every operation written out; "solved": straight, then a dense solve by loops; "across": one
-        state by loops with its freedoms side by side, batches straight; "bodies": a loop over the bodies;
-        "stages": straight pieces between loops; "interpreted": by NumPy. docs/speed.md says why each is chosen.
+        "straight": every operation written out; "solved": straight, then a dense solve by loops; "bodies": a loop
+        over the bodies; "stages": straight pieces between loops; "interpreted": by NumPy. docs/speed.md says why
+        each is chosen.
         """
         return "interpreted" if getattr(self, "code", self) is None else str(self.meta.get("how", "straight"))
 
@@ -273,12 +273,8 @@ def build(
         low, mine = low._replace(stages=program.stages), mine._replace(single=False)
     elif target is None:
         short = spec.single and len(low.steps) <= llvm.SINGLE
-        plain = spec.single and spec.layout == "rows" and not (entry or spec.packed or spec.parameters)
-        if program.across and plain:
-            low = low._replace(across=_across(program.across(short), spec, mine))
-        way = (entry and spec.single) or low.across or program.tail
-        mine = mine._replace(single=bool(way) or short)
-    program = replace(program, meta={**program.meta, "how": _how(program, low)})
+        mine = mine._replace(single=bool((entry and spec.single) or program.tail) or short)
+    program = replace(program, meta={**program.meta, "how": _how(program)})
     if entry is not None:
         text = llvm.emit(low, mine, spec.layout, entry, program.tail)
         manifest = manifest_as(program, low, text.arena.total, text.scalar_scratch, mine.lanes)
@@ -288,15 +284,11 @@ def build(
     return manifest, Objects(_entry_of(manifest, spec, "single" in made.texts, use_cache), made.texts)
 
 
-def _how(program: Program, low: Lowered) -> str:
+def _how(program: Program) -> str:
     """The word of `FunctionFace.how`."""
-    from ..llvm.tail import Alone
-
     if program.stages is not None:
         return "stages"
-    if low.across is None:
-        return "straight" if program.tail is None else "solved"
-    return "solved" if isinstance(low.across, Alone) else "across"
+    return "straight" if program.tail is None else "solved"
 
 
 def _entry_of(m: Manifest, spec: Spec, single: bool, use_cache: bool) -> bytes:
@@ -312,16 +304,6 @@ def _entry_of(m: Manifest, spec: Spec, single: bool, use_cache: bool) -> bytes:
 
 
 _ENTRIES: dict[str, bytes] = {}  # some ten kilobytes each
-
-
-def _across(found: Any, spec: Spec, target: Target) -> Any:
-    """Prepares the plan that computes one sample; a program of its own is lowered."""
-    from ..graph.program import Program
-    from ..llvm.tail import Alone
-
-    if not isinstance(found, Program):
-        return found
-    return Alone(lowered_as(found, spec, target.fma), found.tail) if spec.dtype == "float64" else None
 
 
 def lowered_as(program: Program, spec: Spec, fma: bool, registers: int = 0) -> Lowered:

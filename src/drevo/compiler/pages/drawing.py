@@ -148,7 +148,7 @@ AT_FIRST = 0.5  # where sliders stand: at zero little is to be seen
 
 def live_function(program: Program) -> LiveFunction:
     """The program as a module of WebAssembly with one function. EmitError where it is too long for one."""
-    low = lower(replace(program, guards=(), across=None), parameters=bool(program.parameters), fma=False)
+    low = lower(replace(program, guards=()), parameters=bool(program.parameters), fma=False)
     if len(low.steps) > MAX_STEPS:
         raise EmitError(f"{program.name} has {len(low.steps)} steps, more than the {MAX_STEPS} of a live page")
     effort = 0 if len(low.steps) <= QUICK else 2

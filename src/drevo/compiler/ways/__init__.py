@@ -5,8 +5,7 @@ Sizes are measured on x86-64 with AVX2: where two ways take equal time, or compi
 
 HOW = {
     "straight": "every operation written out once; a batch goes in vectors of samples",
-    "solved": "straight, but a dense solve by loops: inverses of one state, constraints whose rank may change",
-    "across": "one state by loops with its freedoms side by side in a vector; a batch goes straight",
+    "solved": "straight, but a dense solve by loops: constraints whose rank may change",
     "bodies": "a loop over the bodies, whose code does not grow with them",
     "stages": "straight pieces between loops that run until they converge: steps on a ground",
     "interpreted": "by NumPy: too large to write out, or without a compiler",
@@ -23,10 +22,6 @@ MAX_STRAIGHT_FREEDOMS = 120  # freedoms of a matrix, whose code grows by their s
 MIN_LOOP_BODIES = 16  # rows are moved in blocks of as many columns as a tile has lanes
 MAX_BLOCKED_BODIES = 2**18  # beyond it the arena of a tile takes hundreds of MB
 MAX_BLOCKED_SCALARS = 2**15  # scalars that last from block to block: in all lanes they take 2 MB
-
-# -- one state -----------------------------------------------------------------------------------------------
-
-MIN_SOLVED_FREEDOMS = 5  # freedoms: below it the equations of a batch are as fast for one state
 
 # -- motions of the configuration manifold -------------------------------------------------------------------
 

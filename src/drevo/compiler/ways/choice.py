@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...model.description import Model
@@ -79,17 +79,3 @@ def _mean_depth(model: Model) -> float:
     for j in model.joints:
         depth[j.child] = depth[j.parent] + (j.kind != "fixed")
     return sum(depth.values()) / max(1, len(depth))
-
-
-def plan_of_one(model: Model, quantity: Sequence[str], short: bool) -> Any:
-    """The plan that computes one state faster than the equations of a batch; None where there is none.
-
-    short: these would do for one state.
-    """
-    from .across import QUANTITIES, plan_across, solved_program
-
-    if len(quantity) != 1 or quantity[0] not in QUANTITIES:
-        return None
-    if short:
-        return solved_program(model) if quantity[0] == QUANTITIES[1] else None
-    return plan_across(model, quantity[0])
