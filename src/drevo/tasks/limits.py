@@ -46,8 +46,9 @@ class RateRanges(NamedTuple):
         """Those of a robot; limits of mimic joints are limits of the joints that they follow."""
         model: Model = robot.model
         lower, upper = np.full(model.nv, -np.inf), np.full(model.nv, np.inf)
+        low, high = robot.lower, robot.upper
         for sq, sv in plain_parts(model):
-            lower[sv], upper[sv] = robot.lower[sq], robot.upper[sq]
+            lower[sv], upper[sv] = low[sq], high[sq]
         place = {j.name: sv.start for j, _, sv in model.slices()}
         for joint in model.joints:
             if joint.mimic and joint.limit and joint.mimic.joint in place and joint.mimic.multiplier:
