@@ -232,9 +232,6 @@ def _solved(p: BodyProblem, t: BodyTerms, v: Array, state: int) -> tuple[Array, 
     )
     kkt = list[float]()
     for level in sorted(set(p.levels)):
-        if kkt:
-            g = np.maximum(g, G @ x)  # what a level keeps to rounding, the next one keeps as well
-            Z = Z @ _null(A @ Z)
         parts = [
             (W[:, None] * J, -W * (bias + damping * (J @ v - wanted) + stiffness * error))
             for (J, bias, (error, wanted)), W, (stiffness, damping), k in zip(t.tasks, p.costs, p.gains, p.levels)
@@ -242,8 +239,11 @@ def _solved(p: BodyProblem, t: BodyTerms, v: Array, state: int) -> tuple[Array, 
         ]
         A = np.vstack([np.hstack([J, np.zeros((len(J), rows))]) for J, _ in parts])
         b = np.concatenate([y for _, y in parts])
+        g = np.maximum(g, G @ x) if kkt else g  # what a level keeps to rounding, the next one keeps as well
         x, residual = _level(p, A, b, G, g, x, Z, state)
         kkt.append(residual)
+        if level < max(p.levels):
+            Z = Z @ _null(A @ Z)
     tau = np.where(p.driven, torques @ x + t.h, 0.0)
     return x[:n], tau, x[n:].reshape(-1, 3), kkt
 
@@ -325,13 +325,12 @@ def _points(robot: Dynamics, contacts: Sequence[Mapping[str, Any]]) -> tuple[Gro
 
 def _cones(points: Sequence[GroundedPoint], facets: int) -> Array:
     """Rows G f <= 0 of pyramids inside the cones of friction, and of forces that do not pull."""
-    out = np.zeros((len(points), facets + 1, len(points), 3))
+    places, out = range(len(points)), np.zeros((len(points), facets + 1, len(points), 3))
     angles = 2.0 * np.pi * (np.arange(facets) + 0.5) / facets
-    normals = np.array([c.normal for c in points]).reshape(-1, 3)
-    for k, (c, normal, (_, *across)) in enumerate(zip(points, normals, np.linalg.svd(normals[:, None])[2])):
-        sides = np.cos(angles)[:, None] * across[0] + np.sin(angles)[:, None] * across[1]
-        out[k, :facets, k] = sides - c.friction * np.cos(np.pi / facets) * normal
-        out[k, facets, k] = -normal
+    normals = np.array([c.normal for c in points]).reshape(-1, 1, 3)
+    inner = np.array([c.friction for c in points]).reshape(-1, 1, 1) * np.cos(np.pi / facets)
+    sides = np.stack([np.cos(angles), np.sin(angles)], 1) @ np.linalg.svd(normals)[2][:, 1:] - inner * normals
+    out[places, :, places] = np.concatenate([sides, -normals], 1)
     return out.reshape(len(points) * (facets + 1), 3 * len(points))
 
 
