@@ -1,5 +1,5 @@
 """First derivatives beside the U-form recursion: against Pinocchio and the plain recursion, in fewer operations
-than tracing and differentiating; their machine code: repeated sections, one sample or many, results in place.
+than tracing and differentiating; their machine code: several functions, one sample or many, results in place.
 """
 
 from __future__ import annotations
@@ -22,14 +22,13 @@ import drevo
 from drevo.codegen.graph.node import Expr, Graph
 from drevo.codegen.graph.program import Output, Program
 from drevo.codegen.llvm import module as llvm
-from drevo.codegen.lower import outline, schedule
+from drevo.codegen.lower import schedule, split
 from drevo.codegen.lower.lower import lower
 from drevo.codegen.lower.schedule import makers, operands, reloads
 from drevo.compiler.differentiate import by_graph
 from drevo.compiler.recipe import Recipe
 from drevo.compiler.search import Preparation
 from drevo.compiler.trace import trace
-from drevo.compiler.tracer import Tracer
 from drevo.errors import InputError
 from drevo.mechanics.algorithms import derivatives as plain
 from drevo.mechanics.algorithms.inverse_dynamics import inverse_dynamics
@@ -184,45 +183,16 @@ def walker() -> Model:
 
 @pytest.fixture(scope="module")
 def small() -> Any:
-    """Repeated sections and kernels of lanes only, on a program that is small enough to compile quickly."""
+    """Several functions and kernels of lanes only, of a program that is small enough to compile quickly."""
     with pytest.MonkeyPatch.context() as m:
-        m.setattr(llvm, "OUTLINED", 100)
         m.setattr(llvm, "SINGLE", 100)
-        m.setattr(outline, "SMALLEST", 20)
-        m.setattr(outline, "FRAME", 2)
+        m.setattr(split, "ONE_FUNCTION", 100)
+        m.setattr(split, "CHUNK", 100)
         yield
 
 
-def test_columns_of_a_limb_are_one_piece_of_code(walker: Model, small: None) -> None:
-    """Two columns of each long leg do the same work; the program is cut so that they share their function."""
-    low = lower(Recipe((FD,)).program(walker), packed=True)
-    found = outline.outline(low)
-    assert len(found) >= 2
-    for r in found:
-        assert len(r.runs) >= 2
-        assert r.shifts[0] == 0
-        assert len({len(run) for run in r.runs}) == 1
-        assert len({len(e) for e in r.edges}) == 1
-    pieces = llvm.split_functions(low, None, found)
-    assert sum(len(run.steps) for run in pieces.runs) == len(low.steps)
-    assert len({run.code for run in pieces.runs}) < len(pieces.runs)
-
-
-def test_sections_of_quotients_are_left_as_they_are() -> None:
-    """They are alike, but only sums and products can be called for other values."""
-    t = Tracer("twice")
-    x = t.input("x", 2)
-    for k in range(2):
-        t.context.section(f"part {k}")
-        y = x[k]
-        for i in range(outline.SMALLEST):
-            y = 1.0 / (y * x[0] + (0.5 + i))
-        t.output(f"y{k}", [y])
-    assert outline.outline(lower(t.program(named=True))) == []
-
-
 @pytest.mark.parametrize("layout, packed", [("rows", False), ("batch_last", True), ("batch_last", False)])
-def test_machine_code_of_repeated_sections(walker: Model, small: None, layout: str, packed: bool) -> None:
+def test_machine_code_of_several_functions(walker: Model, small: None, layout: str, packed: bool) -> None:
     """The same bits for a few samples, full tiles and a remainder, in either layout; and the right ones."""
     f = drevo.compile(walker, FD, layout=layout, packed=packed, cache=False)
     states = [strategies.state(walker, seed) for seed in range(19)]
@@ -328,7 +298,7 @@ def test_runs_of_few_steps_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -
     wanted = drevo.compile(robot, "inverse_dynamics", product="value_and_vjp")
     args = [rng.normal(size=(19, *s)) for _, s in wanted.inputs]
     for name, value in (("ONE_FUNCTION", 100), ("CHUNK", 40)):
-        monkeypatch.setattr(outline, name, value)
+        monkeypatch.setattr(split, name, value)
     found = drevo.compile(robot, "inverse_dynamics", product="value_and_vjp", cache=False)
     for x, y in zip(found(*args), wanted(*args)):
         assert np.array_equal(x, y)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 TANGENTS = ("joints", "numbers")
 PRODUCTS = ("vjp", "jvp", "value_and_vjp", "value_and_jvp")
-MAX_REGROUPED_NODES = 10_000  # beyond it sections that do the same work may be told apart by what they share
+MAX_REGROUPED_NODES = 10_000  # beyond it the search takes longer than what it finds saves
 
 
 @dataclass(frozen=True)

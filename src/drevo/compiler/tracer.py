@@ -254,7 +254,7 @@ class Tracer:
         return tuple(made) if self.model is None else parameters_in_order(made, self.listed, self.model)
 
     def program(self, *, named: bool = False, tail: Any = None, **about: object) -> Program:
-        """named: with the names and sections that the algorithms gave; machine code outlines equal sections.
+        """named: with the names and sections that the algorithms gave.
         tail: of machine code, what goes on where the steps end.
 
         about: what an artifact should say about itself beside the robot's name.

@@ -12,9 +12,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from ..graph.ops import ADD, ATAN2, CHOICE, DIV, FUNCTIONS, MUL, UNLESS
 from ..graph.program import FLOOR
 from ..lower.lower import Lowered, ends
-from ..lower.outline import SplitSteps, StepRun, sinks_of
 from ..lower.schedule import CHOOSE, FMA, GUARD, SINCOS, TURN, Step, grouped, operands, step_results
-from .ir import I1, I8, I32, PTR, VOID, IRFunction, Module, Value, literal
+from ..lower.split import SplitSteps
+from .ir import I1, I32, PTR, VOID, IRFunction, Module, Value, literal
 from .math import NEAR, WIDEST, Lanes, add_atan2, add_sincos, add_turned
 from .ports import ALONE, Address, Ports, Target
 
@@ -31,7 +31,7 @@ class Kernel:
 
     def __init__(self, low: Lowered, target: Target, split: SplitSteps, ports: Ports) -> None:
         self.low, self.target, self.l, self.split, self.ports = low, target, ports.l, split, ports
-        self.sinks = sinks_of(low)
+        self.sinks = _sinks_of(low)
         self.ends = ends(low)
         self.early: Sequence[int] = ()  # inputs that outputs are stored over: read before all else
 
@@ -45,25 +45,26 @@ class Kernel:
         runs, align, name = self.split.runs, ' "stackrealign"' if self.l.lanes > 1 else "", name or self.name
         given = self.ports.arguments | {"scratch": ALONE, "status": ALONE}
         for k, run in enumerate(runs):
-            if run.code == k:
-                own = {"frame": ALONE} if run.values else {}
-                f = m.function(name if len(runs) == 1 else f"{name}_{k}", VOID, given | own, attributes=align)
-                FunctionBody(self, f, k).write(run.steps)
-                f.ret()
+            f = m.function(name if len(runs) == 1 else f"{name}_{k}", VOID, given, attributes=align)
+            FunctionBody(self, f, k).write(run)
+            f.ret()
         if len(runs) > 1:
             f = m.function(name, VOID, given)
-            for run in runs:
-                f.call(VOID, f"{name}_{run.code}", *self.passed(f, run).values())
+            for k in range(len(runs)):
+                f.call(VOID, f"{name}_{k}", *f.arguments.values())
             f.ret()
 
-    def passed(self, f: IRFunction, run: StepRun) -> dict[str, Value]:
-        """Arguments with which a run is called: of an outlined one its own frame, and the outputs moved on."""
-        given = dict(f.arguments)
-        if run.shift:
-            given |= self.ports.shifted(f, run.shift)
-        if run.values:
-            given["frame"] = f.scratch.at(run.frame * self.l.bytes, I8)
-        return given
+
+Sinks = dict[int, list[tuple[int, int, int]]]  # value -> (port, column, sign)
+
+
+def _sinks_of(low: Lowered) -> Sinks:
+    """Maps each stored value to its places: port, column and sign."""
+    out: Sinks = {}
+    for port, edges in enumerate(low.stores):
+        for column, e in enumerate(edges):
+            out.setdefault(e >> 1, []).append((port, column, e & 1))
+    return out
 
 
 class FunctionBody:
@@ -77,7 +78,6 @@ class FunctionBody:
         self.value, self.name = f"%{stem}t", f"%{stem}n"
         self.out = f.lines
         self.made: set[int] = set()
-        self.frame = {v: i for i, v in enumerate(kernel.split.runs[index].values)}
         self.count = 0
         self.status: str | None = None
         self.tests: str | None = None  # that are not in the status yet
@@ -198,8 +198,6 @@ class FunctionBody:
 
     def crossing(self, v: int) -> Address:
         """Address of a value that another run makes, or reads."""
-        if v in self.frame:
-            return Address("%frame", self.frame[v] * self.l.bytes)
         return Address("%scratch", self.k.split.slot[v] * self.l.bytes)
 
     def turns(self, steps: Sequence[Step]) -> None:
@@ -343,12 +341,11 @@ class FunctionBody:
                 continue
             place = self.place(to, column)
             self.out.append(f"  store {l.type} {names[sign]}, ptr {place}, align {k.ports.align}")
-        if names and k.target.check and (v in k.ends or self.frame):
-            self.test(f"{self.value}{v}")  # an outlined run is tested throughout: its copies have other ends
-        places = [(k.split.slot[v], 0)] if v in k.split.slot else []
-        for slot, sign in [*places, *k.split.framed.get(v, ())]:
-            address = self.address("%scratch", slot * l.bytes)
-            self.out.append(f"  store {l.type} {self.operand(2 * v + sign)}, ptr {address}, align {l.bytes}")
+        if names and k.target.check and v in k.ends:
+            self.test(f"{self.value}{v}")
+        if v in k.split.slot:
+            address = self.address("%scratch", k.split.slot[v] * l.bytes)
+            self.out.append(f"  store {l.type} {self.operand(2 * v)}, ptr {address}, align {l.bytes}")
 
     # -- status: 0 as long as all is well, then NaN for good ---------------------------------------------------
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ..lower.lower import Lowered
-from ..lower.outline import outline, split_functions
+from ..lower.split import split_functions
 from .driver import add_driver, add_single
 from .ir import I8, I32, I64, PTR, VOID, Module, Value
 from .kernel import Kernel
@@ -22,7 +22,6 @@ from .ports import ALONE, Arena, Ports, Target, arena_of, column_ports, sample_p
 from .stages import emit_stages
 from .tail import NO_ROOM, Tail, add_with_tail, whole_lines
 
-OUTLINED = 5_000  # steps: below it code that is called for several sections gains nothing
 SINGLE = (
     24_000  # steps: beyond it a kernel for one sample takes ten seconds to make and saves less than half its time
 )
@@ -55,7 +54,7 @@ class _Kernels:
         one, many = target.of(1), target.of(target.lanes)
         self.low, self.target, self.layout, self.tail = low, target, layout, tail
         self.seen = low if tail is None else tail.seen(low)
-        self.split = split_functions(low, target.chunk, outline(low) if len(low.steps) > OUTLINED else ())
+        self.split = split_functions(low, target.chunk)
         rooms = [tail.room(low, l) if tail else NO_ROOM for l in (one, many)]
         slots = self.split.slots + rooms[1].values(many)
         self.arena = arena_of(self.seen, target, slots, layout)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from ..lower.lower import Lowered
-from .ir import I8, I32, I64, VOID, IRFunction, Value
+from .ir import I32, I64, VOID, IRFunction
 from .math import Lanes
 
 LINE = 64  # bytes of a cache line
@@ -140,14 +140,6 @@ class Ports(NamedTuple):
     arguments: dict[str, str]
     align: int
     fixed: bool = False
-
-    def shifted(self, f: IRFunction, columns: int) -> dict[str, Value]:
-        """The arguments for outputs, moved on by some columns."""
-        found = {}
-        for name, step in {x.base[1:]: x.step[1:] for x in self.outputs}.items():
-            size = f.arguments[step] * columns if step else columns * self.l.bytes
-            found[name] = f.arguments[name].at(size, I8)
-        return found
 
 
 def sample_ports(low: Lowered, l: Lanes) -> Ports:

@@ -135,7 +135,7 @@ def add_with_tail(m: Module, kernel: Kernel, tail: Tail) -> None:
     wider = ports._replace(outputs=seen + places, arguments=ports.arguments | more)
     steps = type(kernel)(kernel.low, kernel.target, kernel.split, wider)
     if whole:
-        FunctionBody(steps, f).write(steps.split.runs[0].steps)
+        FunctionBody(steps, f).write(steps.split.runs[0])
     else:
         steps.add(m, f"{name}_steps")
         passed = f.arguments | {"hidden": memory}

@@ -72,8 +72,8 @@ class Lowered(NamedTuple):
     """Steps in the order of execution. `stores`: per output port, one edge per scalar.
 
     `where`: input value -> (port, position). `units`: values of quaternions to check.
-    `pattern`: per output port, the index arrays of the packed entries (None: dense). `sections`: first values of
-    the sections that the algorithm opened. `stages`: see `llvm.stages`.
+    `pattern`: per output port, the index arrays of the packed entries (None: dense). `stages`: see
+    `llvm.stages`.
     """
 
     steps: tuple[Step, ...]
@@ -85,7 +85,6 @@ class Lowered(NamedTuple):
     units: tuple[tuple[int, ...], ...]
     pattern: tuple[tuple[tuple[int, ...], ...], ...] | None
     live: tuple[int, float]
-    sections: tuple[int, ...] = ()
     stages: Any = None
 
 
@@ -121,7 +120,7 @@ def lower(
     return Lowered(
         tuple(steps), inputs, _outputs(program, kept, packed), where, constants, stores, _units(program, where),
         tuple(map(_pattern, program.outputs, kept)) if packed else None,
-        live_numbers(steps, where, roots), tuple(at for at, _ in program.sections),
+        live_numbers(steps, where, roots),
     )  # fmt: skip
 
 
