@@ -93,9 +93,9 @@ def test_robots_are_equal_where_their_descriptions_are(tmp_path: Path) -> None:
 
 
 def test_the_tree_is_its_repr() -> None:
-    text = repr(drevo.load("biped", base="floating"))
+    text = str(drevo.load("biped", base="floating"))
     assert text.startswith("<Robot 'biped'") and all(link in text for link in drevo.load("biped").link_names)
-    long = repr(drevo.robots.rod_chain(100))
+    long = str(drevo.robots.rod_chain(100))
     assert "more links" in long and len(long.splitlines()) < 50
     page = drevo.load("scara")._repr_html_()
     assert "<svg" in page and all(joint in page for joint in drevo.load("scara").joint_names)

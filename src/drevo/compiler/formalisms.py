@@ -103,8 +103,7 @@ class Row(NamedTuple):
 _ROWS = (
     ("newton_euler", "inverse_dynamics bias gravity inertia_product", Row("algorithms.inverse_dynamics")),
     ("newton_euler", "forward_dynamics", Row("algorithms.inertia_matrix", most=DENSE)),
-    ("newton_euler", "inverse_mass_matrix", Row("algorithms.inertia_matrix")),
-    ("newton_euler", "mass_matrix", Row("algorithms.inertia_matrix")),
+    ("newton_euler", "mass_matrix inverse_mass_matrix", Row("algorithms.inertia_matrix")),
     ("newton_euler", "coriolis_matrix", Row("algorithms.derivatives")),
     ("newton_euler", "inverse_dynamics_derivatives forward_dynamics_derivatives",
      Row("algorithms.derivatives", _small)),
@@ -114,6 +113,7 @@ _ROWS = (
     ("newton_euler", "center_of_mass_jacobian centroidal_momentum_matrix centroidal_momentum_bias jacobian_bias "
      "manipulability operational_space", Row("algorithms.task_space")),
     ("newton_euler", "joint_wrenches joint_power power_balance", Row("algorithms.inverse_dynamics")),
+    ("newton_euler", "regressor", Row("algorithms.regressor")),
     ("newton_euler", "passive", Row("algorithms.passive")),
     ("khalil", "inverse_dynamics", Row("formalisms.khalil", switches=SWEEP, unit=True)),
     ("khalil", "bias gravity", Row("formalisms.khalil_forward", switches=SWEEP, unit=True)),

@@ -102,6 +102,8 @@ _CATALOGUE_ROWS = (
               ("mu", ("axes",)), ("p", ("axes",)), ("Jbar", ("nv", "axes")), ("N", _PAIR)),
              "Lambda x'' + mu + p = F of a link along the axes, Jbar = M^-1 J^T Lambda, N = 1 - Jbar J",
              options=("link", "frame", "axes", "damping", "terms"), inverse=True),
+    Quantity("regressor", ("q", "v", "a"), (("Y", ("nv", "links", 10)),),
+             "tau = Y pi, pi = robot.inertial_parameters, ten of every moving link; rotors are not in"),
     Quantity("power_balance", ("q", "v", "a"), (("P", ("nv",)), ("Wk", ("links",)), ("Wp", ("links",))),
              "power of every drive, rates of kinetic and potential energy of every moving link, W"),
     Quantity("joint_power", ("q", "v", "a"), (("We", ("links",)),),

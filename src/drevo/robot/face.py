@@ -71,8 +71,10 @@ class Robot(Methods, JointArrays, ByName, InverseKinematics, MotionMethods, AsFi
         self.notes = model.notes
 
     def __repr__(self) -> str:
-        head = f"<Robot {self.name!r}: {len(self.link_names)} links, nq {self.nq}, nv {self.nv}>"
-        return f"{head}\n{tree_of(self.model)}"
+        return f"<Robot {self.name!r}: {len(self.link_names)} links, nq {self.nq}, nv {self.nv}>"
+
+    def __str__(self) -> str:
+        return f"{self!r}\n{tree_of(self.model)}"
 
     def _repr_html_(self) -> str:
         from ..compiler.pages.drawing import robot_svg

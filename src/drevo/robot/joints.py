@@ -76,6 +76,18 @@ class JointArrays:
         return sum(link.inertial.mass for link in self.model.links if link.inertial)
 
     @property
+    def inertial_parameters(self) -> Array:
+        """Parameters pi in which torques are linear, (moving links, 10): tau = Y pi with Y of `regressor`.
+
+        Mass m, kg, first moment m c, kg m, and J_xx, J_xy, J_yy, J_xz, J_yz, J_zz, kg m^2, of a moving link with
+        all that is welded to it, about its origin and in its axes.
+        """
+        from ..mechanics.algorithms.regressor import inertial_parameters
+        from ..mechanics.tree import build_tree
+
+        return np.array(inertial_parameters(build_tree(self.model)), float)
+
+    @property
     def keyframes(self) -> dict[str, Array]:
         """Configurations that the description names, each (nq,)."""
         return {key.name: np.array(key.q) for key in self.model.keyframes}

@@ -153,6 +153,11 @@ class Methods:
         raise NotImplementedError
 
     @compiled
+    def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Out = None, threads: int = 1) -> Array:
+        """tau = Y pi, pi = robot.inertial_parameters, ten of every moving link; rotors are not in."""
+        raise NotImplementedError
+
+    @compiled
     def power_balance(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Outs = None, threads: int = 1
     ) -> PowerBalance:

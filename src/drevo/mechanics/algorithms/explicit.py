@@ -299,6 +299,13 @@ def _power_balance(parts: Parts, tree: Tree, q: Vector, v: Vector, a: Vector) ->
     return [x * y for x, y in zip(tau, v)], kinetic, potential
 
 
+def _regressor(parts: Parts, tree: Tree, q: Vector, v: Vector, a: Vector) -> list[Matrix]:
+    e = Explicit(tree, q)
+    Y = parts["regressor"](e.tree, e.expanded_q, e.rates(v), e.accelerations(v, a))
+    by_link = [e.fold_rows(list(rows)) for rows in zip(*Y)]
+    return [list(rows) for rows in zip(*by_link)]
+
+
 def _of_motion(name: str, parts: Parts, tree: Tree, q: Vector, *rates: Vector, **options: Any) -> Any:
     """A quantity that depends on the poses and the motion of the bodies."""
     e = Explicit(tree, q)
@@ -327,6 +334,7 @@ _EXPLICIT_QUANTITIES: dict[str, Compute] = {
     "manipulability": _manipulability,
     "operational_space": _operational_space,
     "power_balance": _power_balance,
+    "regressor": _regressor,
 }
 NEEDS: dict[str, tuple[str, ...]] = {  # of the expanded tree, where it is not the quantity itself
     "bias": ("inverse_dynamics",),
