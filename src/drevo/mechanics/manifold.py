@@ -23,7 +23,8 @@ _COSINE = [(-0.25) ** k / math.factorial(2 * k) for k in range(SERIES_TERMS)]
 _CUBIC = [(-1.0) ** k / math.factorial(2 * k + 3) for k in range(SERIES_TERMS)]
 _SQUARE_RATE = [-((-1.0) ** k) * (2 * k + 2) / math.factorial(2 * k + 4) for k in range(SERIES_TERMS)]
 _CUBIC_RATE = [-((-1.0) ** k) * (2 * k + 2) / math.factorial(2 * k + 5) for k in range(SERIES_TERMS)]
-# of y = 1 - cos h, h = t/2 from 0 to pi/2: h / sin h and (1 - h cot h) / (2 h)^2, by Chebyshev's points, to 1e-16
+# of y = 1 - cos h, h = t/2 from 0 to pi/2: h / sin h, k = (1 - h cot h) / t^2 and k' / t, by Chebyshev's points,
+# to 4e-16
 _HALF_ANGLE_SERIES = (1.0, 0.33333333333330945, 0.13333333333682526, 0.05714285694042784, 0.025396831596651948,
         0.011543895604776996, 0.00532944828305169, 0.0024737607111697374, 0.001251083869870826,
         0.00016421047913476515, 0.0017011133906985544, -0.003976427223224787, 0.009195329684833449,
@@ -35,6 +36,12 @@ _COTANGENT = (0.08333333333333333, 0.011111111111110497, 0.0039682539683436055, 
               0.0002360918715217313, -0.00040719925817823467, 0.0005528514907096222, -0.0005764861626653217,
               0.00045542792209617665, -0.00026341511860504183, 0.00010566041416807489, -2.633745548558352e-05,
               3.1119960226532786e-06)  # fmt: skip
+_COTANGENT_RATE = (0.002777777777777778, 0.0010582010582008087, 0.0004938271605303158, 0.00023836245846957949,
+        0.00011655390090253213, 5.736620431849442e-05, 2.836036860551074e-05, 1.3908482304040972e-05,
+        7.812402458360933e-06, -6.086171177155613e-07, 1.671143664060823e-05, -4.1914624349981355e-05,
+        9.560467376172739e-05, -0.00016525014367112245, 0.00022400384153186502, -0.00023341679357162206,
+        0.0001841606583075428, -0.00010637023098714479, 4.2584710845467535e-05, -1.0589485436494446e-05,
+        1.2461616952204142e-06)  # fmt: skip
 
 SparseMatrix = Mapping[tuple[int, int], Scalar]  # of a matrix, by row and column; what is not there is 0
 Blocks = Sequence[Sequence["Mat | None"]]
@@ -164,9 +171,15 @@ def _shift(v: Vec, w: Vec, turn: RotationVector) -> Vec:
 def log_free(q0: Vector, q1: Vector) -> list[Scalar]:
     """The body twist from q0 to q1: V^-1 = 1 - [w] / 2 + k [w]^2, k = (1 - (t/2) cot(t/2)) / t^2."""
     w, y = _log(q0[3:], q1[3:])
-    shift = from_quaternion(*q0[3:]).T @ (Vec(*q1[:3]) - Vec(*q0[:3]))
+    shift = _apart(q0, q1)
     u = w.cross(shift)
     return [*(shift - u * 0.5 + w.cross(u) * _polynomial(y, _COTANGENT)), *w]
+
+
+def _apart(q0: Vector, q1: Vector) -> Vec:
+    """The position of q1 as q0 sees it."""
+    seen: Vec = from_quaternion(*q0[3:]).T @ (Vec(*q1[:3]) - Vec(*q0[:3]))
+    return seen
 
 
 JointMap = Callable[[Vector, Vector], list[Scalar]]
@@ -182,13 +195,6 @@ def _rates_ball(w: Vec) -> tuple[Mat, Mat]:
     turn, W = RotationVector.of(w), skew(w)
     J = EYE + _times(W, -turn.square) + _times(W.mul(W), turn.cubic)
     return from_quaternion(*turn.quaternion).T, J
-
-
-def _rates_log_ball(w: Vec) -> Mat:
-    """J^-1 = 1 + [w] / 2 + k [w]^2."""
-    W = skew(w)
-    k = _polynomial(1.0 - RotationVector.of(w).c, _COTANGENT)
-    return EYE + _times(W, 0.5) + _times(W.mul(W), k)
 
 
 def _coupling(v: Vec, w: Vec) -> Mat:
@@ -218,11 +224,18 @@ def _exp_rates(rule: int, dv: Vector) -> tuple[Blocks, Blocks]:
     return [[R, _times(R.mul(skew(p)), -1.0)], [None, R]], [[J, _coupling(v, w)], [None, J]]
 
 
-def _log_rates(rule: int, dv: Vector) -> Blocks:
-    """J(dv)^-1: of log(q0^-1 q1) = dv by q1, and at -dv, with the other sign, by q0."""
-    v, w = Vec(*dv[:3]), Vec(*dv[-3:])
-    A = _rates_log_ball(w)
-    return [[A]] if rule == 4 else [[A, _times(A.mul(_coupling(v, w)).mul(A), -1.0)], [None, A]]
+def _log_rates(rule: int, q0: Vector, q1: Vector) -> Blocks:
+    """Jacobian of log(q0^-1 q1) by q1: A = 1 + [w] / 2 + k [w]^2 of w, and G A of V^-1 r, with G its rate by w."""
+    w, y = _log(q0[-4:], q1[-4:])
+    W, k = skew(w), _polynomial(y, _COTANGENT)
+    A = EYE + _times(W, 0.5) + _times(W.mul(W), k)
+    if rule == 4:
+        return [[A]]
+    r = _apart(q0, q1)
+    u, P = w.cross(r), skew(r)
+    by_w = _times(P, 0.5) + _times(skew(u) + W.mul(P), -k)
+    by_t = _outer(w.cross(u), w * _polynomial(y, _COTANGENT_RATE))
+    return [[A, (by_w + by_t).mul(A)], [None, A]]
 
 
 # -- all joints -----------------------------------------------------------------------------------------------
@@ -252,9 +265,9 @@ def logarithm_rates(runs: Sequence[Run], q0: Vector, q1: Vector) -> list[SparseM
     """The Jacobians of the tangent vector from q0 to q1: by q0 and by q1."""
     by_0, by_1 = dict[tuple[int, int], Scalar](), dict[tuple[int, int], Scalar]()
     for rule, sq, sv in runs:
-        apart = JOINT_LOGS[rule](q0[sq], q1[sq]) if rule else []
-        for out, sign in ((by_0, -1.0), (by_1, 1.0)):
-            _put(out, sv, _log_rates(rule, [sign * x for x in apart]) if rule else None, sign)
+        ends = q0[sq], q1[sq]
+        for out, sign, (a, b) in ((by_0, -1.0, ends[::-1]), (by_1, 1.0, ends)):
+            _put(out, sv, _log_rates(rule, a, b) if rule else None, sign)
     return [by_0, by_1]
 
 

@@ -7,7 +7,7 @@ SE(3) in the axes of the link, linear part first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -22,13 +22,14 @@ from ..mechanics.configuration import neutral
 from ..mechanics.jet import Jet, jet
 from ..mechanics.manifold import logarithm, logarithm_rates
 from ..mechanics.rotation import unit_quaternion
-from ..mechanics.scalar import Matrix, Scalar, Vector, is_zero
-from ..mechanics.spatial import Mat
+from ..mechanics.scalar import Matrix, Scalar, Vector
+from ..mechanics.spatial import Mat, Vec
 from ..mechanics.tree import Tree
 from ..model.description import Model
 from ..model.quantities import TASK_AXES
 
 WHOLE_FRAME = ((7, slice(0, 7), slice(0, 6)),)  # a pose as a free joint moves
+FRAME_AT_REST = [0.0] * 6 + [1.0]
 TaskNumber = Callable[[str, float], Scalar]  # a number of a task by its name, or the symbol that stands for it
 
 
@@ -120,19 +121,17 @@ def frame_costs(position: ArrayLike, orientation: ArrayLike) -> list[tuple[str, 
 
 
 def frame_rows(T: Matrix, J: Matrix, target: Vector) -> TaskRows:
-    """log(T_target^-1 T), (6,), and its Jacobian, from that of the frame in its own axes."""
-    goal, at = [pose_numbers([target[4 * k : 4 * k + 4] for k in range(3)]), pose_numbers(T)]
-    error = logarithm(WHOLE_FRAME, goal, at)
-    by = logarithm_rates(WHOLE_FRAME, goal, at)[1]
-    rows = [[0.0] * len(J[0]) for _ in range(6)]
-    for (i, k), x in by.items():
-        rows[i] = [a if is_zero(b) else a + x * b for a, b in zip(rows[i], J[k])]
-    return TaskRows(rows, error)
-
-
-def pose_numbers(T: Sequence[Vector]) -> list[Scalar]:
-    """Position and quaternion of a pose, three rows of four."""
-    return [*(T[k][3] for k in range(3)), *unit_quaternion(Mat.of([row[:3] for row in T[:3]]))]
+    """log(T_target^-1 T), (6,), and its Jacobian, from that of the frame's origin in the axes of T."""
+    (goal, o), (R, p) = (
+        (Mat.of([row[:3] for row in X]), Vec(*(row[3] for row in X)))
+        for X in ([target[4 * k : 4 * k + 4] for k in range(3)], T[:3])
+    )
+    seen = [*(goal.T @ (p - o)), *unit_quaternion(goal.T.mul(R))]
+    by = logarithm_rates(WHOLE_FRAME, FRAME_AT_REST, seen)[1]
+    A, B = (Mat.of([[by[i, c + k] for k in range(3)] for i in range(3)]).mul(R.T) for c in (0, 3))
+    columns = [(Vec(*column[:3]), Vec(*column[3:])) for column in zip(*J)]
+    rows = zip(*([*(A @ v + B @ w), *(A @ w)] for v, w in columns))
+    return TaskRows(list(map(list, rows)), logarithm(WHOLE_FRAME, FRAME_AT_REST, seen))
 
 
 @dataclass(frozen=True)
@@ -160,7 +159,7 @@ class FrameTask(KinematicTask):
     def rows(self, at: Posed, target: Vector) -> TaskRows:
         """log(T_target^-1 T) and its Jacobian."""
         T = at.quantity("pose", link=self.link)
-        return frame_rows(T, at.quantity("jacobian", link=self.link, frame="local"), target)
+        return frame_rows(T, at.quantity("jacobian", link=self.link, frame="local_world_aligned"), target)
 
     def links(self) -> tuple[str, ...]:
         """The link of the task."""
@@ -192,9 +191,8 @@ class RelativeFrameTask(KinematicTask):
     def rows(self, at: Posed, target: Vector) -> TaskRows:
         """log(T_target^-1 T) of the pose in the root, and its Jacobian."""
         options = {"link": self.link, "relative_to": self.root}
-        return frame_rows(
-            at.quantity("pose", **options), at.quantity("jacobian", frame="local", **options), target
-        )
+        J = at.quantity("jacobian", frame="local_world_aligned", **options)
+        return frame_rows(at.quantity("pose", **options), J, target)
 
     def links(self) -> tuple[str, ...]:
         """Both."""

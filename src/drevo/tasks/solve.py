@@ -23,6 +23,7 @@ from .stack import StackProblem, StackProgram
 
 LIMITS = (ConfigurationLimit, VelocityLimit, AccelerationLimit, CollisionLimit)
 ALL_NUMBERS = ("*",)
+ONLY_ARRAYS = {np.ndarray}  # types of targets that are in their order
 
 
 class IkStep(NamedTuple):
@@ -65,7 +66,7 @@ class CompiledStack:
 
         before=: the rates of the last step, where there is an AccelerationLimit. active=: with warm=True.
         """
-        if more or len(targets) != len(self.expected) or any(type(x) is not np.ndarray for x in targets):
+        if more or len(targets) != len(self.expected) or {*map(type, targets)} != ONLY_ARRAYS:
             targets = (*self.arranged(targets[0] if len(targets) == 1 else targets), *self._rest(more))
         return IkStep(*self._entry(q, *targets))
 
