@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 
 import drevo
-from drevo.codegen.gpu.device_arrays import DeviceArray, to_device
-from drevo.codegen.gpu.driver import LEGACY, driver
+from drevo.codegen.gpu.cuda import gpu_arrays
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tools"))
 import gpu_budgets
@@ -39,22 +38,22 @@ GOALS = {
 }  # fmt: skip
 BYTES, SETS, LAUNCHES, ROUNDS = 400e6, 3, 9, 5
 CHECKED = 2000
+REGISTERS, LOCAL_BYTES = 4, 3  # CUDA's numbers of a kernel's attributes
 TOLERANCE = {"float32": 2e-6, "float64": 1e-13}
 
 
 def milliseconds(work: Callable[[], object]) -> float:
     """Of one of LAUNCHES, on the device: the least of some rounds."""
-    d, found = driver(), []
-    with d.on(0):
-        first, last = d.handle("cuEventCreate", 0), d.handle("cuEventCreate", 0)
-        for _ in range(ROUNDS):
-            d.call("cuEventRecord", first, LEGACY)
-            for _ in range(LAUNCHES):
-                work()
-            d.call("cuEventRecord", last, LEGACY)
-            d.call("cuEventSynchronize", last)
-            found.append(d.elapsed(first, last) / LAUNCHES)
-    return min(found)
+    cuda, found = gpu_arrays().cuda, []
+    first, last = cuda.Event(), cuda.Event()
+    for _ in range(ROUNDS):
+        first.record()
+        for _ in range(LAUNCHES):
+            work()
+        last.record()
+        last.synchronize()
+        found.append(cuda.get_elapsed_time(first, last) / LAUNCHES)
+    return float(min(found))
 
 
 def inputs(robot: drevo.Robot, f: Any, count: int, seed: int) -> list[np.ndarray[Any, Any]]:
@@ -69,10 +68,10 @@ def inputs(robot: drevo.Robot, f: Any, count: int, seed: int) -> list[np.ndarray
 def worst(robot: drevo.Robot, f: Any, same: drevo.Function) -> float:
     """Of some states, the difference from this processor in double, relative to a state's largest result."""
     x = inputs(robot, f, CHECKED, 1)
-    wanted, found = same(*(a.astype("float64") for a in x)), f(*(to_device(a, f.dtype.name) for a in x))
+    wanted, found = same(*(a.astype("float64") for a in x)), f(*map(gpu_arrays().asarray, x))
     pairs = zip(found, wanted) if isinstance(found, tuple) else [(found, wanted)]
     return max(
-        float(np.max(np.abs(a.to_host() - b).max(axis=0) / np.abs(b).max(axis=0).clip(1e-30))) for a, b in pairs
+        float(np.max(np.abs(a.get() - b).max(axis=0) / np.abs(b).max(axis=0).clip(1e-30))) for a, b in pairs
     )
 
 
@@ -84,31 +83,33 @@ def row(name: str, quantity: str, dtype: str, folder: str | None, size: float = 
     off = worst(robot, f, drevo.compile(robot, wanted, check=False, **given))
     each = f.dtype.itemsize * sum(prod(s) for _, s in (*f.inputs, *f.outputs))
     count = count or max(128, int(size / each) // 128 * 128)
-    sets = cycle([[to_device(a, dtype) for a in inputs(robot, f, count, k)] for k in range(SETS)])
-    outs = [DeviceArray((prod(s), count), dtype) for _, s in f.outputs]
+    sets = cycle([[*map(gpu_arrays().asarray, inputs(robot, f, count, k))] for k in range(SETS)])
+    outs = [gpu_arrays().empty((prod(s), count), dtype) for _, s in f.outputs]
     out: Any = outs[0] if len(outs) == 1 else outs
     took = milliseconds(lambda: f(*next(sets), out=out))
     floor = copied(count * each)
-    k, rate = f.kernel(0), count / took * 1e3
+    attribute, rate = gpu_arrays().cuda.driver.funcGetAttribute, count / took * 1e3
+    registers, spilled = (attribute(k, f.kernel().ptr) for k in (REGISTERS, LOCAL_BYTES))
     goal = GOALS.get((name, quantity, dtype))
     aim = f"{goal / 1e9:g}" if goal else ""
     right = "" if off <= TOLERANCE[dtype] else " (!)"
     return (
-        f"| {name} | {quantity} | {dtype} | {count} | {k.registers} | {k.spilled} | {off:.1e}{right} "
+        f"| {name} | {quantity} | {dtype} | {count} | {registers} | {spilled} | {off:.1e}{right} "
         f"| {took / count * 1e6:.4f} | {floor / count * 1e6:.4f} | {rate / 1e9:.3f} | {aim} |"
     )
 
 
 def copied(total: int) -> float:
     """Milliseconds in which the device reads and writes that many bytes together."""
-    a, b = DeviceArray((total // 2,), "float32"), DeviceArray((total // 2,), "float32")
-    d, size = driver(), total // 2
-    return milliseconds(lambda: d.call("cuMemcpyDtoDAsync_v2", b.address, a.address, size, LEGACY))
+    a, b = (gpu_arrays().empty((total // 8,), "float32") for _ in range(2))
+    return milliseconds(lambda: b.data.copy_from_device_async(a.data, total // 2))
 
 
 def main(folder: str | None = None, size: float = BYTES) -> None:
-    d = driver()
-    about = f"{d.title(0)}, sm {d.capability(0)}, CUDA {d.version / 1000:g}, {platform.machine()}, {date.today()}"
+    cuda = gpu_arrays().cuda
+    title, version = cuda.runtime.getDeviceProperties(0)["name"].decode(), cuda.runtime.driverGetVersion()
+    sm = cuda.Device().compute_capability
+    about = f"{title}, sm {sm}, CUDA {version / 1000:g}, {platform.machine()}, {date.today()}"
     lines = [
         "# Kernels on a GPU", "", f"{about}. One sample a thread, batch-last, fresh inputs on the device.", "",
         "| robot | quantity | dtype | batch | registers | spilled B | worst difference | ns a sample | floor ns "

@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import drevo
-from drevo.codegen.gpu.cuda import level_of, ptx_of
-from drevo.codegen.store.build import Spec
+from drevo.codegen.gpu.cuda import ptx_of
+from drevo.codegen.store.build import Manifest, Spec
 from drevo.compiler.pages.derivation import write_out_program
 from drevo.compiler.recipe import Recipe
 from drevo.errors import DrevoError
@@ -76,6 +76,18 @@ def program(robot: drevo.Robot, name: str) -> Any:
     takes = CATALOGUE[quantity].options
     options = {"link": robot.moving_links[-1]} if "link" in takes else {}
     return Recipe.of(robot.model, quantity, product=products, options=options).program(robot.model)
+
+
+REGISTERS = 255  # of a thread, of 32 bits
+
+
+def level_of(m: Manifest, dtype: str) -> int:
+    """Chooses the optimisation level of the assembler: low where the registers do not hold the live values.
+
+    There its scheduler, which knows nothing of our order, makes it spill up to four times as much, in up to twenty
+    times as long.
+    """
+    return 3 if m.live[0] * (2 if dtype == "float64" else 1) <= REGISTERS else 1
 
 
 def cost(made: Any, dtype: str, ptxas: str) -> Cost:

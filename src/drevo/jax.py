@@ -20,7 +20,6 @@ from .io.packages import package
 from .model.dynamics import Described
 
 _REGISTERED: dict[str, Any] = {}  # primitives by their names: XLA takes a name once in a process
-_ON_GPU: dict[str, Any] = {}  # handlers there, by the same names
 
 
 def function(
@@ -36,8 +35,8 @@ def function(
     A step gives (q1, v1), which have gradients of first order.
     quantity, parameters, options: as `drevo.compile` takes them. Values are those of the NumPy Function to the
     bit. dtype: "float64", which wants `jax_enable_x64`, or "float32". Gradients by quaternions in q are those of
-    the quaternions made unit. Runs on the CPU, where what is not finite is an error of XLA's, and on GPUs of
-    NVIDIA's, where nothing is checked. Raises InputError, EmitError.
+    the quaternions made unit. Runs on the CPU, where what is not finite is an error of XLA's. Raises InputError,
+    EmitError.
     """
     jax = _jax()
     one_of("jax.function: dtype", dtype, DTYPES, InputError)
@@ -116,7 +115,6 @@ def _new_primitive(made: Products, kinds: Kinds, name: str) -> Any:
         return _call(made.function(kinds).dtype, name, context, args)
 
     mlir.register_lowering(p, lowered, platform="cpu")
-    mlir.register_lowering(p, partial(_lowered_on_gpu, made, kinds, name), platform="cuda")
     ad.primitive_jvps[p] = partial(_along, made, kinds)
     batching.primitive_batchers[p] = partial(_mapped, made, kinds)
     if kinds and kinds[-1] == "jvp":
@@ -139,20 +137,6 @@ def _call(dtype: Any, name: str, context: Any, args: Sequence[Any]) -> Any:
     ends = ([jax.core.ShapedArray(x.shape, dtype) for x in y] for y in (context.avals_in, context.avals_out))
     inside = context.replace(**dict(zip(("avals_in", "avals_out"), ends)))
     return converted(lowering(inside, *converted(args, ir.F64Type.get())), ir.F32Type.get())
-
-
-def _lowered_on_gpu(made: Products, kinds: Kinds, name: str, context: Any, *args: Any) -> Any:
-    """The kernel, compiled and loaded when XLA first compiles for GPUs."""
-    import jax
-
-    if name not in _ON_GPU:
-        try:
-            devices = [x.local_hardware_id or 0 for x in jax.local_devices(backend="cuda")]
-        except RuntimeError:  # JAX has none: it compiles for another machine
-            devices = [0]
-        _ON_GPU[name] = handler = xla.DeviceHandler(made.on_gpu(kinds), devices)
-        jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(handler.function), platform="CUDA")
-    return jax.ffi.ffi_lowering(name)(context, *args)
 
 
 def _along(made: Products, kinds: Kinds, given: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:

@@ -1,7 +1,7 @@
 """Compiled functions as custom calls of XLA, the compiler behind JAX.
 
-The handlers by which XLA calls a batch driver, or launches a kernel on its stream of a GPU: custom calls of its
-foreign function interface, no Python in them.
+The handlers by which XLA calls a batch driver on the processor: custom calls of its foreign function interface, no
+Python in them.
 
 Offsets are those of `xla/ffi/api/c_api.h`, version 0, on machines of 64 bits; `codegen.gpu.xla` compares that
 file with what stands here, and the handler refuses smaller frames than it reads.
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
 from pathlib import Path
@@ -24,8 +24,6 @@ from ..store import native
 from ..store.build import DTYPES, Spec
 from ..store.key import key
 from ..store.memo import persisted
-from .cuda import THREADS, CudaFunction
-from .driver import driver
 
 # struct -> the fields that are read, or stand before those ("": of any name)
 FRAME_FIELDS = {
@@ -35,34 +33,16 @@ FRAME_FIELDS = {
     "XLA_FFI_Buffer": ("struct_size", "extension_start", "dtype", "data", "rank", "dims"),
     "XLA_FFI_Metadata": ("struct_size", "api_version", "traits", "state_type_id"),
     "XLA_FFI_Error_Create_Args": ("struct_size", "extension_start", "message", "errc"),
-    "XLA_FFI_Stream_Get_Args": ("struct_size", "extension_start", "ctx", "stream"),
-    "XLA_FFI_Api": (
-        "struct_size", "extension_start", "api_version", "internal_api", "XLA_FFI_Error_Create",
-        "", "", "", "XLA_FFI_Stream_Get",
-    ),
+    "XLA_FFI_Api": ("struct_size", "extension_start", "api_version", "internal_api", "XLA_FFI_Error_Create"),
 }  # fmt: skip
 VERSION = (0, 3)  # of the interface whose header was read
-API, CONTEXT, ARGS, RETS = (
-    16,
-    24,
-    72,
-    112,
-)  # in a call frame: the arrays of buffers lie 32 bytes into args (40) and rets (80)
+API, ARGS, RETS = 16, 72, 112  # in a call frame: the arrays of buffers lie 32 bytes into args (40) and rets (80)
 FRAME = 168  # bytes up to the attributes
 DTYPE, DATA, RANK, DIMS = 16, 24, 32, 40  # in a buffer
 METADATA, API_VERSION, TRAITS = 24, 8, 32  # in the extension, in the metadata
 ERROR_CREATE, ERROR, INVALID = 48, 28, 3  # in the api, whose version has 24 bytes; its argument; INVALID_ARGUMENT
-STREAM_GET, STREAM = 80, 32  # in the api; size of its argument
 NUMBER = {"float": 11, "double": 12}
 TABLE = ("single", "drive", "malloc", "free")  # addresses, filled after loading; single may be 0
-CALLED = (
-    "cuCtxGetDevice",
-    "cuLaunchKernel",
-    "cuGetErrorName",
-)  # of the driver; PRINT and kernels of devices follow
-PRINT = "PyOS_snprintf"
-SENTENCE = 512  # bytes, at most
-DEVICES = 16  # of one machine
 LINE = 64  # bytes of a cache line, where working memory begins
 WRONG = "the arrays are not of the type and the sizes that the function takes"
 
@@ -73,7 +53,7 @@ def xla_text(
     """ptr @handler(frame). inputs: sizes; outputs: shapes; memory: bytes that one sample and a batch work in;
     failed: what is said of a failed check."""
     f, data, n = _begun(inputs, outputs, scalar, len(TABLE))
-    m, sizes = f.module, [*inputs, *map(_size, outputs)]
+    m, sizes = f.module, [*inputs, *map(prod, outputs)]
     pointers, strides = _stored(data), f.alloca(I64, len(sizes))
     for k, size in enumerate(sizes):
         strides.at(k, I64).store(f.const(I64, size * (8 if scalar == "double" else 4)))
@@ -84,67 +64,6 @@ def xla_text(
     room, raw = _room(m, f.frame, malloc, memory[1])
     _finish(m, f.frame, f.call(I32, drive, pointers, strides, n, room, n), free, raw, failed)
     return m.text()
-
-
-def xla_launch_text(
-    inputs: Sequence[int], outputs: Sequence[tuple[int, ...]], scalar: str, threads: int, who: str
-) -> str:
-    """ptr @handler(frame) that launches a kernel of the current device on XLA's stream.
-
-    threads: of a block, a power of 2. who: is named where the driver refuses.
-    """
-    f, data, n = _begun(inputs, outputs, scalar, len(CALLED) + 1 + DEVICES)
-    m, table = f.module, f.const(PTR, "@addresses")
-    device_of, launch, *told = (table.at(k, PTR).load(PTR) for k in range(len(CALLED) + 1))
-    _add_told(m, who)
-    ordinal = f.alloca(I32)
-    _require_driver(f.call(I32, device_of, ordinal), f.frame, told)
-    device = ordinal.load(I32).cast("sext", I64)
-    _require(m, (device >= 0) & (device < DEVICES), f.frame, f"more than {DEVICES} GPUs are not known")
-    kernel = table.at(device + (len(CALLED) + 1), PTR).load(PTR)
-    _require(m, kernel.differs("null"), f.frame, "this GPU was not among JAX's devices when it compiled")
-    asked = f.alloca(I64, 4)
-    asked.store(f.const(I64, STREAM))
-    asked.at(1, I64).store(f.const(I64, 0))
-    asked.at(2, PTR).store(f.frame.at(CONTEXT, I8).load(PTR))
-    failed = f.call(PTR, f.frame.at(API, I8).load(PTR).at(STREAM_GET, I8).load(PTR), asked)
-    with f.when(failed.differs("null")):
-        f.ret(failed)
-    count = f.alloca(I64)
-    count.store(n)
-    cells = _stored([_stored([x]) for x in data] + [count])
-    blocks, one, none = (
-        ((n + (threads - 1)) >> (threads.bit_length() - 1)).cast("trunc", I32),
-        f.const(I32, 1),
-        f.const(I32, 0),
-    )
-    shape = (blocks, one, one, f.const(I32, threads), one, one, none)
-    stream, null = asked.at(3, PTR).load(PTR), f.zero(PTR)
-    _require_driver(f.call(I32, launch, kernel, *shape, stream, cells, null), f.frame, told)
-    f.ret("null")
-    return m.text()
-
-
-def _require_driver(failed: Value, frame: Value, told: Sequence[Value]) -> None:
-    """Returns a sentence with the driver's name of an error, where a call of it failed."""
-    f = failed.f
-    with f.when(failed.differs(0)):
-        f.ret(f.call(PTR, "driver_refused", frame, failed, *told))
-
-
-def _add_told(m: Module, who: str) -> None:
-    """ptr @driver_refused(frame, error, name_of, print)."""
-    texts = {"form": f"{who}: NVIDIA's driver refuses the launch: %s", "nameless": "an error without a name"}
-    for at, text in texts.items():
-        m.constant(at, I8, [str(b) for b in (*text.encode(), 0)])
-    f = m.function("driver_refused", PTR, frame=PTR, error=I32, name_of=PTR, print=PTR)
-    said, room = f.alloca(PTR), f.alloca(I8, SENTENCE)
-    said.store(f.zero(PTR))
-    f.call(I32, f.name_of, f.error, said)
-    found = said.load(PTR)
-    name = f.select(found.equals("null"), f.const(PTR, "@nameless"), found)
-    f.call("i32 (ptr, i64, ptr, ...)", f.print, room, SENTENCE, f.const(PTR, "@form"), name)
-    f.ret(f.call(PTR, "refuse", f.frame, room))
 
 
 def _stored(values: Sequence[Value]) -> Value:
@@ -164,7 +83,7 @@ def _begun(
     m = Module()
     m.words("addresses", words)
     _add_refuse(m)
-    sizes = [*inputs, *map(_size, outputs)]
+    sizes = [*inputs, *map(prod, outputs)]
     f = m.function("handler", PTR, public=True, attributes=' "stackrealign"', frame=PTR)
     extension = f.frame.at(8, I8).load(PTR)
     with f.when(extension.differs("null")):
@@ -197,13 +116,6 @@ def _finish(m: Module, frame: Value, bad: Value, free: Value, raw: Value, failed
     frame.f.call("void", free, raw)
     _require(m, bad.equals(0), frame, failed)
     frame.f.ret("null")
-
-
-def _size(shape: tuple[int, ...]) -> int:
-    n = 1
-    for k in shape:
-        n *= k
-    return n
 
 
 def _describe(extension: Value) -> None:
@@ -247,7 +159,7 @@ def _add_refuse(m: Module) -> None:
     f.ret(f.call(PTR, create, given))
 
 
-_KEPT: list[object] = []  # programs of XLA point to handlers and drivers for as long as the process lives
+_KEPT: list[object] = []  # programs of XLA point to handlers for as long as the process lives
 
 
 @lru_cache(maxsize=1)
@@ -294,22 +206,6 @@ class Handler:
         """Calls with one sample go to the code for one from now on, which is made at its first need."""
         if self.table[0] is None and self.code.has("single"):
             self.table[0] = self.code.find("single")
-
-
-class DeviceHandler:
-    """The function of C that XLA calls for a GPU: it launches the kernel on XLA's stream and waits for nothing."""
-
-    def __init__(self, function: CudaFunction, devices: Iterable[int]) -> None:
-        sizes, outputs = [prod(shape) for _, shape in function.inputs], [shape for _, shape in function.outputs]
-        ir = xla_launch_text(sizes, outputs, DTYPES[function.spec.dtype], THREADS, function.name)
-        called = [*map(driver().address, CALLED), native.address_of(PRINT)]
-        self.function, table = _loaded(ir, len(called) + DEVICES)
-        table[: len(called)] = called
-        for k in filter(
-            range(DEVICES).__contains__, devices
-        ):  # of others the handler says that it knows no kernel
-            table[len(called) + k] = function.kernel(k).handle
-        _KEPT.append((self, function))
 
 
 def _loaded(ir: str, words: int) -> tuple[Any, Any]:
