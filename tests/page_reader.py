@@ -23,6 +23,7 @@ FUNCTIONS: dict[str, Callable[..., float]] = {
     "when": lambda c, x: x if c > 0 else 0.0,
     "unless": lambda c, x: x if c <= 0 else 0.0,
 }
+DERIVATIVE = r"(\partial"  # the name of an entry of a derivative begins so
 COMMANDS = ("frac", "sqrt", "operatorname", "sin", "cos", "cdot", "quad", ",")
 
 
@@ -92,7 +93,7 @@ class Reader:
         if number := re.match(r"\d+(\.\d+)?", self.rest()):
             self.at += number.end()
             return number[0]
-        if self.takes("("):
+        if not self.rest().startswith(DERIVATIVE) and self.takes("("):
             parts = [self.sum()]
             while self.takes(","):
                 parts.append(self.sum())
@@ -115,7 +116,7 @@ class Reader:
 
     def name(self) -> str:
         start = self.at
-        found = re.match(r"\\(?:mathrm|text)(?=\{)|\\[A-Za-z]+|[A-Za-z]", self.rest())
+        found = re.match(r"\(\\partial[^)]*\)|\\(?:mathrm|text)(?=\{)|\\[A-Za-z]+|[A-Za-z]", self.rest())
         assert found, (self.text, self.rest())
         self.at += found.end()
         if found[0] in (r"\mathrm", r"\text"):

@@ -5,17 +5,23 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import strategies
-from test_read_back import read_back, robots
+from page_reader import READERS
+from rebuilt import rebuilt
+from test_read_back import numbers, read_back, robots
 
 import drevo
 from drevo import robots as embedded
 from drevo.compiler.formalisms import PAGES
 from drevo.errors import TraceError
+from drevo.model.base import with_base
+from drevo.model.description import Model
 
 ROWS = [(f, q) for f, names in PAGES.items() for q in names.split()]
 LETTERS = {
@@ -29,7 +35,18 @@ LETTERS = {
         "(20)",
         "(5)",
     ),
-    "kovalchuk": (r"\mathrm{ns}(2)", "f(3)", r"\epsilon_{2}", r"\phi_{3}", "M_{2}", r"\omega_{2}", "(4)", "(5)"),
+    "kovalchuk": (
+        r"\theta_{2}",
+        r"T_{2}\,M_{2,1}\,A_{3}",
+        r"\mathrm{ns}(2)",
+        "f(3)",
+        r"\epsilon_{2}",
+        r"\phi_{3}",
+        "M_{2}",
+        r"\omega_{2}",
+        "(4)",
+        "(5)",
+    ),
     "zaremba": (r"\Theta_{1}^{1\star }", "l_{3}^{1}", "f^{2}", "a_{3,1}", r"d_{1,2}^{1}", "(2.9)", "(2.14)"),
     "alyushin": ("R_{3}", "v_{2}^{C}", "J_{3}", "E_{1}", "(7)", "(40)"),
 }
@@ -62,6 +79,92 @@ def test_letters_of_the_paper(formalism: str) -> None:
     legend = text[text.index("## Symbols") : text.index("## Inputs")]
     assert all(row.split("|")[2].strip() for row in legend.splitlines()[4:] if row)
     assert len(defined) > 10
+
+
+def special_page_reads_back(model: Model, quantity: str, **how: Any) -> None:
+    """A derivative or constrained dynamics, each parameter at a value of its own, against the robot with these."""
+    robot = drevo.Robot(model)
+    d = drevo.write_out(robot, quantity, symbols="all", sequence="paper", **how)
+    assert d.checks[0][1] < 1e-12
+    rng = np.random.default_rng(1)
+    values = {name: x * rng.uniform(0.6, 1.4) for name, x in d.parameters.items()}
+    how.pop("formalism", None)
+    other = drevo.write_out(drevo.Robot(rebuilt(model, values)), quantity, **how)
+    state = {s: rng.normal(size=1 if s == "t" else model.nv).tolist() for s in ("q", "v", "a", "tau", "t")}
+    want = np.array(numbers(other.evaluate(**{p.name: state[p.name] for p in other.program.inputs})))
+    for language, read in READERS.items():
+        got = np.array(numbers(read(replace(d, digits=17).text(language)).results(d, state, values)))
+        np.testing.assert_allclose(got, want, rtol=0, atol=1e-12 * np.abs(want).max(), err_msg=language)
+
+
+@pytest.mark.parametrize(
+    ("quantity", "wrt"),
+    [("mass_matrix", "q"), ("gravity", ("q", "q")), ("bias", "q"), ("inverse_dynamics", "q"), ("bias", "v")],
+)
+@pytest.mark.parametrize("name", ["three-link", "screw-arm", "two-arm-planar"])
+def test_derivatives_by_the_theorems_of_zaremba(name: str, quantity: str, wrt: Any) -> None:
+    special_page_reads_back(embedded.model(name), quantity, wrt=wrt)
+
+
+@pytest.mark.parametrize("order", [2, 3])
+def test_derivatives_of_higher_order(order: int) -> None:
+    special_page_reads_back(embedded.model("screw-arm"), "mass_matrix", wrt=("q",) * order)
+
+
+@pytest.mark.parametrize("formalism", ["zaremba", "kovalchuk"])
+@pytest.mark.parametrize("name", ["three-link", "screw-arm", "two-arm-spatial"])
+def test_constrained_dynamics_in_the_letters_of_a_paper(name: str, formalism: str) -> None:
+    model = embedded.model(name)
+    tip = model.links[-1].name
+    special_page_reads_back(
+        model, "constrained_dynamics", formalism=formalism, at=np.linspace(0.3, 0.9, model.nq),
+        constraints=[drevo.constraint.point_on_plane(tip, (0.2, 0.1, 0.1), (1.0, 0.3, 0.0), offset=0.2)],
+    )  # fmt: skip
+
+
+def test_the_block_system_of_a_trunk() -> None:
+    """Kovalchuk's table with auxiliary frames, and the system of a machine that nothing holds."""
+    b = drevo.Builder("two arms", root="pelvis")
+    body: dict[str, Any] = {
+        "mass": 2.0,
+        "com": (0.1, 0.2, 0.3),
+        "inertia": ((0.4, 0.01, 0.02), (0.01, 0.5, 0.03), (0.02, 0.03, 0.6)),
+    }
+    b.body("left", parent="pelvis", joint="revolute", axis=(0.0, 0.0, 1.0), origin=(0.3, 0.4, 0.0), **body)
+    b.body("right", parent="pelvis", joint="prismatic", axis=(1.0, 0.0, 0.0), origin=(-0.3, 0.0, 0.2), **body)
+    model = b.robot().model
+    pelvis = replace(model.links[0], inertial=model.links[1].inertial)
+    robot = drevo.Robot(with_base(replace(model, links=(pelvis, *model.links[1:])), "trunk"))
+    contact = {"link": "right", "point": (0.1, 0.0, 0.0)}
+    d = drevo.write_out(
+        robot, "constrained_dynamics", symbols="all", sequence="paper", formalism="kovalchuk", contacts=[contact]
+    )
+    text = d.markdown()
+    assert d.checks[0][1] < 1e-12
+    for line in (
+        r"M_{6,2} &= ",
+        r"A_{8} &= ",
+        r"T_{8} &= T_{6}\,M_{6,2}\,A_{8}",
+        r"d_{8} &= q_{8}",
+        r"I_{I,I} & I_{R,I}^{T} & -J_{I}^{T}",
+    ):
+        assert line in text, line
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        {"quantity": "constrained_dynamics", "contacts": [{"link": "link3", "point": (0.1, 0.0, 0.0), "rows": 6}]},
+        {"quantity": "constrained_dynamics", "formalism": "telegin"},
+        {"quantity": "mass_matrix", "wrt": "q", "formalism": "kovalchuk"},
+        {"quantity": "forward_dynamics", "wrt": "q"},
+        {"quantity": "bias", "wrt": ("q", "q")},
+        {"quantity": "gravity", "wrt": "q", "objective": "mul"},
+    ],
+)
+def test_what_no_page_has(ask: dict[str, Any]) -> None:
+    with pytest.raises(drevo.DrevoError):
+        drevo.write_out(drevo.load("three-link"), ask.pop("quantity"), sequence="paper", **ask)
 
 
 def test_paper_of_a_quantity_that_none_gives() -> None:

@@ -18,7 +18,7 @@ from ..errors import InputError, TraceError, one_of
 from ..io.given import asked, flag, positive
 from ..mechanics import scalar
 from ..mechanics.algorithms.derivatives import displaced, motion_series, variables
-from ..mechanics.formalisms import zaremba
+from ..mechanics.formalisms import zaremba, zaremba_page
 from ..mechanics.formalisms.zaremba import Entries
 from ..mechanics.jet import coefficient
 from ..mechanics.scalar import Scalar, Vector, is_zero
@@ -34,7 +34,7 @@ from .formalisms import MEETINGS, common_algorithm, fastest
 from .packing import falling, in_order, is_even, row_major, scattered
 from .packing import unpack as unpack
 from .search import Compute, Preparation
-from .trace import output_shape, requested
+from .trace import output_shape, requested, trace
 from .tracer import Tracer, unknowns
 
 SCATTERED = 20_000  # entries: beyond it a dense kernel is mostly stores, which take long to compile
@@ -120,6 +120,17 @@ def written_derivative(
         )
     made = derivative_program(model, x, wrt, method, chosen)
     return replace(made, meta={**made.meta, "quantity": f"derivative of {x.name} by {', '.join(wrt)}"})
+
+
+def derivative_page(model: Model, quantity: str, wrt: tuple[str, ...], formalism: str, **how: Any) -> Program:
+    """A derivative by the theorems of Zaremba, line by line, full arrays; how: of `trace`."""
+    x = found_quantity(quantity)
+    one_of(f"derivative of {x.name}: formalism", formalism, ("auto", "zaremba"))
+    outputs = tuple((_title(n, wrt), (*shape, *("nv" for _ in wrt))) for n, shape in x.outputs)
+    derived = Quantity(_title(x.name, wrt), x.state, outputs, x.about)
+    compute = functools.partial(zaremba_page.derivative_lines, x.name, wrt)
+    about = f"derivative of {x.name} by {', '.join(wrt)}"
+    return trace(model, derived, compute=compute, meta={"formalism": "zaremba", "quantity": about}, **how)
 
 
 def _refuse(x: Quantity, wrt: Sequence[str], method: str) -> None:

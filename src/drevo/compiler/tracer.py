@@ -226,8 +226,8 @@ class Tracer:
         return found
 
     def state(self, *names: str) -> list[list[Expr]]:
-        """Arguments of the tree's sizes: nq of "q", whose quaternions must be unit, nv of any other."""
-        found = [self.input(name, self.tree.nq if name == "q" else self.tree.nv) for name in names]
+        """Arguments of the tree's sizes: nq of "q", whose quaternions must be unit, 1 of "t", nv of any other."""
+        found = [self.input(name, {"q": self.tree.nq, "t": 1}.get(name, self.tree.nv)) for name in names]
         for q in (x for name, x in zip(names, found) if name == "q"):
             for b in self.tree.owners():
                 if b.nq != b.nv:

@@ -23,9 +23,9 @@ from ..compiler.compile_cost import require_affordable, require_linearisable
 from ..compiler.differentiate import differentiated, put
 from ..compiler.formalisms import fastest
 from ..compiler.packing import falling
-from ..compiler.trace import requested
+from ..compiler.trace import requested, trace
 from ..compiler.tracer import Tracer, unknowns
-from ..errors import InputError, NumericsError, TraceError
+from ..errors import InputError, NumericsError, TraceError, one_of
 from ..io.given import asked, flag
 from ..mechanics.algorithms.constraints import ConstraintRows, Kinematics
 from ..mechanics.algorithms.derivatives import displaced, variables
@@ -33,11 +33,13 @@ from ..mechanics.algorithms.inertia_matrix import Factors, factorised
 from ..mechanics.algorithms.passive import passive as passive_forces
 from ..mechanics.algorithms.schur import Schur
 from ..mechanics.configuration import neutral, state
+from ..mechanics.formalisms.constrained_page import PAPER_LETTERS, constrained_lines
 from ..mechanics.scalar import Scalar, Vector, dot, is_zero
 from ..mechanics.tree import Tree
 from ..model.description import Model
 from ..model.draft import expect_robot, names_in
 from ..model.dynamics import Dynamics
+from ..model.quantities import Quantity
 from ..model.regularity import require_masses
 from .checks import feedback
 from .closing import assemble
@@ -115,6 +117,25 @@ class Constrained:
         used = {p.name for p in made.inputs if p.name != "t" or time.edge >> 1 in made.order()}
         kept = tuple(p for p in made.inputs if p.name in used)
         return replace(made, inputs=kept)
+
+    def page(self, formalism: str, **how: Any) -> Program:
+        """a and N of (q, v, tau, t) line by line, in the letters of Kovalchuk or Zaremba; how: of `trace`."""
+        paper = one_of(f"{QUANTITY}: formalism", formalism, ("auto", *PAPER_LETTERS)).replace("auto", "zaremba")
+        rows = sum(c.size for c in self.found)
+        if not 0 < rows == len(self.kept) or self.feedback or self.passive:
+            raise TraceError(
+                f"{QUANTITY} in the letters of a paper takes contacts or constraints with independent rows and "
+                f"no stabilise or passive; given are {rows} rows, of which {len(self.kept)} are independent"
+            )
+
+        def compute(tree: Tree, q: Vector, v: Vector, tau: Vector, t: Vector) -> object:
+            return constrained_lines(paper, tree, q, v, tau, all_rows(self.found, Kinematics(tree, q, v), t[0]))
+
+        outputs = (("a", ("nv",)), (PAPER_LETTERS[paper].reaction, (rows,)))
+        x = Quantity(QUANTITY, (*PROGRAM_VARIABLES, "t"), outputs, "a, and reactions of the constraints")
+        order = f"Reactions, in this order: {', '.join(labels(self.found))}."
+        meta = {"formalism": paper, "assumptions": (order,)}
+        return trace(self.model, x, compute=compute, meta=meta, **how)
 
     # -- the equations ------------------------------------------------------------------------------------------
 

@@ -40,6 +40,7 @@ SYMBOLS = {
     "Lambdainv": "inverse of the operational-space inertia of the link, linear first",
 }
 _QUANTITY_SYMBOLS = {
+    ("constrained_dynamics", "R"): "reactions of contacts, constraints and loops on the robot, N or N m",
     ("mass_matrix", "H"): "mass matrix, kg m², kg m or kg",
     ("kinetic_energy", "T"): "kinetic energy, J",
     ("potential_energy", "V"): "potential energy, J, zero at the world origin",

@@ -56,7 +56,7 @@ def as_printed(sequence: Sequence, facts: About) -> tuple[Sequence, About]:
     if facts.formalism not in LETTERS:
         return _named_once(sequence), facts
     if facts.inputs is None:
-        return _in_letters(sequence), facts
+        return _in_letters(sequence, facts), facts
     values, sequence = _constants(sequence), inlined(sequence)
     inputs = facts.inputs
     known = {s.name for section in inputs.sections for s in section.statements}
@@ -174,14 +174,19 @@ def _result(r: Result, names: Renaming) -> Result:
     return r._replace(name=name, source=source, entries=entries)
 
 
-def _in_letters(sequence: Sequence) -> Sequence:
-    """One name for each value; what is made of parameters alone comes first, by its definitions."""
+def _in_letters(sequence: Sequence, facts: About) -> Sequence:
+    """One name for each value; what is made of parameters alone comes first, by its definitions.
+
+    Parameters that only a line by vectors holds are read too.
+    """
     made = inlined(sequence)
     prologue, main = ([_plain(s) for s in part] for part in (made.prologue, made.main))
     made = made._replace(prologue=tuple(prologue), main=tuple(main))
     read = {n for s in made.statements() for n in names_in_terms(s.terms)}
     read |= {n for r in made.results for n in names_in_terms(r.entries)}
-    return made._replace(used=tuple(used and s.name in read for s, used in zip(made.symbols, made.used)))
+    marks = {w for x in facts.vectors for line in x.lines for w in line.right if w[0] == "@"}
+    used = (f"@{s.parameter.name}" in marks or (u and s.name in read) for s, u in zip(made.symbols, made.used))
+    return made._replace(used=tuple(used))
 
 
 def _named_once(sequence: Sequence) -> Sequence:

@@ -16,12 +16,13 @@ TURN_PATTERN = re.compile(r"Rot_([xyz])")
 NUMBER_PATTERN = re.compile(r"\d+(\.\d+)?(e[-+]?\d+)?")
 TEX = {
     "+": " + ", "-": " - ", "x": r" \times ", "(": "(", ")": ")", ")^T": ")^{T}", "<": r"\langle ",
-    ">": r"\rangle ", "[": r"\begin{bmatrix}", "&": " & ", ";": r" \\ ", "]": r"\end{bmatrix}",
-    "sum": r"\textstyle\sum ",
+    ">": r"\rangle ", ">^T": r"\rangle^{T} ", "[": r"\begin{bmatrix}", "&": " & ", ";": r" \\ ", 
+    "]": r"\end{bmatrix}", "sum": r"\textstyle\sum ",
 }  # fmt: skip
 MATHML = {
     "+": "<mo>+</mo>", "-": "<mo>−</mo>", "x": "<mo>×</mo>", "(": "<mo>(</mo>", ")": "<mo>)</mo>",
     ")^T": "<msup><mo>)</mo><mi>T</mi></msup>", "<": "<mo>⟨</mo>", ">": "<mo>⟩</mo>",
+    ">^T": "<msup><mo>⟩</mo><mi>T</mi></msup>",
     "[": "<mrow><mo>[</mo><mtable><mtr><mtd>", "&": "</mtd><mtd>", ";": "</mtd></mtr><mtr><mtd>",
     "]": "</mtd></mtr></mtable><mo>]</mo></mrow>", "sum": "<mo>∑</mo>",
 }  # fmt: skip
@@ -92,7 +93,7 @@ def _written(
 ) -> str:
     out, before = "", "+"
     for word in words:
-        apart = before in signs and before not in (")", ")^T", ">", "]")
+        apart = before in signs and before not in (")", ")^T", ">", ">^T", "]")
         sign = word in signs and word not in ("(", "<", "[", "sum")
         opens_argument = word == "(" and (before in INDEX_FUNCTIONS or TURN_PATTERN.fullmatch(before))
         if out and not (apart or sign or opens_argument):

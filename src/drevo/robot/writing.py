@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
@@ -57,7 +58,8 @@ def write_out(
     formalism: "auto" takes the one with the fewest operations under `objective`
     ("mul" | "add+mul" | "fma" | "add+mul+trig").
     sequence: "paper" is the path of the paper itself, by vectors and matrices first; of Telegin's mass matrix
-    there are "reuse" and "merged" (amplitude and phase) too.
+    there are "reuse" and "merged" (amplitude and phase) too. Derivatives of the mass matrix, gravity, bias and
+    inverse dynamics are so written by "zaremba", constrained dynamics by "zaremba" or "kovalchuk".
     mode: the approximation of the kinetic energy by formalism="alyushin": "A", "B" or "C" take polar moments as
     constant, which is not exact; the document says so, with the error at sample states. None is exact.
     passive: with the damping, dry friction and springs of the joints in.
@@ -76,6 +78,10 @@ def write_out(
         "symmetric": symmetric, "merge_equal": merge_equal,
     }  # fmt: skip
     special = has_own_program(name, wrt)
+    if special and sequence == "paper" and name != BRANCHES:
+        if unfit := [k for k in ("objective", "mode", "symmetric") if plain[k] not in (None, "add+mul", "auto")]:
+            raise InputError(f"write_out: {unfit[0]} does not go with sequence='paper'")
+        return page_of_program(robot, name, wrt, {**under, "passive": passive}, options, plain)
     if not special:
         if unfit := [k for k, x in under.items() if x is not None]:
             raise InputError(f"write_out: {unfit[0]} belongs to {CONSTRAINED}, not to {name!r:.60}")
@@ -84,6 +90,27 @@ def write_out(
     if unfit := [k for k, x in plain.items() if x != usual.get(k)]:
         raise InputError(f"write_out: {unfit[0]} belongs to quantities, not to {CONSTRAINED} or to derivatives")
     return written_program(program_of(robot, name, wrt, {**under, "passive": passive}, options), robot)
+
+
+def page_of_program(
+    robot: Any, name: str, wrt: str | Sequence[str], under: Mapping[str, Any], options: Mapping[str, Any],
+    given: Mapping[str, Any],
+) -> Derivation:  # fmt: skip
+    """A derivative or constrained dynamics by its paper's own path, compared with the program of the plain way."""
+    from ..compiler.differentiate import derivative_page
+    from ..compiler.pages.write_out import page_by_lines, written_program
+    from ..constraint.program import Constrained
+    from ..model.draft import model_of, names_in
+
+    plain = written_program(program_of(robot, name, wrt, under, options), robot)
+    model, formalism = model_of(robot, "write_out"), given["formalism"]
+    if name == CONSTRAINED:
+        if has_own_program("", wrt):
+            raise InputError(f"write_out: {CONSTRAINED} by sequence='paper' takes no wrt")
+        page = partial(Constrained.of(robot, **under).page, formalism)
+    else:
+        page = partial(derivative_page, model, name, names_in(wrt, "write_out: wrt"), formalism)
+    return page_by_lines(page, model, given["symbols"], given["merge_equal"], plain)
 
 
 @asked

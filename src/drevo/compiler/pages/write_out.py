@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -158,6 +158,27 @@ def sequence_program(
         model, name, parameters=parameters, compute=telegin.SEQUENCES[sequence], snap=SNAP, meta=about,
         merge_equal=merge_equal,
     )  # fmt: skip
+
+
+def page_by_lines(
+    page: Callable[..., Program], model: Model, symbols: Any, merge_equal: bool, plain: Derivation
+) -> Derivation:
+    """The program that a page gives with parameters, snap and merge_equal, compared with the plain equations."""
+    patterns, merge = _patterns(symbols), flag("write_out: merge_equal", merge_equal)
+    program = page(parameters=patterns, snap=SNAP, merge_equal=merge)
+    derivation = write_out_program(described(program, model, patterns, merge))
+    rng = np.random.default_rng(0)
+    state: dict[str, Any] = {p.name: rng.normal(size=(STATES, p.size)) for p in program.inputs} | {
+        "q": random(model, rng, (STATES,))
+    }
+    worst = 0.0
+    values = (x.evaluate(**{p.name: state[p.name] for p in x.program.inputs}) for x in (derivation, plain))
+    for a, b in zip(*(x if isinstance(x, tuple) else (x,) for x in values)):
+        scale = float(np.max(np.abs(b), initial=0.0)) or 1.0
+        worst = max(worst, float(np.max(np.abs(a - b), initial=0.0)) / scale)
+    return derivation.with_checks(
+        [(f"{plain.about.quantity} in the plain way, relative to the largest value", worst, STATES)]
+    )
 
 
 def check_row(

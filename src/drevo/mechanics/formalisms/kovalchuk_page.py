@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from ..scalar import Matrix, Scalar, Vector
 from ..tree import Tree
-from .written import JointLines, Page, Worded, of_all, refuse_many, unit_column, zeros_of
+from .written import AXES, ONE, JointLines, Page, Worded, by_blocks, of_all, refuse_many, unit_column, zeros_of
+
+FRAME_ORIGIN = "origin of a frame of a link for a child, in the link's main axes, m"
 
 
 class LinkLines:
@@ -22,12 +24,20 @@ class LinkLines:
         page.says(f"f ( {j.n} )", j.p, "", "parent of a link")
         page.says(f"ns ( {j.n} )", str(self.ns), "", "place of a link among the children of its parent")
         self.q, self.kind, self.e = j.q, b.kind, unit_column(b.axis)
+        self.sigma = 0.0 if b.kind == "prismatic" else 1.0
         self.M = page.given(
             f"R_{j.p}_{self.ns}^M", b.R, "turn of an auxiliary frame of a link against its main frame"
         )
         self.turn = page.define(
             f"R_{j.n}^A", j.turn(), "(2)", "turn of a main frame in the frame that it hangs on"
         )
+        at = (
+            page.given(f"r_{j.p}_{self.ns}", b.p, FRAME_ORIGIN)
+            if j.up < 0
+            else Worded([[x] for x in b.p], (f"r_{j.p}_{self.ns}",))
+        )
+        shift = j.shift()
+        self.frames(page, at, shift)
         self.R = page.define(
             f"R_{j.p}_{j.n}", self.M @ self.turn, "(3)", "turn of a link's main frame against that of its parent"
         )
@@ -35,26 +45,34 @@ class LinkLines:
         back = self.turn.T if len(self.turn.words) == 1 else self.turn
         self.l = page.define(
             f"l_{j.n}",
-            back @ j.shift(),
+            back @ shift,
             "",
             "from the frame that a link hangs on to its main origin, link axes, m",
         )
         self.c, self.J = j.centre()
         self.m = j.mass()
-        self.chi = {"revolute": zeros_of(1), "prismatic": Worded([[1.0]], ("1",))}.get(b.kind) or j.lead()
-        self.sigma = 0.0 if b.kind == "prismatic" else 1.0
-        said = "origin of an auxiliary frame of a link, in its main axes, m"
-        self.r = {c.i: page.given(f"r_{j.n}_{k + 1}", c.body.p, said) for k, c in enumerate(kids)}
-        self.arm = {
-            c.i: page.define(
-                f"l_{j.n}_{k + 1}",
-                self.l + self.r[c.i],
-                "",
-                "from the frame that a link hangs on to one of its own, m",
-            )
-            for k, c in enumerate(kids)
-        }
+        self.chi = {"revolute": zeros_of(1), "prismatic": ONE}.get(b.kind) or j.lead()
+        said = "from the frame that a link hangs on to one of its own, m"
+        names = {c.i: f"{j.n}_{k}" for k, c in enumerate(kids, 1)}
+        self.r = {c.i: page.given(f"r_{names[c.i]}", c.body.p, FRAME_ORIGIN) for c in kids}
+        self.arm = {c.i: page.define(f"l_{names[c.i]}", self.l + self.r[c.i], "", said) for c in kids}
         self.kids = kids
+
+    def frames(self, page: Page, at: Worded, shift: Worded) -> None:
+        """A row of the table of Denavit and Hartenberg, (1), (2), (3); constant parts stand in M."""
+        j, frame, last = self.j, f"{self.j.p}_{self.ns}", [zeros_of(1), ONE]
+        along = [x for x in shift.words if x != f"e_{AXES[j.body.axis]}"]
+        angle = self.q.words if self.sigma and self.q is not None else ("0",)
+        said = "of Denavit and Hartenberg about and along a joint's axis; a = 0, alpha = 0"
+        page.says(f"theta_{j.n}", " ".join(angle), "", f"angle {said}, rad")
+        page.says(f"d_{j.n}", "0" if shift.zero else " ".join(along), "", f"offset {said}, m")
+        for name, turn, place, number, said in (
+            (f"M_{frame}", self.M, at, "(1)", "frame of a link for a child, in the link's main frame"),
+            (f"A_{j.n}", self.turn, shift, "(2)", "main frame of a link in the frame that it hangs on"),
+        ):
+            page.says(name, " ".join(by_blocks([[turn, place], last]).words), number, said)
+        above = f"T_{j.p} " if j.up >= 0 else ""
+        page.says(f"T_{j.n}", f"{above}M_{frame} A_{j.n}", "(3)", "main frame of a link in the base's")
 
 
 class Motions:
@@ -64,14 +82,25 @@ class Motions:
         self.omega, self.eps, self.a = omega, eps, a
 
 
-def inverse_dynamics(tree: Tree, q: Vector, v: Vector, a: Vector) -> list[Scalar]:
-    """Efforts of the drives, (nv,)."""
+def table_of_links(tree: Tree, q: Vector) -> tuple[Page, list[LinkLines]]:
+    """The table of a tree's links."""
     page = Page(tree, "Kovalchuk")
     refuse_many(page, "the paper of Kovalchuk")
     joints = of_all(page, q)
+    return page, [LinkLines(page, j, joints) for j in joints]
+
+
+def inverse_dynamics(tree: Tree, q: Vector, v: Vector, a: Vector) -> list[Scalar]:
+    """Efforts of the drives, (nv,)."""
+    return efforts_of_links(*table_of_links(tree, q), v, a)
+
+
+def efforts_of_links(
+    page: Page, links: list[LinkLines], v: Vector, a: Vector, letter: str = "tau"
+) -> list[Scalar]:
+    """The recursions outwards and inwards, (nv,)."""
     page.section("given")
-    g = [page.given("g", tree.gravity, "acceleration of gravity, base axes, m/s²")]
-    links = [LinkLines(page, j, joints) for j in joints]
+    g = [page.given("g", page.tree.gravity, "acceleration of gravity, base axes, m/s²")]
     moving: list[Motions] = []
     centres: list[Worded] = []
     down: list[Worded] = []
@@ -83,29 +112,36 @@ def inverse_dynamics(tree: Tree, q: Vector, v: Vector, a: Vector) -> list[Scalar
         down.append(page.define(f"g_{x.n}", x.R.T @ base, "", "acceleration of gravity in a link's axes, m/s²"))
         centres.append(_centre(page, x, moving[-1], f"a_{x.n}^c"))
     f, M = [zeros_of(3)] * len(links), [zeros_of(3)] * len(links)
-    out: list[Scalar] = [0.0] * tree.nv
+    out: list[Scalar] = [0.0] * page.tree.nv
     for x in reversed(links):
         page.link(x.j.body, "inwards, link")
         i = x.j.i
         phi = page.define(f"phi_{x.n}", x.m @ (down[i] - centres[i]), "", "gravity and inertia force of a link, N")
         own = -(x.J @ moving[i].eps) - moving[i].omega.cross(x.J @ moving[i].omega)
         f[i], M[i] = _inwards(page, x, phi, own, links, f, M, "")
-        _effort(page, x, f[i], M[i], f"tau_{x.n}", x.j.rotor() @ x.j.of("a", a), out)
+        _effort(page, x, f[i], M[i], f"{letter}_{x.n}", x.j.rotor() @ x.j.of("a", a), out)
     return out
 
 
 def bias(tree: Tree, q: Vector, v: Vector) -> list[Scalar]:
     """The H vector: efforts without accelerations of joints."""
-    return inverse_dynamics(tree, q, v, [0.0] * tree.nv)
+    return efforts_of_links(*table_of_links(tree, q), v, [0.0] * tree.nv, "H")
 
 
 def mass_matrix(tree: Tree, q: Vector) -> Matrix:
     """M column by column: a unit acceleration of a joint moves its subtree only."""
-    page = Page(tree, "Kovalchuk")
-    refuse_many(page, "the paper of Kovalchuk")
-    joints = of_all(page, q)
-    links = [LinkLines(page, j, joints) for j in joints]
-    matrix: Matrix = [[0.0] * tree.nv for _ in range(tree.nv)]
+    return unit_elements(*table_of_links(tree, q))
+
+
+def kovalchuk_terms(tree: Tree, q: Vector, v: Vector) -> tuple[Page, list[Scalar], Matrix]:
+    """H (nv,) and I (nv, nv), and the page that they stand on."""
+    page, links = table_of_links(tree, q)
+    return page, efforts_of_links(page, links, v, [0.0] * tree.nv, "H"), unit_elements(page, links)
+
+
+def unit_elements(page: Page, links: list[LinkLines]) -> Matrix:
+    """The elements i_ji, by columns."""
+    matrix: Matrix = [[0.0] * page.tree.nv for _ in range(page.tree.nv)]
     for column in links:
         page.link(column.j.body, "unit acceleration of joint")
         below = [column]
@@ -121,12 +157,11 @@ def _column(page: Page, column: LinkLines, below: list[LinkLines], links: list[L
     mark = column.n
     moving: dict[int, Motions] = {}
     phi: dict[int, Worded] = {}
-    one = Worded([[1.0]], ("1",))
     for x in below:
         first = x is column
         up = Motions(zeros_of(3), zeros_of(3), zeros_of(3)) if first else moving[x.j.up]
         moving[x.j.i] = _outwards(
-            page, x, up, links, zeros_of(1), one if first else zeros_of(1), f"^{mark}", first
+            page, x, up, links, zeros_of(1), ONE if first else zeros_of(1), f"^{mark}", first
         )
         phi[x.j.i] = -(x.m @ _centre(page, x, moving[x.j.i], f"a_{x.n}^c{mark}"))
     f, M = [zeros_of(3)] * len(links), [zeros_of(3)] * len(links)
@@ -230,7 +265,10 @@ def _effort(
     both = x.j.body.factor * factor
     value = -felt if both == 1.0 else _times(both, -felt)
     found = page.define(
-        name, value + rotor, "", "effort of a drive, N m or N; of a unit acceleration, an element of M"
+        name,
+        value + rotor,
+        "",
+        "effort of a drive, N m or N; of a unit acceleration, an element of I; without accelerations, of H",
     )
     out[x.j.body.v] = found.rows[0][0]
 

@@ -40,6 +40,8 @@ class Worded:
         rows = [list(column) for column in zip(*self.rows)]
         if len(self.words) == 1:
             return Worded(rows, (_transposed(self.words[0]),))
+        if self.words[0] == "<" and self.words.index(">") == len(self.words) - 1:
+            return Worded(rows, (*self.words[:-1], ">^T"))
         return Worded(rows, ("(", *self.words, ")^T"))
 
     def __add__(self, other: Worded) -> Worded:
@@ -129,8 +131,9 @@ def written_number(x: float) -> Worded:
     return Worded([[x]], (f"{x:.6g}",)) if x >= 0 else -written_number(-x)
 
 
-HALF = Worded([[0.5]], ("0.5",))
+ONE, HALF = Worded([[1.0]], ("1",)), Worded([[0.5]], ("0.5",))
 EYE3 = Worded([[float(i == j) for j in range(3)] for i in range(3)], ("E",))
+SWAP = Worded([[float(abs(i - j) == 3) for j in range(6)] for i in range(6)], ("G",))
 
 
 def zeros_of(rows: int, columns: int = 1) -> Worded:
@@ -224,8 +227,14 @@ class Page:
             return EYE3
         if not isinstance(x, (Vec, Sym, Mat)) and (mark := self.context.mark(x))[:1] == "@":
             return Worded(rows, (mark,))
-        names = [[self._entry(component(name, len(rows), len(r), i, j), e) for j, e in enumerate(r)] for i, r in
-                 enumerate(rows)]  # fmt: skip
+
+        def place(i: int, j: int) -> tuple[int, int]:
+            return (min(i, j), max(i, j)) if isinstance(x, Sym) else (i, j)
+
+        names = [
+            [self.entry(component(name, len(rows), len(r), *place(i, j)), e) for j, e in enumerate(r)]
+            for i, r in enumerate(rows)
+        ]
         words: list[str] = []
         for i, row in enumerate(names):
             words += [";"] * (i > 0)
@@ -236,7 +245,7 @@ class Page:
             self.context.line((name,), tuple(whole), equation, meaning)
         return Worded(rows, (name,))
 
-    def _entry(self, label: str, x: Scalar) -> Words:
+    def entry(self, label: str, x: Scalar) -> Words:
         """A number, a parameter's mark, or the name of a component that other lines define."""
         if isinstance(x, (int, float)):
             return ("-", f"{-x:.6g}") if x < 0 else (f"{abs(x):.6g}",)

@@ -5,12 +5,16 @@ Six numbers are linear before angular; l_k^i is the motion of link k by a unit r
 
 from __future__ import annotations
 
+from itertools import pairwise, product
+
+from ...errors import TraceError
 from ..scalar import Matrix, Scalar, Vector
 from ..tree import Tree
 from ..tree_indices import ancestors
 from .written import (
     EYE3,
     HALF,
+    SWAP,
     JointLines,
     Page,
     Worded,
@@ -93,8 +97,8 @@ class ZarembaLines:
             value = value + self.joints[i].rotor()
         return self.page.define(f"a_{n}_{other}", value, "(2.9)", "element of the inertia matrix A")
 
-    def weights(self) -> list[Worded]:
-        """f_gi of (2.4), (2.8)."""
+    def falls(self) -> list[Worded]:
+        """The acceleration of gravity in the axes of the links, six numbers each."""
         page = self.page
         page.section("gravity")
         g = page.given("g", self.tree.gravity, "acceleration of gravity, base axes, m/s²")
@@ -107,9 +111,15 @@ class ZarembaLines:
                     f"g_{j.n}", self.C[j.i].T @ before, "", "acceleration of gravity in a link's axes, m/s²"
                 )
             )
-            fall = by_blocks([[down[-1]], [zeros_of(3)]])
+            out.append(by_blocks([[down[-1]], [zeros_of(3)]]))
+        return out
+
+    def weights(self) -> list[Worded]:
+        """f_gi of (2.4), (2.8)."""
+        out, said = [], "effort of gravity in a joint, N m or N"
+        for j, fall in zip(self.joints, self.falls()):
             value = self.f[j.i].T @ self.theta[j.i] @ fall
-            out.append(page.define(f"f_{j.n}^g", value, "(2.4), (2.8)", "effort of gravity in a joint, N m or N"))
+            out.append(self.page.define(f"f_{j.n}^g", value, "(2.4), (2.8)", said))
         return out
 
     def christoffel(self) -> dict[tuple[int, int, int], Worded]:
@@ -149,9 +159,19 @@ class ZarembaLines:
 
 def mass_matrix(tree: Tree, q: Vector) -> Matrix:
     """A(q)."""
+    return _elements(ZarembaLines(tree, q))
+
+
+def zaremba_motion_terms(tree: Tree, q: Vector, v: Vector) -> tuple[Page, list[Scalar], Matrix]:
+    """b (nv,) and A (nv, nv), and the page that they stand on."""
     c = ZarembaLines(tree, q)
+    return c.page, _by_rates(tree, c, _bias(c, v, "b")), _elements(c)
+
+
+def _elements(c: ZarembaLines) -> Matrix:
+    """The elements a_ij, (2.9)."""
     c.page.section("elements of the inertia matrix")
-    A: Matrix = [[0.0] * tree.nv for _ in range(tree.nv)]
+    A: Matrix = [[0.0] * c.tree.nv for _ in range(c.tree.nv)]
     for j in c.joints:
         for i in sorted(c.over[j.i]):
             x = c.element(j.i, i).rows[0][0]
@@ -222,3 +242,135 @@ def _by_rates(tree: Tree, c: ZarembaLines, values: list[Worded]) -> list[Scalar]
     for j, x in zip(c.joints, values):
         out[j.body.v] = x.rows[0][0]
     return out
+
+
+# -- derivatives, Theorems 1 and 3 -------------------------------------------------------------------------------
+
+
+class DerivativeLines:
+    """Elements of A and efforts of gravity with their derivatives, each formed once, of any order."""
+
+    def __init__(self, tree: Tree, q: Vector) -> None:
+        self.lines = c = ZarembaLines(tree, q)
+        self.page, self.formed = c.page, dict[tuple[object, ...], Worded]()
+        self.g: dict[tuple[int, int], Worded] = {(j.i, j.i): c.f[j.i] for j in c.joints}
+        self.shifted: dict[tuple[int, int], Worded] = {(j.i, j.i): c.theta[j.i] for j in c.joints}
+        self.page.section("motions and bodies seen from above")
+        for j in c.joints:
+            for k in list(ancestors(tree.parents, j.i))[1:]:
+                self._lift(j.i, k, next(x for x in ancestors(tree.parents, j.i) if c.joints[x].up == k))
+
+    def _lift(self, s: int, i: int, child: int) -> None:
+        """g_i^s, by the rule G L^T = L G, and Theta_i^s*, (2.12)."""
+        c, (n, k) = self.lines, (self.lines.joints[x].n for x in (i, s))
+        moved = SWAP @ c.L[child] @ SWAP @ self.g[child, s]
+        said = "motion of a body by a unit rate of a joint below, in the body's axes"
+        self.g[i, s] = self.page.define(f"g_{n}^{k}", moved, "(1.20)", said)
+        body = c.L[child] @ self.shifted[child, s] @ c.L[child].T
+        said = "inertia matrix of a link with all that it carries, about the origin of one above, in its axes"
+        self.shifted[i, s] = self.page.define(f"Theta_{n}^{k}star", body, "(2.12)", said, True)
+
+    def _on_path(self, low: int, high: int) -> bool:
+        return high in self.lines.over[low]
+
+    def _column(self, k: int, l: Worded, turns: tuple[int, ...]) -> Worded:
+        """(l_k^i)^{t1..tp}, Theorem 1, (1.16)."""
+        for t in turns:
+            l = self.lines.l[k, t].skew().T @ l
+        return l
+
+    def _body(self, i: int, turns: tuple[int, ...]) -> Worded:
+        """(Theta_i^i*)^{t1..tp}, Theorem 3, (2.11), (2.13)."""
+        if not turns:
+            return self.lines.theta[i]
+        first, n = turns[0], self.lines.joints[i].n
+        name = f"Theta_{n}^{n}star{self._above(turns)}"
+        if (name,) in self.formed:
+            return self.formed[name,]
+        X = self._body(i, turns[1:]) if turns[1:] else self.shifted[i, first]
+        g = self.g[i, first].skew()
+        said = "derivative of an inertia matrix by the joints above the stroke"
+        number = "(2.13)" if turns[1:] else "(2.11)"
+        self.formed[name,] = self.page.define(name, g @ X + X @ g.T, number, said, True)
+        return self.formed[name,]
+
+    def _above(self, turns: tuple[int, ...]) -> str:
+        return "_".join(["", *(self.lines.joints[t].n for t in turns)])
+
+    def of(self, i: int, j: int, turns: tuple[int, ...]) -> Worded:
+        """a_ij by the joints of turns, the weight's effort f_i^g where j is -1; 0 off one path."""
+        c, turns = self.lines, tuple(sorted(turns))
+        i, j = max(i, j), min(i, j)
+        if (i, j, turns) in self.formed:
+            return self.formed[i, j, turns]
+        below = tuple(t for t in turns if t != i and self._on_path(t, i))
+        between = tuple(t for t in turns if self._on_path(i, t) and t > j and (j < 0 or self._on_path(t, j)))
+        value = zeros_of(1)
+        chain = all(self._on_path(b, a) for a, b in pairwise(below))
+        if chain and len(below) + len(between) == len(turns) and (j < 0 or self._on_path(i, j)):
+            l = self.falls()[i] if j < 0 else c.l[i, j]
+            value = c.f[i].T @ self._body(i, below) @ self._column(i, l, between)
+        if not value.zero:
+            n, said = c.joints[i].n, "a derivative of it, of one of the efforts of gravity, by the joints above it"
+            base = f"f_{n}^g" if j < 0 else f"a_{n}_{c.joints[j].n}^"
+            value = self.page.define(f"{base}{self._above(turns)[j >= 0 :]}", value, "(2.9), (2.11), (1.16)", said)
+        self.formed[i, j, turns] = value
+        return value
+
+    def falls(self) -> list[Worded]:
+        """Gravity in the axes of the links, six numbers each."""
+        if ("g",) not in self.formed:
+            self.formed["g",] = zeros_of(1)
+            self.weight = self.lines.falls()
+        return self.weight
+
+    def symbol(self, i: int, s: int, j: int, turns: tuple[int, ...] = ()) -> Worded:
+        """d^i_sj of (2.14) by the joints of turns."""
+        plus = self.of(i, j, (s, *turns)) + self.of(i, s, (j, *turns))
+        value = plus - self.of(s, j, (i, *turns))
+        return HALF @ value if not value.zero else value
+
+
+def derivative_lines(
+    name: str, wrt: tuple[str, ...], tree: Tree, q: Vector, v: Vector = (), a: Vector = ()
+) -> object:
+    """Derivatives by q of A and of the efforts of gravity of any order, of the other efforts of the first."""
+    if name not in ("mass_matrix", "gravity", "bias", "inverse_dynamics") or wrt not in {
+        ("q",) * len(wrt),
+        ("v",),
+    }:
+        raise TraceError(
+            f"the derivative of {name} by {', '.join(wrt)}: no page in the letters of Zaremba gives it"
+        )
+    d, n = DerivativeLines(tree, q), range(tree.nv)
+    at = sorted(n, key=lambda i: tree.bodies[i].v)  # a body by its rate
+    d.page.section("derivatives")
+    if name == "mass_matrix":
+        return [[[d.of(i, j, t).rows[0][0] for t in product(at, repeat=len(wrt))] for j in at] for i in at]
+    if name == "gravity":
+        return [[-d.of(i, -1, t).rows[0][0] for t in product(at, repeat=len(wrt))] for i in at]
+    if len(wrt) > 1:
+        raise TraceError(
+            f"the derivative of {name}: the page in the letters of Zaremba has those of the first order"
+        )
+    letters = ("v", v), ("a", a)
+    rate, acceleration = (
+        [written_scalar(x[tree.bodies[i].v], f"{y}_{tree.bodies[i].v + 1}") if x else zeros_of(1) for i in n]
+        for y, x in letters
+    )
+    return [[_slope(d, wrt[0], i, k, rate, acceleration).rows[0][0] for k in at] for i in at]
+
+
+def _slope(d: DerivativeLines, by: str, i: int, k: int, v: list[Worded], a: list[Worded]) -> Worded:
+    """An effort by q_k or v_k, (4.2)."""
+    n, two = range(len(v)), Worded([[2.0]], ("2",))
+    if by == "v":
+        value = written_sum((two @ d.symbol(i, s, k) @ v[s] for s in n), zeros_of(1))
+    else:
+        value = written_sum((d.of(i, j, (k,)) @ a[j] for j in n), zeros_of(1))
+        pairs = [(s, j, d.symbol(i, s, j, (k,))) for j in n for s in range(j + 1)]
+        value = written_sum((x @ v[s] @ v[j] if s == j else two @ x @ v[s] @ v[j] for s, j, x in pairs), value)
+        value = value - d.of(i, -1, (k,))
+    rows, columns = (d.lines.joints[x].n for x in (i, k))
+    said = "derivative of an effort by the coordinate or the rate above it"
+    return d.page.define(f"tau_{rows}^{columns}", value, "(4.2)", said)
