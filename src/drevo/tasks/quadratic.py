@@ -169,6 +169,10 @@ class LevelSolver:
             self._fill()
             self._refine()
             self._judge_alone()
+        if self.pivots:
+            t, level = self._stage("measure")
+            self._measure(level, self.read("x"), self.read("lam")[: self.m])
+            self.parts[f"{name}measure"] = t.program()
 
     # -- stages -----------------------------------------------------------------------------------------------
 
@@ -290,7 +294,7 @@ class LevelSolver:
     # -- the active set ---------------------------------------------------------------------------------------
 
     def _judge(self, level: LevelReader, x: list[Scalar], lam: list[Scalar]) -> None:
-        """Counts what a solution contradicts, changes it, and measures the solution within its bounds."""
+        """Counts what a solution contradicts, and changes it; measures a solution that nothing bounds."""
         slope = self._slope(level)
         force = level.pushed([a + b for a, b in zip(level.times(x), slope)], lam)
         largest = _largest(slope)
@@ -308,8 +312,11 @@ class LevelSolver:
             off = where(over > TOLERANCE, 1.0, 0.0)
             wrong.append(where(on > 0.5, where(lam[r] < -(TOLERANCE * largest), 1.0, 0.0), off))
             after.append(where(on > 0.5, 0.0, 1.0))
+        if not self.pivots:
+            self._measure(level, x, lam)
+            return
         self._change(wrong, after)
-        self._measure(level, x, lam)
+        self._write(x=x, lam=lam)
 
     def _judged(self, k: int, x: Scalar, force: Scalar, slack: Scalar) -> tuple[Scalar, Scalar]:
         """1 where an entry contradicts its state, else 0; and the state that it is to have then."""
@@ -331,8 +338,6 @@ class LevelSolver:
     def _change(self, wrong: Sequence[Scalar], after: Sequence[Scalar]) -> None:
         """The next states, unless nothing is contradicted."""
         t = self._t
-        if not self.pivots:
-            return
         count: Scalar = 0.0
         for x in wrong:
             count = count + x
@@ -392,6 +397,7 @@ class LevelSolver:
         with c.f.loop(MAX_PIVOTINGS, some=True) as loop:
             self._round(c)
             loop.leave(~c.some_above("going"))
+        c.call(f"{self.name}measure")
 
     def _round(self, c: StageCalls) -> None:
         if self.straight:
