@@ -52,6 +52,7 @@ def beside_mink(count: int) -> str:
     f = compile_ik(robot, ours, DT, limits=[ConfigurationLimit()])
     q, home, data = drawn(robot, count, 5), robot.neutral(), mink.Configuration(model)
     goals = robot.pose(drawn(robot, count, 6), "b5")
+    f(q[0], goals[0], home)
     excess, beyond, kkt, times = -np.inf, np.full(2, -np.inf), 0.0, np.zeros(2)
     for x, T in zip(q, goals):
         data.update(x)

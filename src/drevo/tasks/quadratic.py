@@ -4,9 +4,10 @@
 
 Judice and Pires 1994, "A block principal pivoting algorithm for large-scale strictly monotone linear
 complementarity problems": every entry is free or at a bound, every row holds or not; all that the solution
-contradicts changes at once, and single entries, the last one first (Murty), where that has not helped for a
-while, so that it ends. SparseTaskRows are met in the sense of least squares where they cannot be met, by the pivot
--PROXIMAL of the quasi-definite matrix
+contradicts changes at once. Where that no longer lessens it, all that is pulled off its bound is let go, and what
+is farthest beyond its own is held; after many rounds single entries change, the last one first (Murty), so that it
+ends. Rows are met in the sense of least squares where they cannot be met, by the pivot -PROXIMAL of the
+quasi-definite matrix
 
     [H  G^T      ]
     [G  -PROXIMAL]        (Vanderbei 1995, "Symmetric quasidefinite matrices"),
@@ -27,7 +28,8 @@ from ..contact.packing import Packed, of
 from ..mechanics.scalar import Scalar, Vector, accumulate, is_zero, maximum, minimum, where
 
 MAX_PIVOTINGS = 500  # rounds of the active set; a few, but for one in a thousand of ill-posed stacks
-BLOCK_TRIALS = 3  # rounds that need not lessen what is contradicted, before entries change one by one
+BLOCK_TRIALS = 2  # rounds that need not lessen what is contradicted, while all of it changes
+MAX_TRIALS = 100  # such rounds, before entries change one by one
 PROXIMAL = 1e-8  # of rows, in squares of their coefficients
 HELD = 1e30  # on the diagonal of what is at a bound, and of rows that do not hold
 NO_COUNT = 1e6  # more than there are entries
@@ -298,61 +300,61 @@ class LevelSolver:
         slope = self._slope(level)
         force = level.pushed([a + b for a, b in zip(level.times(x), slope)], lam)
         largest = _largest(slope)
-        wrong, after = [], []
-        for k, (has_low, has_high) in enumerate(self.bounds):
-            bad, state = self._judged(
-                k, x[k], force[k], TOLERANCE * (largest + abs_of(level.H.get((k, k), 0.0) * x[k]))
-            )
-            if has_low or has_high:
-                wrong.append(bad)
-                after.append(state)
+        judged = []
+        for k, bounded in enumerate(self.bounds):
+            if any(bounded):
+                slack = TOLERANCE * (largest + abs(level.H.get((k, k), 0.0) * x[k]))
+                judged.append(self._judged(k, x[k], force[k], slack))
         for r in self.one_sided:
-            on = self.read("holds")[r]
+            on = self.read("holds")[r] > 0.5
             over = self._along(level.rows[r], x) - level.sides[r]
-            off = where(over > TOLERANCE, 1.0, 0.0)
-            wrong.append(where(on > 0.5, where(lam[r] < -(TOLERANCE * largest), 1.0, 0.0), off))
-            after.append(where(on > 0.5, 0.0, 1.0))
+            beyond = where(on, 0.0, where(over > TOLERANCE, over, 0.0))
+            freed = where(on, where(lam[r] < -(TOLERANCE * largest), 1.0, 0.0), 0.0)
+            judged.append((beyond, freed, where(on, 0.0, 1.0)))
         if not self.pivots:
             self._measure(level, x, lam)
             return
-        self._change(wrong, after)
+        self._change(*zip(*judged))
         self._write(x=x, lam=lam)
 
-    def _judged(self, k: int, x: Scalar, force: Scalar, slack: Scalar) -> tuple[Scalar, Scalar]:
-        """1 where an entry contradicts its state, else 0; and the state that it is to have then."""
+    def _judged(self, k: int, x: Scalar, force: Scalar, slack: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+        """The way of a free entry beyond its bounds; 1 where one at a bound is to be let go; its state then."""
         (has_low, has_high), s = self.bounds[k], self.read("state")[k]
-        bad: Scalar = 0.0
+        beyond: Scalar = 0.0
         state: Scalar = 0.0
         if has_high:
             high = self.read("high")[k]
-            above = x > high + TOLERANCE * (1e-3 + abs_of(high))
-            bad, state = where(above, 1.0, bad), where(above, 1.0, state)
+            above = x > high + TOLERANCE * (1e-3 + abs(high))
+            beyond, state = where(above, x - high, beyond), where(above, 1.0, state)
         if has_low:
             low = self.read("low")[k]
-            below = x < low - TOLERANCE * (1e-3 + abs_of(low))
-            bad, state = where(below, 1.0, bad), where(below, -1.0, state)
+            below = x < low - TOLERANCE * (1e-3 + abs(low))
+            beyond, state = where(below, low - x, beyond), where(below, -1.0, state)
         pulled = where(force * s > slack, 1.0, 0.0)  # at the lower one the slope must be positive
         held = s * s > 0.5
-        return where(held, pulled, bad), where(held, 0.0, state)
+        return where(held, 0.0, beyond), where(held, pulled, 0.0), where(held, 0.0, state)
 
-    def _change(self, wrong: Sequence[Scalar], after: Sequence[Scalar]) -> None:
+    def _change(self, beyond: Sequence[Scalar], freed: Sequence[Scalar], after: Sequence[Scalar]) -> None:
         """The next states, unless nothing is contradicted."""
-        t = self._t
+        t, farthest = self._t, _largest(beyond)
+        wrong = [where(x > 0.0, 1.0, y) for x, y in zip(beyond, freed)]
         count: Scalar = 0.0
         for x in wrong:
             count = count + x
         least, tries = self.read("least")[0], self.read("tries")[0]
         better = count < least - 0.5
-        together = where(better, 1.0, where(tries > 0.5, 1.0, 0.0))
+        left = where(better, float(MAX_TRIALS), maximum(tries - 1.0, 0.0))
+        together = left > MAX_TRIALS - BLOCK_TRIALS - 0.5
         t.output("least", [where(better, count, least)])
-        t.output("tries", [where(better, float(BLOCK_TRIALS), maximum(tries - 1.0, 0.0))])
+        t.output("tries", [left])
         t.output("going", [where(count > 0.5, 1.0, 0.0)])
         later: Scalar = 0.0  # contradictions among the entries behind this one
         takes: list[Scalar] = []
-        for x in reversed(wrong):
-            alone = where(later > 0.5, 0.0, x)
-            takes.insert(0, where(together > 0.5, x, alone))
-            later = later + x
+        for x, y in zip(reversed(beyond), reversed(wrong)):
+            some = where(x > 0.0, where(x < farthest, 0.0, 1.0), y)
+            alone = where(later > 0.5, 0.0, y)
+            takes.insert(0, where(together, y, where(left > 0.5, some, alone)))
+            later = later + y
         state, holds = list(self.read("state")), list(self.read("holds"))
         limited = [k for k, b in enumerate(self.bounds) if any(b)]
         for k, take, new in zip(limited, takes, after):
@@ -367,9 +369,9 @@ class LevelSolver:
         """x within its bounds, and how far it is from the conditions of Karush, Kuhn and Tucker."""
         within, gaps = [], []
         for k, (has_low, has_high) in enumerate(self.bounds):
-            y = x[k]
+            y, high = x[k], self.read("high")[k]
             y = maximum(y, self.read("low")[k]) if has_low else y
-            within.append(_not_above(y, self.read("high")[k]) if has_high else y)
+            within.append(where(y > high, high, y) if has_high else y)
         force = level.pushed([a + b for a, b in zip(level.times(within), self._slope(level))], lam)
         for k, (has_low, has_high) in enumerate(self.bounds):
             push = force[k]
@@ -393,7 +395,7 @@ class LevelSolver:
             self._round(c)
             return
         c.fill(NO_COUNT, "least", 0, 1)
-        c.fill(float(BLOCK_TRIALS), "tries", 0, 1)
+        c.fill(float(MAX_TRIALS), "tries", 0, 1)
         with c.f.loop(MAX_PIVOTINGS, some=True) as loop:
             self._round(c)
             loop.leave(~c.some_above("going"))
@@ -414,17 +416,8 @@ class LevelSolver:
         c.call(f"{name}judge")
 
 
-def abs_of(x: Scalar) -> Scalar:
-    """The magnitude of a scalar."""
-    return where(x < 0.0, -x, x)
-
-
-def _not_above(x: Scalar, high: Scalar) -> Scalar:
-    return where(x > high, high, x)
-
-
 def _largest(values: Sequence[Scalar]) -> Scalar:
     out: Scalar = 0.0
     for x in values:
-        out = maximum(out, abs_of(x))
+        out = maximum(out, abs(x))
     return out
