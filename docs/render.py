@@ -5,6 +5,7 @@ Those of loads, drives and accuracy are what the code on their pages saves.
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import sys
@@ -22,6 +23,7 @@ from drevo.compiler.pages.drawing import robot_svg as mechanism
 from drevo.constraint.closing import hold
 from drevo.documents.pictures.plot import Curve, Panel, plot
 from drevo.papers.together import growth_with_bodies
+from drevo.robot.view.raster import Renderer
 from drevo.simulate import Control, simulate
 from drevo.walking import GAITS, draw, follow, hop, walk
 
@@ -30,6 +32,7 @@ Array = np.ndarray[Any, Any]
 
 RODS, SECONDS, STEP, FRAME = 10, 8.0, 1e-4, 0.04
 SCALE, CENTER = 240.0, (260.0, 30.0)
+ARM_FRAMES = 80
 TRAIL = 14  # frames that the tip leaves behind
 INK, GREEN, GREY = "#1b2a33", "#0b7a5c", "#9aa5ab"
 WAYS: dict[str, tuple[float, float] | None] = {
@@ -212,6 +215,29 @@ def page(width: int, high: int, parts: Iterable[str]) -> str:
     return f'{head} font-size="13"><rect width="{width}" height="{high}" fill="#fff"/>{"".join(parts)}</svg>\n'
 
 
+# -- an arm that moves, on the home page ----------------------------------------------------------------------
+
+
+def arm() -> bytes:
+    """A Panda whose hand goes along a figure of eight, by the closed form of its inverse kinematics."""
+    from PIL import Image
+
+    robot, link, redundant = drevo.load("panda"), "panda_hand_tcp", "panda_joint7"
+    start = robot.q_of(panda_joint2=-0.5, panda_joint4=-2.2, panda_joint6=1.9, panda_joint7=0.8)
+    poses = np.repeat(robot.pose(start, link)[None], ARM_FRAMES, 0)
+    turn = np.linspace(0.0, 2.0 * np.pi, ARM_FRAMES, endpoint=False)
+    poses[:, 1, 3] += 0.32 * np.sin(turn)
+    poses[:, 2, 3] += 0.16 * np.sin(2.0 * turn)
+    motion = robot.inverse_kinematics_path(link, poses, start, **{redundant: 0.8})
+    assert np.abs(robot.pose(motion, link) - poses).max() < 1e-12
+    renderer = Renderer(robot, size=(600, 420))
+    camera = {"azimuth": -0.5, "elevation": 0.25, "distance": 1.2, "target": (0.2, 0.0, 0.42)}
+    frames = [Image.fromarray(renderer.picture(q, **camera)) for q in motion]
+    out = io.BytesIO()
+    frames[0].save(out, "webp", save_all=True, append_images=frames[1:], duration=50, loop=0, quality=45, method=6)
+    return out.getvalue()
+
+
 # -- all figures ------------------------------------------------------------------------------------------------
 
 
@@ -272,10 +298,13 @@ FIGURES: dict[str, Callable[[], str]] = {
 }
 
 
+FILMS: dict[str, Callable[[], bytes]] = {"arm": arm}
+
+
 def main(names: Sequence[str]) -> None:
-    for name in names or FIGURES:
-        target = HERE / f"{name}.svg"
-        target.write_text(FIGURES[name](), encoding="utf-8")
+    for name in names or (*FIGURES, *FILMS):
+        target = HERE / f"{name}.{'webp' if name in FILMS else 'svg'}"
+        target.write_bytes(FILMS[name]() if name in FILMS else FIGURES[name]().encode())
         print(f"{target.name}: {target.stat().st_size / 1024:.0f} KiB")
 
 

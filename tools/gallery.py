@@ -1,4 +1,4 @@
-"""The gallery of the docs: drawings of robots, each a link to its live page; made anew with the docs.
+"""The gallery of the docs: pictures of robots, each a link to its live page; made anew with the docs.
 
 python tools/gallery.py FOLDER
 """
@@ -9,10 +9,13 @@ import sys
 from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from PIL import Image
 
 import drevo
 from drevo import loads
+from drevo.robot.view.raster import Renderer
 
 PAGES = "live"  # the folder of the live pages, which Sphinx copies beside the others
 HEAD = """# Gallery
@@ -22,10 +25,10 @@ sliders, let the robot go, choose a load that is drawn along the links ({doc}`ho
 
 ```{raw} html
 <style>.gallery{display:grid;grid-template-columns:repeat(auto-fill,minmax(17rem,1fr));gap:1.5rem}
-.gallery figure{margin:0}.gallery svg{width:100%;height:auto}</style>
+.gallery figure{margin:0}.gallery img{width:100%;height:auto;border-radius:.5rem}</style>
 <div class="gallery">
 """
-CARD = """<figure><a href="../{file}">{svg}</a>
+CARD = """<figure><a href="../{file}"><img src="../{picture}" alt="{title}" width="480" height="360"></a>
 <figcaption><a href="../{file}">{title}</a>: {about}; {size:.1f} MB</figcaption></figure>
 """
 TAIL = "</div>\n```\n"
@@ -39,6 +42,7 @@ class Shown(NamedTuple):
     about: str
     make: Callable[[], drevo.Robot | None]
     quantity: str = "inverse_dynamics"
+    posture: Callable[[drevo.Robot], Any] = drevo.Robot.neutral
 
 
 def two_link() -> drevo.Robot:
@@ -66,14 +70,18 @@ def installed(name: str, base: str = "fixed") -> drevo.Robot | None:
 
 
 ROBOTS = (
-    Shown("two-link", "A double pendulum", "two rods and all of its mass matrix", two_link, "mass_matrix"),
-    Shown("puma560", "Puma 560", "the arm of most papers, by its published inertias", drevo.robots.puma560),
-    Shown("panda", "Franka Panda", "an arm with its meshes", lambda: installed("panda.urdf")),
+    Shown("two-link", "A double pendulum", "two rods and all of its mass matrix", two_link, "mass_matrix",
+          lambda robot: [0.6, 0.7]),
+    Shown("puma560", "Puma 560", "the arm of most papers, by its published inertias", drevo.robots.puma560,
+          posture=lambda robot: [0.3, -0.6, 0.3, 0.0, 0.4, 0.0]),
+    Shown("panda", "Franka Panda", "an arm with its meshes", lambda: installed("panda.urdf"),
+          posture=lambda robot: robot.q_of(panda_joint2=-0.5, panda_joint4=-2.2, panda_joint6=1.9)),
     Shown("go2", "Unitree Go2", "a quadruped on a free base", lambda: installed("go2.urdf", "floating")),
     Shown("biped", "A biped", "the walker of Kovalchuk's paper", lambda: drevo.load("biped", base="floating")),
-    Shown("talos", "Talos", "a humanoid of 38 freedoms", lambda: installed("talos_reduced.urdf", "floating")),
-    Shown("four-bar", "A four-bar linkage", "its tree, with the loop opened", drevo.robots.four_bar),
-)
+    Shown("talos", "Talos", "a humanoid on a free base", lambda: installed("talos_reduced.urdf", "floating")),
+    Shown("four-bar", "A four-bar linkage", "a closed loop", drevo.robots.four_bar,
+          posture=lambda robot: robot.assemble([1.0, -1.0, 0.0], keep=["crank_joint"])),
+)  # fmt: skip
 
 
 def write(folder: Path) -> list[str]:
@@ -92,14 +100,17 @@ def _cards(pages: Path) -> Iterator[tuple[str, str]]:
         if robot is None:
             print(f"gallery: without {x.title}, which example-robot-data has", file=sys.stderr)
             continue
-        page = pages / f"live-{x.name}.html"
+        page, picture = pages / f"live-{x.name}.html", pages / f"live-{x.name}.png"
         if not page.exists() or page.stat().st_mtime < newest:
             robot.view(page, x.quantity, loads=() if robot.model.closed else loads.diagrams(robot))
-        svg = robot.draw().svg.replace("\n", " ")
-        about = f"{x.about}, {robot.nv} freedoms" if "freedoms" not in x.about else x.about
+        if not picture.exists() or picture.stat().st_mtime < newest:
+            renderer = Renderer(robot, ground=None, size=(480, 360))
+            Image.fromarray(renderer.picture(x.posture(robot), distance=1.6)).save(picture)
+        about = f"{x.about}, {robot.nv} degrees of freedom"
+        size = page.stat().st_size / 1e6
         yield (
             x.name,
-            CARD.format(file=page.name, svg=svg, title=x.title, about=about, size=page.stat().st_size / 1e6),
+            CARD.format(file=page.name, picture=picture.name, title=x.title, about=about, size=size),
         )
 
 

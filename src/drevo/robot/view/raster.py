@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...io.given import Array
 from ...io.packages import package
@@ -34,11 +35,16 @@ class Renderer:
         points = np.concatenate([x for x, _, _ in self._placed(neutral(robot.model))])
         self.extent = float(np.linalg.norm(np.ptp(points, axis=0))) or 1.0
 
-    def picture(self, q: Array, azimuth: float = -0.9, elevation: float = 0.3, distance: float = 1.9) -> Array:
-        """(height, width, 3) of uint8. azimuth, elevation: rad, of the camera; distance: in sizes of the robot."""
+    def picture(
+        self, q: Array, azimuth: float = -0.9, elevation: float = 0.3, distance: float = 1.9,
+        target: ArrayLike | None = None,
+    ) -> Array:  # fmt: skip
+        """(height, width, 3) of uint8. azimuth, elevation: rad, of the camera; distance: in sizes of the robot;
+        target (3,): the point it looks at, m; without one the middle of the robot.
+        """
         image, draw = package("PIL.Image", "a picture", "pillow"), package("PIL.ImageDraw", "a picture", "pillow")
         parts = self._placed(q)
-        middle = np.mean([x.mean(0) for x, _, _ in parts], axis=0)
+        middle = np.mean([x.mean(0) for x, _, _ in parts], axis=0) if target is None else np.asarray(target, float)
         out = np.array(
             [np.cos(azimuth) * np.cos(elevation), np.sin(azimuth) * np.cos(elevation), np.sin(elevation)]
         )
