@@ -35,6 +35,9 @@ SINKING, CORNER_SPEED, PRESSING = (
     0.03,
 )  # m/s: of soles, of corners in the air, of corners on the ground
 FLAT_BY = 0.4  # s after touch: then a sole stands as it lies, be it on two corners
+TURNED_BY_GROUND = 0.03  # rad: a sole that turns further may hang over an edge
+RETREAT_SPEED, MAX_RETREAT = 0.3, 0.012  # m/s, m: it goes from the wall of a step
+STRAIGHT_LEG = 0.96  # of a leg's length: a longer one lowers the pelvis
 FOLLOWS = 4.0  # 1/s: of the pelvis behind the ground, critically damped
 ROOM_TO_EDGE = 0.02  # m: so far inside the soles the zero-moment point is kept
 LOWER_FOOT = 0.7  # of the pelvis' height, the part of the lower foot
@@ -50,13 +53,15 @@ class TouchedSole:
 
 @dataclass
 class SwingBySole:
-    """A swing: the foot, where it began, where it is to end, (3,), and its time, s."""
+    """A swing: the foot, where it began, where it is to end, (3,), and its time, s, and how
+    far it went from the wall of a step, m."""
 
     foot: int
     place: Array
     R: Array
     end: Array
     t: float = 0.0
+    retreated: float = 0.0
 
 
 class TouchFollower(Follower):
@@ -112,7 +117,7 @@ class TouchFollower(Follower):
         (i,) = swings
         if self.swing is None:
             after = next(k for k in range(self.k, len(self.phases)) if i in self.phases[k].stands)
-            end = self.wishes[after].motion.soles.places[i]
+            end = self.wishes[after].motion.soles.places[i].copy()
             self.swing = SwingBySole(i, m.soles.places[i].copy(), m.soles.R[i].copy(), end)
             self.feet[i] = TouchedSole()
         foot, swing = self.feet[i], self.swing
@@ -143,10 +148,15 @@ class TouchFollower(Follower):
         if self.swing is not None and (i := self.swing.foot) not in on_ground:
             places[i], rate[i, :3], acceleration[i, :3] = self._flight(self.swing, m, on_ground)
             R[i] = self._levelled(self.swing)
+            if self.swing.t > LOWERED * AIRBORNE and self.swing.retreated < MAX_RETREAT:
+                rate[i, :2] += self._retreat(i, m)
+                self.swing.end[:2] += self.hold * rate[i, :2]
+                self.swing.retreated += self.hold * float(np.linalg.norm(rate[i, :2]))
         for i in on_ground:
             R[i] = R[i] if self.feet[i].flat is None else self.feet[i].flat
         above = [m.soles.places[i, 2] - planned.places[i, 2] for i in on_ground]
         goal = LOWER_FOOT * min(above) + (1.0 - LOWER_FOOT) * max(above)
+        goal -= max(self._stretched(i, m, places[i]) for i in range(len(self.legs)))
         self.lift_rate += self.hold * (FOLLOWS**2 * (goal - self.lift) - 2.0 * FOLLOWS * self.lift_rate)
         self.lift += self.hold * self.lift_rate
         up, moves, x = np.array([0.0, 0.0, self.lift]), float(not waits), wish.motion
@@ -183,6 +193,21 @@ class TouchFollower(Follower):
         else:
             out[:, 2] = top - SINKING * (sunk - brake / 2), -SINKING, 0.0
         return out
+
+    def _stretched(self, i: int, m: WalkState, place: Array) -> float:
+        """By how much the hip of a leg is too high for its sole at a place, m."""
+        leg = self.legs[i]
+        up = m.q[:3] + m.R @ leg.hip - place - m.soles.R[i] @ leg.upright.T @ leg.ankle
+        most = (STRAIGHT_LEG * leg.length) ** 2 - float(up[:2] @ up[:2])
+        return max(0.0, float(up[2]) - float(np.sqrt(max(most, 0.0))))
+
+    def _retreat(self, i: int, m: WalkState) -> Array:
+        """Velocity (2,) of a sole that the ground turns, from its higher end: the other may sink beside a step."""
+        if np.linalg.norm(turn_between(self.legs[i].upright, m.soles.R[i])[:2]) < TURNED_BY_GROUND:
+            return np.zeros(2)
+        corners = self._corners(m, i)
+        up = corners[:, 2] @ corners[:, :2]
+        return np.asarray(-RETREAT_SPEED * up / np.linalg.norm(up))
 
     def _levelled(self, swing: SwingBySole) -> Array:
         """World from the link of a swinging sole, on its way from how it lay to level."""
