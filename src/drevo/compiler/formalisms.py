@@ -369,12 +369,6 @@ class _Prepared:
         return on
 
 
-def framed_plan(tree: Tree) -> Preparation:
-    """The preparation for compiled code, in metres, every link turning: for recursions that share its frames."""
-    plain = TABLE["khalil", "mass_matrix"].plan(tree, ())
-    return plain._replace(unit=False, parallel=False, sums=False, hoisted=False, wheels="")
-
-
 def _compiled(tree: Tree, names: Sequence[str], external: Sequence[str]) -> Candidate:
     """The algorithm of Khalil where there is one, else the common algorithm."""
     prepared, found, own = _Prepared(), {name: _plain_algorithm(name) for name in names}, False

@@ -27,7 +27,7 @@ from ..compiler.formalisms import fastest
 from ..compiler.trace import requested
 from ..mechanics.scalar import dot
 from ..model.description import Model
-from .kernels import motion_terms
+from .kernels import MotionTerms
 from .kinds import Constraint
 from .prepared import PreparedSet
 from .solve import CONSISTENT_SHARE, RANK_TOLERANCE, matvec, pseudoinverse
@@ -198,7 +198,7 @@ class _Efforts:
 
 def efforts_program(model: Model, pattern: tuple[Constraint, ...], driven: tuple[bool, ...]) -> Program:
     """tau, N, Gamma and gamma, with inputs q, v, a, the time and the numbers of the set."""
-    x = motion_terms("constrained_inverse_dynamics", model, pattern, "a", turning=False)
+    x = MotionTerms("constrained_inverse_dynamics", model, pattern, "a")
     a, rows = x.given["a"], x.rows()
     b = fastest(x.t.tree, ["inverse_dynamics"])["inverse_dynamics"](x.t.tree, x.q, x.v, a)
     n, m = model.nv, len(rows.value)

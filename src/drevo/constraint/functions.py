@@ -102,7 +102,6 @@ class PoseTracking(Constraint):
 class Traced(Constraint):
     """f(pose, q, t) = 0 of a Python function."""
 
-    on_points = False
     on_arrays = False
     f: Callable[..., Vector] | TracedFunction
     size: int

@@ -41,14 +41,12 @@ class Constraint:
     """A constraint: rows of one size, fields that are numbers, and the links or joints that it names.
 
     numeric: the fields that are numbers, in order; sets that differ in these alone share compiled code. word: how
-    the kind is called in messages. on_points: its rows ask for accelerations of points, so that recursions begin
-    with some; on_arrays: they may be computed on arrays, by loops over the bodies.
+    the kind is called in messages. on_arrays: they may be computed on arrays, by loops over the bodies.
     """
 
     __slots__ = ()
     numeric: ClassVar[tuple[str, ...]] = ()
     word: ClassVar[str] = ""
-    on_points: ClassVar[bool] = True
     on_arrays: ClassVar[bool] = True
 
     @property
@@ -130,10 +128,6 @@ class Constraint:
         """A link and the point of it that is held, by 3 rows, or by 6 with its turn, where that is all."""
         return None
 
-    def seen_from(self, R: Mat, p: Vec) -> Constraint:
-        """A constraint with a held point in the axes of a pose."""
-        return self
-
     def reactions(self, pose: Callable[[str], Array], t: Array, N: Array) -> Iterable[Reaction] | None:
         """Gamma^T N as forces on links; None where the constraint does not say where they act."""
         return None
@@ -209,11 +203,6 @@ class Contact(Constraint):
     @property
     def held_point(self) -> tuple[str, Triple]:
         return self.link, self.point
-
-    def seen_from(self, R: Mat, p: Vec) -> Contact:
-        anchor: Any = self.anchor and tuple(R.T @ (Vec(*self.anchor) - p))
-        turn: Any = self.rotation and tuple(map(tuple, R.T.mul(Mat.of(self.rotation))))
-        return replace(self, anchor=anchor, rotation=turn)
 
     def reactions(self, pose: Callable[[str], Array], t: Array, N: Array) -> Iterable[Reaction]:
         yield Reaction(self.link, self.point, N[..., :3], N[..., 3:] if self.size == 6 else np.zeros(3))
@@ -348,7 +337,6 @@ class Gear(Constraint):
 
     numeric = ("ratio", "offset", "higher")
     word = "gear"
-    on_points = False
     joint_a: str
     joint_b: str
     ratio: float

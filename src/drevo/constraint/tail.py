@@ -28,20 +28,13 @@ from ..codegen.lower.lower import Lowered
 from ..mechanics.algorithms.inertia_matrix import Factors, guard_pivots
 from ..mechanics.algorithms.schur import PartFactors, RowParts, Schur
 from ..mechanics.scalar import Scalar
-from ..mechanics.spatial import Mat, Vec
 from ..mechanics.tree import Loose
 from .solve import CONSISTENT_SHARE, RANK_TOLERANCE, Cholesky, RankSplit, factors_of, pivot_shares
 
 Array = np.ndarray[Any, Any]
 LEAST_PIVOT_SHARE = 1e-3  # of its diagonal entry: a smaller pivot leaves less than 13 digits, and is decomposed
 LEAST_TRACE_SHARE = 1e-13  # of the trace: a row that is so much smaller than the others may be one that is lost
-FIRST_HIDDEN = (
-    "force",
-    "gamma",
-    "start",
-    "turn",
-    "sides",
-)  # hidden outputs; then rows of M and of Gamma
+FIRST_HIDDEN = ("force", "gamma", "start", "sides")  # hidden outputs; then rows of M and of Gamma
 _MANY = f"<{RANKED_LANES} x {F64}>"
 
 
@@ -51,9 +44,9 @@ class SolveTail(Tail):
 
     order: rates in the order of elimination, in which the steps leave vectors and matrices. lower: where L has
     entries, by rows. touched: by rate, the first and one past the last row of Gamma that it moves. rows: m.
-    starting: rates to whose x `start` is added. sides: vectors that dependent rows must agree on, beside what the
-    rows need, where `agree`. forced: whether there is a force. turned: where threes of N begin that `turn`, a
-    rotation, takes into the world's axes. loose: rates by whose runs pivots are tested, see `guard_pivots`.
+    starting: `start` is added to x. sides: vectors that dependent rows must agree on, beside what the rows need,
+    where `agree`. forced: whether there is a force. loose: rates by whose runs pivots are tested, see
+    `guard_pivots`.
     """
 
     first: ClassVar[tuple[str, ...]] = FIRST_HIDDEN
@@ -61,11 +54,10 @@ class SolveTail(Tail):
     lower: tuple[tuple[int, ...], ...]
     touched: tuple[tuple[int, int], ...]
     rows: int
-    starting: tuple[int, ...]
+    starting: bool
     sides: int
     agree: bool
     forced: bool
-    turned: tuple[int, ...]
     loose: Mapping[int, Loose]
 
     @property
@@ -124,19 +116,11 @@ class SolveTail(Tail):
         """Numbers that the decomposition of a sample starts from."""
         n, m = len(self.order), self.rows
         moved = sum(last - first for first, last in self.touched)
-        more = len(self.starting) + 9 * bool(self.turned)
-        return sum(map(len, self.lower)) + 2 * n + m * (1 + self.sides) + more + moved
+        return sum(map(len, self.lower)) + (2 + self.starting) * n + m * (1 + self.sides) + moved
 
     def factors(self, L: Sequence[Any], E: Sequence[Any]) -> Factors:
         entries = iter(L)
         return Factors.known([{j: next(entries) for j in row} for row in self.lower], E, range(len(self.order)))
-
-    def in_the_world(self, N: Sequence[Any], turn: Sequence[Any]) -> list[Any]:
-        """N along the world's axes."""
-        out = list(N)
-        for r in self.turned:
-            out[r : r + 3] = Mat.of(turn[k : k + 3] for k in (0, 3, 6)) @ Vec(*N[r : r + 3])
-        return out
 
     def begin(self, f: IRFunction, place: TailPlace) -> None:
         if self.width(place.l) == 1:
@@ -148,7 +132,7 @@ class SolveTail(Tail):
         TailSolve(self, f, place).write()
 
     def fill(self, outputs: Sequence[Array], hidden: Sequence[Array]) -> None:
-        force, gamma, start, turn, sides, *parts = hidden
+        force, gamma, start, sides, *parts = hidden
         n, m, (x, out) = len(self.order), self.rows, outputs[:2]
         M, J = np.zeros((len(force), n, n)), np.zeros((len(force), m, n))
         for (k, first, last), part in zip(self.blocks, parts):
@@ -163,9 +147,8 @@ class SolveTail(Tail):
         root = np.swapaxes(L, -1, -2) * np.sqrt(np.where(held[:, None], D, 1.0))[:, None, :]
         s = RankSplit.of(Cholesky(root), J)
         x[:, self.order], out[:, :m] = s.solve(force, gamma)
-        x[:, self.starting] += start
-        for r in self.turned:
-            out[:, r : r + 3] = np.einsum("bij,bj->bi", turn.reshape(-1, 3, 3), out[:, r : r + 3])
+        if self.starting:
+            x[:, self.order] += start
         for side in [*sides.reshape(len(force), self.sides, m).swapaxes(0, 1), *[gamma] * self.agree]:
             size = np.maximum(1.0, np.abs(side).max(axis=-1, initial=0.0))
             held &= np.abs(s.lost(side)).max(axis=-1, initial=0.0) <= CONSISTENT_SHARE * size
@@ -224,9 +207,8 @@ class TailSolve:
         force = self.vector("force", n) if tail.forced else [0.0] * n
         needed = schur.needed(force, self.vector("gamma", m))
         x, N = schur.solved(needed)
-        start, turn = self.vector("start", len(tail.starting)), self.vector("turn", 9 * bool(tail.turned))
-        N = tail.in_the_world(N, turn)
-        x = [y + dict(zip(tail.starting, start)).get(i, 0.0) for i, y in zip(tail.order, x)]
+        start = self.vector("start", n * tail.starting)
+        x = [y + z for y, z in zip(x, start)] if start else x
         for i, y in zip(tail.order, x):
             moved.store(i, self.number(y))
         for r, y in enumerate((*N, m)):
@@ -235,7 +217,7 @@ class TailSolve:
             L = [M.L[k][j] for k, row in enumerate(tail.lower) for j in row]
             Y = [schur.columns[i][r] for i, (first, last) in enumerate(tail.touched) for r in range(first, last)]
             sides, told = self.vector("sides", m * tail.sides), [*needed.free, *needed.rates]
-            self.where_thin(self.sound(schur), [*L, *M.inverse, *told, *start, *turn, *sides, *Y])
+            self.where_thin(self.sound(schur), [*L, *M.inverse, *told, *start, *sides, *Y])
         self.guard(made)
 
     def guard(self, made: PartFactors) -> None:
@@ -363,8 +345,7 @@ class _Weak:
         f, tail, n, m, ranked = self.f, self.tail, self.n, self.m, self.ranked
         M = tail.factors(self.next(sum(map(len, tail.lower))), self.next(n))
         free, rates = self.next(n), self.next(m)
-        start = dict(zip(tail.starting, self.next(len(tail.starting))))
-        turn, sides = self.next(9 * bool(tail.turned)), self.next(m * tail.sides)
+        start, sides = self.next(n * tail.starting), self.next(m * tail.sides)
         for at, count in ((ranked.W, m * padded(n)), (self.b, padded(m))):
             with f.loop(count, step=RANKED_LANES, some=True) as s:
                 at.at(s.i).store(f.zero(_MANY), 8)
@@ -379,11 +360,11 @@ class _Weak:
         moved = M.solve_lower(
             [y + StoredScalar(self.x.at(i), F64, self.fma) / root[i] for i, y in enumerate(free)]
         )
+        moved = [x + y for x, y in zip(moved, start)] if start else moved
         for i, value in zip(tail.order, moved):
-            f.moved.at(i * self.step).store((value + start.get(i, 0.0)).x)
-        N = [StoredScalar(self.N.at(r), F64, self.fma) for r in range(m)]
-        for r, x in enumerate(tail.in_the_world(N, turn)):
-            f.held.at(r * self.step).store(x.x)
+            f.moved.at(i * self.step).store(value.x)
+        for r in range(m):
+            f.held.at(r * self.step).store(self.N.at(r).load())
         f.held.at(m * self.step).store(self.agreed(rank, [*sides, *(rates if tail.agree else [])]))
 
     def agreed(self, rank: Value, sides: Sequence[Any]) -> Value:

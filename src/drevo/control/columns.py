@@ -53,7 +53,7 @@ class ColumnsTail(SolveTail):
     rates that are `driven`, by their places in the order, and 0 else. sizes: by row of Gamma no less than the
     square of its unit."""
 
-    first: ClassVar[tuple[str, ...]] = ("L", "E", "F", "g", "sizes", "turn")
+    first: ClassVar[tuple[str, ...]] = ("L", "E", "F", "g", "sizes")
     blocks: ClassVar[list[tuple[int, int, int]]] = []
     driven: tuple[int, ...]
 
@@ -103,7 +103,7 @@ class ColumnsTail(SolveTail):
         return np.equal.outer(range(len(self.order)), self.driven).astype(float)
 
     def fill(self, outputs: Sequence[Array], hidden: Sequence[Array]) -> None:
-        L, E, F, g, sizes, turn, *rows = hidden
+        L, E, F, g, sizes, *rows = hidden
         n, m, out = len(self.order), self.rows, outputs[0]
         parts: list[list[Any]] = [[0.0] * n for _ in range(m)]
         for i, x in zip(self.moving, rows):
@@ -117,7 +117,7 @@ class ColumnsTail(SolveTail):
             schur = Schur(M, parts, None, self.touched, m)
             for starts, given in zip(self.places(), (columns, units)):
                 found = schur.solved(schur.needed(given[:n], given[n:]))
-                for at, y in zip(starts, [*found[0], *self.in_the_world(found[1], list(turn.T[:, :, None]))]):
+                for at, y in zip(starts, [*found[0], *found[1]]):
                     out[:, at : at + given[0].shape[-1]] = y
             shares = Schur.of_rows(parts, None, self.touched, m).inverse_diagonal()
             doubt = sum(sizes[:, r, None] * x for r, x in enumerate(shares))
@@ -192,8 +192,7 @@ class _Columns(TailSolve):
 
     def solved(self, given: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """X and N of columns."""
-        x, N = self.schur.solved(self.schur.needed(given[: self.n], given[self.n :]))
-        return x, self.tail.in_the_world(N, self.vector("turn", 9 * bool(self.tail.turned)))
+        return self.schur.solved(self.schur.needed(given[: self.n], given[self.n :]))
 
     def columns(self, at: Value) -> list[Any]:
         """A column of F and g, of a tile."""
@@ -290,9 +289,9 @@ class ModelColumns:
         rest = [0.0] * ((n + m) * (2 * n + k))
         lower, driven = tuple(tuple(sorted(row)) for row in f.L), tuple(f.order.index(j) for j in self.driven)
         columns = [[row[i] for row in rows] for i in f.order]
-        touched, turned = touched_rows(columns, lower), held.turned if held else ()
+        touched = touched_rows(columns, lower)
         kind = ShortTail if self.short else ColumnsTail
-        tail = kind(tuple(f.order), lower, touched, m, (), 0, False, True, turned, {}, driven)
+        tail = kind(tuple(f.order), lower, touched, m, False, 0, False, True, {}, driven)
         t.output("model", [0.0] * short_size(n, k) if self.short else [top, rest, point])
         t.output("L", [row[j] for row, at in zip(f.L, lower) for j in at])
         t.output("E", f.inverse)
@@ -300,7 +299,6 @@ class ModelColumns:
         t.output("F", [[*slopes[0][i], *slopes[1][i], *beyond] for i in f.order])
         t.output("g", [[*x, *y, *beyond] for x, y in zip(*held.slopes)] if held else [])
         t.output("sizes", [*(held.sizes if held else []), *[0.0] * (padded(m) - m)])
-        t.output("turn", [x for row in held.turn for x in row] if held and turned else [])
         for i in tail.moving:
             t.output(f"rows_{i}", columns[i][slice(*tail.touched[i])])
         return t.program(tail=tail, quantity="linear_model")

@@ -34,12 +34,11 @@ class Pose(NamedTuple):
 WORLD_POSE = Pose(EYE, ZERO)
 
 
-def body_poses(tree: Tree, q: Vector, at_base: bool = False) -> list[Pose]:
-    """World from body, for every body; at_base: from where body 0 is."""
+def body_poses(tree: Tree, q: Vector) -> list[Pose]:
+    """World from body, for every body."""
     poses: list[Pose] = []
-    for i, (b, X) in enumerate(zip(tree.bodies, tree.placements(q))):
-        here = (poses[b.parent] if b.parent >= 0 else WORLD_POSE).then(X)
-        poses.append(WORLD_POSE if at_base and i == 0 else here)
+    for b, X in zip(tree.bodies, tree.placements(q)):
+        poses.append((poses[b.parent] if b.parent >= 0 else WORLD_POSE).then(X))
     return poses
 
 

@@ -7,9 +7,6 @@ When a joint turns a contact's body, then in axes that turn along the contact's 
 r and u being its place and its velocity past the pole of the joint's body, for the observer of that body; and by
 S.w x a once more in axes that stand. With S for psi1 and (v_p + v_i) x S for psi2 it is the change by the rate.
 A force that stays as it is in the world, seen from the body that turns, is the flow of a mass that it moves.
-
-Points of links, for the rows of constraints, from the rates of Khalil's recursion: what the efforts of a motion
-need is there already. A point p in a body moves with a_p = R (a + U p) + g, where a is the pole's less gravity.
 """
 
 from __future__ import annotations
@@ -17,17 +14,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..algorithms.constraints import Kinematics, Track
 from ..algorithms.inertia_matrix import Factors, factorised
 from ..algorithms.kinematics import Pose, body_poses
 from ..joints import Force, Motion
-from ..scalar import Matrix, Scalar, Vector, is_zero
-from ..spatial import EYE, ZERO, Mat, Vec, skew
+from ..scalar import Matrix, Scalar, Vector
+from ..spatial import ZERO, Vec, skew
 from ..tree import Tree
-from ..tree_indices import ancestors
-from .khalil import recursion
 from .khalil_derivatives import BodySweep, Flow, body_sweep, columnwise, empty, outer, slip_of
-from .khalil_forward import empty_entries
 
 
 class HeldPoint(NamedTuple):
@@ -41,8 +34,7 @@ class HeldPoint(NamedTuple):
 class HeldSlopes(NamedTuple):
     """dq, dv: of ID(q, v, a) - Gamma^T N; M's factors; Gamma; slopes: of Gamma a + gamma by dq and dv.
 
-    sizes: by row no less than the squares of its entries and of those of its derivatives by q. turned: where
-    threes of rows begin that `turn`, a rotation, takes into the world's axes.
+    sizes: by row no less than the squares of its entries and of those of its derivatives by q.
     """
 
     dq: Matrix
@@ -51,23 +43,14 @@ class HeldSlopes(NamedTuple):
     jacobian: Matrix
     slopes: tuple[Matrix, Matrix]
     sizes: list[Scalar]
-    turned: tuple[int, ...] = ()
-    turn: Mat = EYE
 
 
 def held_slopes(tree: Tree, q: Vector, v: Vector, a: Vector, points: Sequence[HeldPoint], N: Vector) -> HeldSlopes:
-    """About a state with accelerations a and reactions N, along the world's axes. Rows of what a free base carries
-    are along its own axes, where the columns of its rates are zeros and ones."""
-    poses, base, first = body_poses(tree, q), tree.bodies[0], 0
-    turn, turned, seen_from = poses[0].R, list[int](), list[Sequence[Pose]]()
+    """About a state with accelerations a and reactions N, along the world's axes."""
+    poses, first = body_poses(tree, q), 0
     wrenches, flows = dict[int, Force](), dict[int, Flow]()
     for x in points:
-        f, n = (Vec(*N[k : k + 3]) for k in (first, first + x.rows - 3))
-        seen_from.append(poses)
-        if base.kind == "free" and base.parent < 0 and 0 in ancestors(tree.parents, x.body):
-            turned += range(first, first + x.rows, 3)
-            seen_from[-1], f, n = body_poses(tree, q, at_base=True), turn.T @ f, turn.T @ n
-        f, n = (seen_from[-1][x.body].R.T @ y for y in (f, n))
+        f, n = (poses[x.body].R.T @ Vec(*N[k : k + 3]) for k in (first, first + x.rows - 3))
         n = n if x.rows == 6 else ZERO
         flow, wrench = Flow(outer(f, x.at) + skew(n), f), Force(x.at.cross(f) + n, f)
         flows[x.body] = flows[x.body] + flow if x.body in flows else flow
@@ -75,16 +58,14 @@ def held_slopes(tree: Tree, q: Vector, v: Vector, a: Vector, points: Sequence[He
         first += x.rows
     s, out = body_sweep(tree, q, v, a, wrenches, flows), empty(tree)
     rows, sizes = [list[list[Scalar]]() for _ in range(3)], list[Scalar]()
-    for x, at in zip(points, seen_from):
-        mine = _Rows(s, at, x)
+    for x in points:
+        mine = _Rows(s, poses, x)
         for part, found in zip(rows, (mine.jacobian, mine.by_q, mine.by_v)):
             part += found
         sizes += mine.sizes()
     for _ in columnwise(s, out):
         pass
-    return HeldSlopes(
-        out.dq, out.dv, factorised(tree, out.M), rows[0], (rows[1], rows[2]), sizes, tuple(turned), turn
-    )
+    return HeldSlopes(out.dq, out.dv, factorised(tree, out.M), rows[0], (rows[1], rows[2]), sizes)
 
 
 class _Seen(NamedTuple):
@@ -148,47 +129,3 @@ class _Rows:
                     total = total + column[part].dot(column[part]) * (1.0 + 2.0 * turned)
             out += [total * float(shared * shared)] * 3
         return out
-
-
-class RecursionKinematics(Kinematics):
-    """Kinematics of a tree in metres: velocities are J v, accelerations those of the recursion."""
-
-    def __init__(self, tree: Tree, q: Vector, v: Vector, start: bool = False, at_base: bool = False) -> None:
-        """start: at the accelerations that `remaining_efforts` chooses, else at none.
-
-        at_base: seen from where body 0, a free base, is now, by an observer at rest.
-        """
-        self.tree, self.q, self.v = tree, q, v
-        self.parents, self.explicit = tree.parents, None
-        self.poses, self.gravity = body_poses(tree, q), tree.gravity
-        if at_base:
-            self.gravity = self.poses[0].R.T @ tree.gravity
-            self.poses = body_poses(tree, q, at_base=True)
-        empty = empty_entries(tree) if start else ()
-        self.rates = recursion(tree, q, v, [0.0] * tree.nv, parallel=False, empty=empty).rates
-
-    def point(self, link: str, r: Vector) -> Track:
-        frame = self.tree.frames[link]
-        i = frame.body
-        if i < 0:
-            return super().point(link, r)
-        at, arm = self.poses[i], frame.p + frame.R @ Vec(*r)
-        x = at.p + at.R @ arm
-        dd = at.R @ (self.rates[i].a + self.rates[i].U @ arm) + self.gravity
-        columns = self._columns(i, lambda pose, s: pose.R @ s.v + (pose.R @ s.w).cross(x - pose.p))
-        return Track(x, self._moved(columns), dd, columns)
-
-    def turning(self, link: str) -> Track:
-        i = self.tree.frames[link].body
-        if i < 0:
-            return super().turning(link)
-        R = self.poses[i].R
-        columns = self._columns(i, lambda pose, s: pose.R @ s.w)
-        return Track(ZERO, self._moved(columns), R @ self.rates[i].dw, columns)
-
-    def _moved(self, columns: list[Vec]) -> Vec:
-        """J v."""
-        total = ZERO
-        for column, rate in zip(columns, self.v):
-            total = total if column.zero or is_zero(rate) else total + column * rate
-        return total
