@@ -25,20 +25,21 @@ class Reference:
         self.blocks = {name: np.zeros((size, count)) for name, size in e.sizes.items()}
         self.blocks |= {name: np.array(x.T, float) for name, x in given.items()}
 
-    def call(self, stage: str, here: str = "") -> None:
+    def call(self, stage: str, here: str = "", first: int = 0) -> None:
+        """A stage; here: the block that it calls so, from its value `first` on."""
         part = self.e.parts[stage]
         names = [*(p.name for p in part.inputs), *(p.name for p in part.outputs)]
-        places = {name: _place(name, here) for name in names}
+        places = {name: _place(name, here, first) for name in names}
         leaves: dict[int, Any] = {}
         for port in part.inputs:
-            block, first = places[port.name]
-            leaves |= {n: self.blocks[block][first + k] for k, n in enumerate(port.nodes)}
+            block, start = places[port.name]
+            leaves |= {n: self.blocks[block][start + k] for k, n in enumerate(port.nodes)}
         leaves |= {p.node: self.blocks["parameters"][k] for k, p in enumerate(part.parameters)}
         made = evaluate_edges(part.graph, part.output_edges, leaves)
         values = iter([np.array(x) for x in made])  # of what is handed on the block may change
         done = [(*places[o.name], [next(values) for _ in o.edges]) for o in part.outputs]
-        for block, first, found in done:
-            for k, x in enumerate(found, first):
+        for block, start, found in done:
+            for k, x in enumerate(found, start):
                 self.blocks[block][k] = x
 
     def each(self, stage: str) -> None:
@@ -85,15 +86,45 @@ class Reference:
 
     def slip(self) -> None:
         """The pass after the law."""
+        self.blocks["stiff"][:] = 0.0
+        self.call("inertia")
         self.call("slip_begin")
+        noslip, nv, contacts = self.e.noslip, self.e.nv, self.e.contacts
         self.each("ready")
+        held = [("held", k * noslip.stride, 1, "hold") for k in range(len(noslip.held))]
+        for k in (k for k in noslip.order if contacts[k].group.size > 1):
+            kind = self.e.records[k].kind
+            held.append((f"slot_{k}", self.e.records[k].slip, contacts[k].group.size - 1, f"slip_{kind}"))
+        M = self.inertia()
+        for block, at, n, _ in held:
+            record = self.blocks[block][at:]
+            T = record[: n * nv].reshape(n, nv, -1).transpose(2, 0, 1)
+            Z = np.linalg.solve(M, T.transpose(0, 2, 1)).transpose(0, 2, 1)
+            record[n * nv : 2 * n * nv] = Z.transpose(1, 2, 0).reshape(n * nv, -1)
+            record[2 * n * nv :][: n * n] = (T @ Z.transpose(0, 2, 1)).transpose(1, 2, 0).reshape(n * n, -1)
         for _ in range(self.e.problem.model.stepping.noslip):
-            self.call("slip_rows")
-            for k in self.e.noslip.order:
-                self.call(f"slip_{self.e.records[k].kind}", f"slot_{k}")
+            for block, at, n, stage in held:
+                record = self.blocks[block][at:]
+                T, Z = (record[k * n * nv :][: n * nv].reshape(n, nv, -1) for k in range(2))
+                slip = n * (2 * nv + n)
+                record[slip : slip + n] = (T * self.blocks["a"]).sum(1)
+                self.call(stage, block, at if block == "held" else 0)
+                change = record[slip + n : slip + 2 * n]
+                self.blocks["r"] += (T * change[:, None]).sum(0)
+                self.blocks["a"] += (Z * change[:, None]).sum(0)
             self.call("slip_end")
             if not self.some("slipping"):
                 break
+
+    def inertia(self) -> Array:
+        """M of the block H, (B, nv, nv)."""
+        nv, newton = self.e.nv, self.e.newton
+        M = np.zeros((self.blocks["H"].shape[1], nv, nv))
+        for i, row in enumerate(newton.pattern):
+            for j, entry in row.items():
+                r, c = self.e.order[i], self.e.order[j]
+                M[:, r, c] = M[:, c, r] = self.blocks["H"][entry]
+        return M
 
     def newton_step(self) -> None:
         """p = -H^-1 g."""
@@ -120,6 +151,6 @@ class Reference:
         return np.concatenate([*forces, np.zeros((0, self.blocks["residual"].shape[1]))]).T
 
 
-def _place(port: str, here: str) -> tuple[str, int]:
+def _place(port: str, here: str, first: int) -> tuple[str, int]:
     place = port_place(port)
-    return here if place.block == CHOSEN_BLOCK else place.block, place.first
+    return (here, first + place.first) if place.block == CHOSEN_BLOCK else (place.block, place.first)

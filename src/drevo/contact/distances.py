@@ -86,7 +86,7 @@ def _program(model: Model, name: str, pairs: GeomPairs) -> Program:
     def calls(c: StageCalls) -> None:
         c.call("place")
         for k, (a, b) in enumerate(ends):
-            search.write(c, k, c.at("places", PLACE * a), c.at("places", PLACE * b), c.at("found", RESULTS * k))
+            search.distance(c, k, c.at("places", PLACE * a), c.at("places", PLACE * b), c.at("found", RESULTS * k))
         c.call("tell")
 
     t = Tracer(name, model)

@@ -9,15 +9,19 @@ there, and together here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial, reduce
 from operator import mul
 from typing import Any
 
-from ..mechanics.algorithms.inertia_matrix import Factors
+from ..codegen.llvm.ir import I8, Value
+from ..codegen.llvm.stages import StageCalls
 from ..mechanics.scalar import Scalar, Vector, clip, dot, eliminated, maximum, minimum, sqrt, where
+from .laws.soft.factor_loops import FactorLoops, plus_product
 from .laws.soft.law import DryFriction, Pyramid
-from .laws.soft.stages import Evaluation, PackedRows, SlotLayout, StageTracer
+from .laws.soft.layout import PackedRows, SlotLayout, slip_numbers
+from .laws.soft.stages import Evaluation, StageTracer
 from .packing import of
 
 LEAST_NOSLIP_FORCE = 1e-15  # along the normal, and of what a tangent moves: below it there is no friction
@@ -28,55 +32,44 @@ MAX_DETERMINANT_SIZE = 3  # tangents, up to which the determinant counts
 
 
 class NoSlip:
-    """Adds the stages of the pass to those of an evaluation; a slot's block ends with M^-1 B' of its tangents, and
-    with their bounds."""
+    """Adds the stages of the pass to those of an evaluation.
+
+    Tangents of a slot, and rows of dry friction, one by one, keep a record in its block or in "held": rows T over
+    all rates, Z = M^-1 T', A = T Z', and of each its slip, the change of its force and its bound.
+    """
 
     def __init__(self, e: Evaluation) -> None:
         self.e, self.nv = e, e.nv
         self.held = [x for x in e.rows if isinstance(x.group, DryFriction)]
-        self.ends = [e.sizes[f"slot_{k}"] for k in range(len(e.contacts))]
-        for k, x in enumerate(e.contacts):
-            e.sizes[f"slot_{k}"] += (x.group.size - 1) * (e.nv + 1)
-        n = len(self.held)
-        e.sizes |= {"held": max(1, n), "moved": max(1, n * e.nv), "gain": 1, "slipping": 1}
+        self.stride = slip_numbers(1, self.nv) + 2  # with the force, and the slip that is wanted
+        e.sizes |= {"held": max(1, len(self.held) * self.stride), "gain": 1, "slipping": 1}
         self.order = slot_order(e)
-        for name, write in {"slip_begin": self._begin, "slip_rows": self._rows, "slip_end": self._end}.items():
+        for name, write in {"slip_begin": self._begin, "hold": self._hold, "slip_end": self._end}.items():
             self.add(name, write)
         for k in e.kinds:
             for stage, write_slot in {"ready": self._ready, "slip": self._slip}.items():
-                self.add(f"{stage}_{k}", partial(write_slot, x=e.contacts[k], at=e.records[k], end=self.ends[k]))
+                self.add(f"{stage}_{k}", partial(write_slot, x=e.contacts[k], at=e.records[k]))
 
     def add(self, name: str, write: Any) -> None:
         s = StageTracer(name, self.e.sizes)
         write(s)
         self.e.parts[name] = s.t.program()
 
-    def _responses(self, s: StageTracer, rows: Sequence[tuple[Sequence[int], Sequence[Scalar]]]) -> list[Scalar]:
-        """M^-1 J' of rows, given by rates and entries."""
-        M, out = Factors(self.e.inertia(s), self.e.order), list[Scalar]()
-        for rates, row in rows:
-            full: list[Scalar] = [0.0] * self.nv
-            for r, x in zip(rates, row):
-                full[r] = x
-            out += M.solve(full)
-        return out
-
     def _begin(self, s: StageTracer) -> None:
-        """Forces of dry friction, what each moves, and f^2 / D / 2 of all rows of joints."""
-        main, a, gain = s.read("main"), s.read("a"), 0.0
-        held = list[Scalar]()
+        """Records of dry friction, and f^2 / D / 2 of all rows of joints."""
+        main, a, gain, records = s.read("main"), s.read("a"), 0.0, list[Scalar]()
         for x in self.e.rows:
             force, D = self.e.newton._answer(x, main, a).force[0], of(main, x.D[0])
             gain = gain + 0.5 * force * force / where(D > 0.0, D, 1.0)
-            held += [force] if isinstance(x.group, DryFriction) else []
-        rows = [(x.rates, [of(main, y) for y in x.B[0]]) for x in self.held]
-        s.write(held=held or [0.0], moved=self._responses(s, rows) or [0.0], gain=gain, slipping=1.0)
+            if isinstance(x.group, DryFriction):
+                row = _dense(x.rates, [of(main, y) for y in x.B[0]], self.nv)
+                records += [*row, *[0.0] * (self.nv + 3), x.group.bound, force, of(main, x.ref[0])]
+        s.write(held=records or [0.0], gain=gain, slipping=1.0)
 
-    def _ready(self, s: StageTracer, x: PackedRows, at: SlotLayout, end: int) -> None:
-        """Writes M^-1 J' of the tangents of a slot and their bounds, and adds f^2 / D / 2 to the gain."""
+    def _ready(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
+        """Writes the tangents of a slot, unless loops do, and their bounds; adds f^2 / D / 2 to the gain."""
         block, m = s.here(0, at.S), x.group.size
         y, f, D, law = s.here(at.y, m), s.here(at.f, m), [of(block, d) for d in x.D], x.law(block)
-        rows = [(x.rates, [of(block, b) for b in row]) for row in x.B[1:]]
         gain, bounds = s.number("gain"), [f[0]] * (m - 1)
         if isinstance(law, Pyramid):
             bounds = []
@@ -89,56 +82,46 @@ class NoSlip:
                 gain = gain + 0.5 * force * force / where(d > 0.0, d, 1.0)
         s.write(gain=gain)
         if m > 1:
-            s.write_here({end: [*self._responses(s, rows), *bounds]})
+            s.write_here({at.slip + slip_numbers(m - 1, self.nv) - (m - 1): bounds})
+            for k, row in enumerate(x.B[1:]):
+                s.write_here({at.slip + k * self.nv: _dense(x.rates, [of(block, b) for b in row], self.nv)})
 
-    def _rows(self, s: StageTracer) -> None:
-        """A sweep over dry friction."""
-        main, held, moved = s.read("main"), list(s.read("held")), s.read("moved")
-        state = _Moving(s)
-        for k, x in enumerate(self.held):
-            row, Z = [of(main, y) for y in x.B[0]], moved[k * self.nv : (k + 1) * self.nv]
-            slip = dot(row, [state.a[r] for r in x.rates]) - of(main, x.ref[0])
-            stiff = maximum(dot(row, [Z[r] for r in x.rates]), LEAST_NOSLIP_FORCE)
-            assert isinstance(x.group, DryFriction)
-            new = clip(held[k] - slip / stiff, -x.group.bound, x.group.bound)
-            held[k] = state.push(held[k], new, slip, stiff, x.rates, row, Z)
-        s.write(held=held or [0.0])
-        state.write()
+    def _hold(self, s: StageTracer) -> None:
+        """The change of a force of dry friction, by its record."""
+        moved, rate, _, bound, force, ref = s.here(2 * self.nv, 6)
+        slip, stiff = rate - ref, maximum(moved, LEAST_NOSLIP_FORCE)
+        change = _going(s, clip(force - slip / stiff, -bound, bound) - force)
+        s.write(gain=s.number("gain") - (0.5 * change * change * stiff + change * slip))
+        s.write_here({2 * self.nv + 2: change, 2 * self.nv + 4: force + change})
 
-    def _slip(self, s: StageTracer, x: PackedRows, at: SlotLayout, end: int) -> None:
-        """A sweep over the tangents of a slot."""
-        block, n, nv = s.here(0, at.S), x.group.size - 1, self.nv
+    def _slip(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
+        """The changes of the tangents of a slot."""
+        block, n, first = s.here(0, at.S), x.group.size - 1, at.slip + 2 * self.nv * (x.group.size - 1)
         if not n:
             return
-        told, f, law = s.here(end, n * (nv + 1)), list(s.here(at.f, n + 1)), x.law(block)
-        B, ref = [[of(block, b) for b in row] for row in x.B[1:]], [of(block, y) for y in x.ref[1:]]
-        Z, bounds, state = [told[nv * k : nv * k + nv] for k in range(n)], told[nv * n :], _Moving(s)
-
-        def slips() -> list[Scalar]:
-            return [dot(row, [state.a[r] for r in x.rates]) - y for row, y in zip(B, ref)]
-
-        A = [[dot(row, [z[r] for r in x.rates]) for z in Z] for row in B]
-        if isinstance(law, Pyramid):
-            for k in range(n):
-                slip, bound = slips()[k], bounds[k]
-                moves = 4.0 * law.mu[k] * law.mu[k] * A[k][k] > LEAST_NOSLIP_FORCE
-                free = f[k + 1] - slip / where(moves, A[k][k], 1.0)
-                new = where(moves, minimum(maximum(free, -bound), bound), 0.0)
-                f[k + 1] = state.push(f[k + 1], new, slip, A[k][k], x.rates, B[k], Z[k])
-        else:
-            slip, old = slips(), f[1:]
+        numbers, f, law = s.here(first, n * (n + 3)), s.here(at.f, n + 1), x.law(block)
+        A: list[list[Scalar]] = [[*numbers[n * k :][:n]] for k in range(n)]
+        slip = [y - of(block, z) for y, z in zip(numbers[n * n :], x.ref[1:])]
+        bounds, old, changes, gain = numbers[n * (n + 2) :], f[1:], list[Scalar](), s.number("gain")
+        if not isinstance(law, Pyramid):
             for k in range(n):
                 A[k][k] = maximum(A[k][k], LEAST_TANGENT_RESPONSE)
             rest = [y - dot(row, old) for y, row in zip(slip, A)]
-            new_all = within_cone(A, rest, law.mu, f[0])
-            change = [x - y for x, y in zip(new_all, old)]
+            change = [x - y for x, y in zip(within_cone(A, rest, law.mu, f[0]), old)]
             loses = dot(change, [0.5 * dot(row, change) + y for row, y in zip(A, slip)]) > CONE_TOLERANCE
-            new_all = [where(loses, y, x) for x, y in zip(new_all, old)]
-            for k, new in enumerate(new_all):  # slips as they are along the way: the gain of all is the same
-                now = slip[k] + dot(A[k][:k], [f[j + 1] - old[j] for j in range(k)])
-                f[k + 1] = state.push(f[k + 1], new, now, A[k][k], x.rates, B[k], Z[k])
-        s.write_here({at.f: f})
-        state.write()
+            change = [where(loses, 0.0, y) for y in change]
+        for k in range(n):
+            now = slip[k] + dot(A[k][:k], changes)  # slips as they are along the way
+            if isinstance(law, Pyramid):
+                moves = 4.0 * law.mu[k] * law.mu[k] * A[k][k] > LEAST_NOSLIP_FORCE
+                free = old[k] - now / where(moves, A[k][k], 1.0)
+                new = where(moves, minimum(maximum(free, -bounds[k]), bounds[k]), 0.0)
+                changes.append(_going(s, new - old[k]))
+            else:
+                changes.append(_going(s, change[k]))
+            gain = gain - (0.5 * changes[k] * changes[k] * A[k][k] + changes[k] * now)
+        s.write(gain=gain)
+        s.write_here({at.f + 1: [x + y for x, y in zip(old, changes)], first + n * (n + 1): changes})
 
     def _end(self, s: StageTracer) -> None:
         """Ends the pass for the states whose sweep gained less than the tolerance."""
@@ -148,26 +131,91 @@ class NoSlip:
         s.write(slipping=where(s.number("slipping") > 0.0, less, 0.0), gain=0.0)
 
 
-class _Moving:
-    """Accelerations, efforts of rows and the gain, as forces change."""
+def _dense(rates: Sequence[int], row: Sequence[Scalar], nv: int) -> list[Scalar]:
+    """A row over all rates."""
+    entries = dict(zip(rates, row))
+    return [entries.get(k, 0.0) for k in range(nv)]
 
-    def __init__(self, s: StageTracer) -> None:
-        self.s, self.a, self.r = s, list(s.read("a")), list(s.read("r"))
-        self.gain, self.going = s.number("gain"), s.number("slipping") > 0.0
 
-    def push(
-        self, old: Scalar, new: Scalar, slip: Scalar, stiff: Scalar, rates: Sequence[int], row: Vector, Z: Vector
-    ) -> Scalar:
-        """The force after a change, of states that go on."""
-        change = where(self.going, new - old, 0.0)
-        self.gain = self.gain - (0.5 * change * change * stiff + change * slip)
-        self.a = [x + change * z for x, z in zip(self.a, Z)]
-        for r, b in zip(rates, row):
-            self.r[r] = self.r[r] + change * b
-        return old + change
+def _going(s: StageTracer, change: Scalar) -> Scalar:
+    """A change, of states that go on."""
+    return where(s.number("slipping") > 0.0, change, 0.0)
+
+
+class SlipCalls:
+    """The calls of the pass; `each` calls a function for the slots that touch, in order, with a slot of their kind
+    and the address of a block."""
+
+    def __init__(self, c: StageCalls, e: Evaluation, each: Callable[[Callable[[int, Value], None]], None]) -> None:
+        self.c, self.e, self.nv, self.each = c, e, e.nv, each
+        self.factors = FactorLoops(e.newton.within, e.newton.pattern, e.order)
 
     def write(self) -> None:
-        self.s.write(a=self.a, r=self.r, gain=self.gain)
+        c, f = self.c, self.c.f
+        self.factors.factorise(c)
+        c.call("slip_begin")
+        with self.held() as record:
+            self._respond(record, 1)
+        self.each(self._ready)
+        with f.loop(self.e.problem.model.stepping.noslip, some=True) as loop:
+            with self.held() as record:
+                self._change(record, 1, "hold", record)
+            self.each(self._slip)
+            c.call("slip_end")
+            loop.leave(~c.some_above("slipping"))
+
+    @contextmanager
+    def held(self) -> Iterator[Value]:
+        """The address of each record of dry friction."""
+        with self.c.f.loop(len(self.e.noslip.held)) as i:
+            yield self._at(self.c.at("held"), i.i * self.e.noslip.stride)
+
+    def _ready(self, k: int, block: Value) -> None:
+        self.c.call(f"ready_{k}", block)
+        self._respond(self._at(block, self.e.records[k].slip), self.e.contacts[k].group.size - 1)
+
+    def _slip(self, k: int, block: Value) -> None:
+        at, n = self._at(block, self.e.records[k].slip), self.e.contacts[k].group.size - 1
+        if n:
+            self._change(at, n, f"slip_{k}", block)
+
+    def _at(self, base: Value, k: Value | int) -> Value:
+        return base.at(k * self.c.l.bytes, I8)
+
+    def _products(self, left: Value, right: Value, n: int) -> list[Value]:
+        """Products of a vector with n others that stand one after another."""
+        f, l, none = self.c.f, self.c.l, self.c.f.zero(self.c.l.type)
+        with f.loop(self.nv, some=True, carry={f"s{j}": none for j in range(n)}) as r:
+            x = self._at(left, r.i).load(l.type, l.bytes)
+            for j in range(n):
+                y = self._at(right, r.i + j * self.nv).load(l.type, l.bytes)
+                setattr(r, f"s{j}", plus_product(self.c, getattr(r, f"s{j}"), x, y))
+        return [getattr(r, f"s{j}") for j in range(n)]
+
+    def _respond(self, T: Value, n: int) -> None:
+        """Z and A of n tangents."""
+        Z, A = self._at(T, n * self.nv), self._at(T, 2 * n * self.nv)
+        with self.c.f.loop(n) as i:
+            self.factors.solve(self.c, self._at(T, i.i * self.nv), self._at(Z, i.i * self.nv))
+        with self.c.f.loop(n) as i:
+            for j, x in enumerate(self._products(self._at(T, i.i * self.nv), Z, n)):
+                self._at(A, i.i * n + j).store(x, self.c.l.bytes)
+
+    def _change(self, T: Value, n: int, stage: str, block: Value) -> None:
+        """Slips of n tangents, the stage that says how their forces change, and a and r after it."""
+        c, l, a, r = self.c, self.c.l, self.c.at("a"), self.c.at("r")
+        slip = self._at(T, n * (2 * self.nv + n))
+        for j, x in enumerate(self._products(a, T, n)):
+            self._at(slip, j).store(x, l.bytes)
+        c.call(stage, block)
+        changes = [self._at(slip, n + j).load(l.type, l.bytes) for j in range(n)]
+        with c.f.loop(self.nv, some=True) as i:
+            for vector, first in ((r, 0), (a, n)):
+                x = self._at(vector, i.i).load(l.type, l.bytes)
+                for j, change in enumerate(changes):
+                    y = self._at(T, i.i + (first + j) * self.nv).load(l.type, l.bytes)
+                    x = plus_product(c, x, change, y)
+                self._at(vector, i.i).store(x, l.bytes)
 
 
 def within_cone(A: Sequence[Vector], b: Vector, mu: Sequence[Scalar], normal: Scalar) -> list[Scalar]:

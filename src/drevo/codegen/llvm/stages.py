@@ -6,6 +6,7 @@ lane needs, sweeps over the bodies of a tree. A stage stands in line in a loop, 
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple
@@ -56,9 +57,8 @@ class StageCalls:
 
     def call(self, stage: str, here: str | Value = "") -> None:
         """A stage; here: the block that it calls so, or an address."""
-        f = self.f
         place = here if isinstance(here, Value) else self.at(here) if here else self.work
-        f.call(VOID, self._known(f"stage_{stage}"), *self._given(), place, f.scratch, f.status)
+        self.f.call(VOID, self._known(f"stage_{stage}"), *self._given(), place, self.f.scratch, self.f.status)
 
     def routine(self, name: str, write: Callable[[StageCalls], None]) -> None:
         """Calls of their own, to be made by `run` from several places."""
@@ -91,9 +91,9 @@ class StageCalls:
 
     def table(self, kind: str, values: Sequence[float]) -> Value:
         """The address of a table of constants; equal ones are one."""
-        texts = [literal(x) if kind == F64 else str(x) for x in values]
-        name = f"table_{sha256(repr((kind, texts)).encode()).hexdigest()[:16]}"
-        self.f.module.constant(name, kind, texts)
+        name = f"table_{kind}_{sha256(array('d' if kind == F64 else 'q', values)).hexdigest()[:16]}"
+        if name not in self.f.module.data:
+            self.f.module.constant(name, kind, [literal(x) if kind == F64 else str(x) for x in values])
         return Value(self.f, PTR, f"@{name}")
 
     def row(self, result: str, sample: Value) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ...codegen.llvm.ir import F64, I64, PTR, VOID, IRFunction, Value
+from ...codegen.llvm.ir import F64, I8, I64, PTR, VOID, IRFunction, Value
 from ...codegen.llvm.plain import add_plain
 from ...codegen.llvm.stages import StageCalls
 from ...mechanics.algorithms.boxes import NO_PLACE, PlacedGeom
@@ -22,6 +22,7 @@ CORES = {
 }  # fmt: skip
 ROUND = ("sphere", "capsule")  # a ball about each of their points
 PLACE = 12  # numbers of a placed geom: rotation by rows, position
+PAIR_INTEGERS, PAIR_SIZES = 9, 10  # of a pair in the tables of the search
 RESULTS = 10  # numbers of a pair: distance, two points, normal
 LANES_FUNCTION, PLACES_FUNCTION = "search_in_lanes", "places_in_lanes"
 NOWHERE = 1e300  # of a place: no geom is there
@@ -42,41 +43,49 @@ def placed_numbers(geom: PlacedGeom) -> list[Scalar]:
 
 
 class PairSearch:
-    """The search between pairs of geoms in a module: their tables, and a call for each."""
+    """The search between pairs of geoms in a module, whose tables it reads by the number of a pair.
 
-    def __init__(self, pairs: Iterable[tuple[Geom, Geom]]) -> None:
-        self.pairs = [(a, b) for a, b in pairs]
+    margins: how far apart places of contact may be, of each pair.
+    """
 
-    def write(self, c: StageCalls, k: int, at_a: Value, at_b: Value, out: Value) -> None:
-        """Pair k in all lanes: from the blocks of two placed geoms into one of RESULTS."""
+    def __init__(self, pairs: Iterable[tuple[Geom, Geom]], margins: Sequence[float] = ()) -> None:
+        self.points, self.faces, begins = [0.0], [0], dict[Geom, tuple[int, int]]()
+        self.rows, self.sizes = list[int](), list[float]()
+        for k, pair in enumerate(pairs):
+            for geom in pair:
+                if geom not in begins:
+                    begins[geom] = (len(self.points), len(self.faces)) if geom.kind == "hull" else (0, 0)
+                    normals, faces = faces_of_points(geom.points) if geom.kind == "hull" else ((), ())
+                    self.points += [x for point in (*geom.points, *normals) for x in point]
+                    self.faces += faces
+            a, b = pair
+            self.rows += [CORES[a.kind], len(a.points), CORES[b.kind], len(b.points)]
+            self.rows += [begins[a][0], begins[b][0], begins[a][1], begins[b][1], searched_places(a.kind, b.kind)]
+            self.sizes += [*sizes_of(a), *sizes_of(b), a.radius + b.radius, margins[k] if margins else 0.0]
+
+    def _tables(self, c: StageCalls, k: Value | int) -> tuple[Value, ...]:
+        """Kinds and numbers of points of pair k, its sizes, the points and the faces of both, its most places."""
+        row = c.table(I64, self.rows).at(k * PAIR_INTEGERS, I64)
+        begins = [row.at(field, I64).load(I64) for field in range(4, PAIR_INTEGERS)]
+        points, faces = c.table(F64, self.points), c.table(I64, self.faces)
+        ends = (*(points.at(x) for x in begins[:2]), *(faces.at(x, I64) for x in begins[2:4]))
+        return row, c.table(F64, self.sizes).at(k * PAIR_SIZES), *ends, begins[4]
+
+    def distance(self, c: StageCalls, k: Value | int, at_a: Value, at_b: Value, out: Value) -> None:
+        """The distance of pair k in all lanes: from the blocks of two placed geoms into one of RESULTS."""
         if LANES_FUNCTION not in c.f.module.functions:
             _add_lanes(c)
-        c.f.call(VOID, LANES_FUNCTION, *self.tables(c, k), at_a, at_b, out)
+        c.f.call(VOID, LANES_FUNCTION, *self._tables(c, k)[:4], at_a, at_b, out)
 
-    def tables(self, c: StageCalls, k: int, *more: float) -> list[Value]:
-        """Kinds and numbers of points of pair k, its sizes, and the points of both."""
-        a, b = self.pairs[k]
-        counts = CORES[a.kind], len(a.points), CORES[b.kind], len(b.points)
-        size = [*sizes_of(a), *sizes_of(b), a.radius + b.radius, *more]
-        return [c.table(I64, counts), c.table(F64, size), _points(c, a), _points(c, b)]
-
-
-class PlacesSearch(PairSearch):
-    """The search for places of contact between pairs of geoms, up to a distance each."""
-
-    def __init__(self, pairs: Iterable[tuple[Geom, Geom]], margins: Sequence[float]) -> None:
-        super().__init__(pairs)
-        self.margins = margins
-
-    def find(self, c: StageCalls, k: int, at_a: Value, at_b: Value, near: Value, out: Value, stride: int) -> Value:
+    def places(
+        self, c: StageCalls, k: Value | int, at_a: Value, at_b: Value, near: Value, out: Value, stride: Value | int
+    ) -> Value:
         """The most places of pair k in a lane where `near` is negative; each lane's are written, every `stride`
-        values from `out` on, as distance, point and normal; what is none is NO_PLACE away."""
-        a, b = self.pairs[k]
+        bytes from `out` on, as distance, point and normal; what is none is NO_PLACE away."""
         if PLACES_FUNCTION not in c.f.module.functions:
             _add_places(c)
-        tables = [*self.tables(c, k, self.margins[k]), _faces(c, a), _faces(c, b)]
-        most = c.f.const(I64, searched_places(a.kind, b.kind))
-        return c.f.call(I64, PLACES_FUNCTION, *tables, at_a, at_b, near, out, c.f.const(I64, stride), most)
+        *tables, most = self._tables(c, k)
+        return c.f.call(I64, PLACES_FUNCTION, *tables, at_a, at_b, near, out, c.f.value(stride), most)
 
 
 def searched_places(first: str, second: str) -> int:
@@ -84,15 +93,6 @@ def searched_places(first: str, second: str) -> int:
     if first == second == "box":
         return MAX_PLACES
     return MAX_OTHER_PLACES if {first, second} <= {"cylinder", "box", "hull"} else 1
-
-
-def _faces(c: StageCalls, geom: Geom) -> Value:
-    return c.table(I64, faces_of_points(geom.points)[1] if geom.kind == "hull" else (0,))
-
-
-def _points(c: StageCalls, geom: Geom) -> Value:
-    normals = faces_of_points(geom.points)[0] if geom.kind == "hull" else ()
-    return c.table(F64, [x for point in (*geom.points, *normals) for x in point] or [0.0])
 
 
 def _add_lanes(c: StageCalls) -> None:
@@ -135,7 +135,7 @@ def _add_places(c: StageCalls) -> None:
                 x = result.at(place.i * PLACE_NUMBERS + k.i + 1).load()
                 upright = f.select(k.i.equals(6), f.const(F64, 1.0), f.const(F64, 0.0))
                 none = f.select(k.i < 1, f.const(F64, NO_PLACE), upright)
-                solids.put(f.out, place.i * f.stride + k.i, lane.i, f.select(some, x, none))
+                solids.put(f.out.at(place.i * f.stride, I8), k.i, lane.i, f.select(some, x, none))
     f.ret(count.load(I64))
 
 

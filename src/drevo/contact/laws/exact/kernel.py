@@ -47,7 +47,7 @@ from ....mechanics.algorithms.delassus import (
 from ....mechanics.algorithms.kinematics import WORLD_POSE, body_poses
 from ....mechanics.scalar import Scalar, Vector, dot, maximum, sqrt, where
 from ...convex.clipping import PLACE_NUMBERS
-from ...convex.solids import PLACE, PlacesSearch
+from ...convex.solids import PLACE, PairSearch
 from ...packing import of
 from ...sweeps import StepSweep, argument_chart, result_chart
 from ..soft.kernel import STEP_ARGUMENTS, STEP_RESULTS, declare
@@ -138,12 +138,14 @@ class ImpulseSolver:
         pairs = self.s.robot.searched
         if not pairs:
             return
-        search = PlacesSearch([(x.solids[0].geom, x.solids[1].geom) for x in pairs], [x.reach for x in pairs])
+        search = PairSearch([(x.solids[0].geom, x.solids[1].geom) for x in pairs], [x.reach for x in pairs])
         c.call("placing")
         c.fill(-1.0, "near", 0, 1)
         for k, first in enumerate(self.s.found):
             a, b = (c.at("placed", PLACE * (2 * k + end)) for end in (0, 1))
-            search.find(c, k, a, b, c.at("near"), c.at("places", PLACE_NUMBERS * first), PLACE_NUMBERS)
+            search.places(
+                c, k, a, b, c.at("near"), c.at("places", PLACE_NUMBERS * first), PLACE_NUMBERS * c.l.bytes
+            )
 
     def _attempts(self, c: StageCalls) -> None:
         for attempt in SOLVER_ATTEMPTS:

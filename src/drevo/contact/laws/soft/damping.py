@@ -1,12 +1,14 @@
-"""Dampers in joints, by which a step is implicit."""
+"""Slopes of passive forces, by which a step is implicit."""
 
 from __future__ import annotations
 
 from ....mechanics.acting import resistance
+from ....mechanics.algorithms.passive import passive_slopes
 from ....mechanics.rotation import from_quaternion
 from ....mechanics.scalar import Scalar, Vector, accumulate
 from ....mechanics.spatial import Vec
 from ....mechanics.tree import Tree
+from ....mechanics.tree_indices import ancestors
 
 LOWER_TRIANGLE_3 = ((0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2))  # entries of a triangle of three
 DampingSlopes = dict[tuple[int, int], Scalar]  # of the lower triangle
@@ -26,3 +28,26 @@ def dampers(tree: Tree, q: Vector, v: Vector) -> DampingSlopes:
         for k, slope in enumerate(slopes, f.v):
             accumulate(out, (k, k), slope)
     return out
+
+
+def damping_slopes(tree: Tree, q: Vector, v: Vector) -> DampingSlopes:
+    """The symmetric part of -dp/dv of the passive forces p, where M may have entries: none across branches."""
+    out: DampingSlopes = {}
+    joined = _rates_of_chains(tree) if tree.tendons else set()
+    for r, c, _, slope in passive_slopes(tree, q, v):
+        if (at := (max(r, c), min(r, c))) in joined or not tree.tendons:
+            accumulate(out, at, -slope if r == c else -0.5 * slope)
+    return out
+
+
+def _rates_of_chains(tree: Tree) -> set[tuple[int, int]]:
+    """Rates that move one body together, the larger first."""
+    rates = [range(b.v, b.v + b.nv) for b in tree.bodies]
+    pairs = [
+        (r, c)
+        for i, own in enumerate(rates)
+        for r in own
+        for j in (i, *ancestors(tree.parents, i))
+        for c in rates[j]
+    ]
+    return {(max(pair), min(pair)) for pair in pairs}

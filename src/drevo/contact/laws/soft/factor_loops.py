@@ -12,13 +12,6 @@ from collections.abc import Mapping, Sequence
 from ....codegen.llvm.ir import I8, I64, Value
 from ....codegen.llvm.stages import StageCalls
 
-MAX_STRAIGHT_FACTOR_PRODUCTS = 3000  # of a factorisation; with more it goes in loops
-
-
-def factor_products(rows: Sequence[Sequence[int]]) -> int:
-    """The products that the factorisation of a matrix takes: by row its columns, the diagonal last."""
-    return sum(len(row) * (len(row) + 1) // 2 for row in rows)
-
 
 def plus_product(c: StageCalls, z: Value, x: Value, y: Value) -> Value:
     """z + x y, by one instruction where the machine has it."""
@@ -50,35 +43,50 @@ class FactorLoops:
 
     def write(self, c: StageCalls, right: str, out: str, where: str = "") -> None:
         """out = -H^-1 right, over rates; where: the block that is positive in lanes that take it."""
-        self.c, self.f, self.F, self.x = c, c.f, c.at("F"), c.at("x")
-        used = [*self.diagonal, *self.entries]
-        with c.f.loop(len(used), some=True) as i:
-            entry = self._item(used, i.i)
-            self._put(self.F, entry, self._load(c.at("H"), entry))
-        with c.f.loop(self.n, some=True) as i:
-            self._put(self.x, i.i, self._load(c.at(right), self._item(self.order, i.i)))
-        self._inwards()
-        with c.f.loop(self.n, some=True) as i:
-            p, rate = -self._solved(i.i), self._item(self.order, i.i)
-            if where:
-                p = c.f.select(c.load(where) > 0.0, p, self._load(c.at(out), rate))
-            self._put(c.at(out), rate, p)
+        self.factorise(c)
+        self.solve(c, c.at(right), c.at(out), where, minus=True)
 
-    def _inwards(self) -> None:
-        """From the last row on: 1 / D to the diagonal, D L stays beside it; x becomes D^-1 L^-T x."""
-        c, f, F, x = self.c, self.f, self.F, self.x
+    def factorise(self, c: StageCalls) -> None:
+        """From the last row on: 1 / D to the diagonal of "F", D L stays beside it."""
+        self.c, self.f, self.F, self.x = c, c.f, c.at("F"), c.at("x")
+        used, f, F = [*self.diagonal, *self.entries], c.f, self.F
+        with f.loop(len(used), some=True) as i:
+            entry = self._item(used, i.i)
+            self._put(F, entry, self._load(c.at("H"), entry))
         with f.loop(self.n, some=True) as i:
             k = f.value(self.n - 1) - i.i
             start, at = self._item(self.starts, k), self._item(self.diagonal, k)
             inverse = f.const(c.l.type, 1.0) / self._load(F, at)
-            y = self._load(x, k) * inverse
             self._put(F, at, inverse)
-            self._put(x, k, y)
             with f.loop(self._item(self.starts, k + 1) - start) as a:
                 h, j = self._load(F, self._item(self.entries, start + a.i)), self._item(self.columns, start + a.i)
                 with f.when(c.any(h.differs(0.0))):
-                    self._put(x, j, minus_product(c, self._load(x, j), h, y))
                     self._less(start, a.i, j, h * inverse)
+
+    def solve(self, c: StageCalls, right: Value, out: Value, where: str = "", minus: bool = False) -> None:
+        """out = H^-1 right, or less it, at addresses of vectors over rates."""
+        f = c.f
+        with f.loop(self.n, some=True) as i:
+            self._put(self.x, i.i, self._load(right, self._item(self.order, i.i)))
+        self._inwards()
+        with f.loop(self.n, some=True) as i:
+            p, rate = self._solved(i.i), self._item(self.order, i.i)
+            p = -p if minus else p
+            if where:
+                p = f.select(c.load(where) > 0.0, p, self._load(out, rate))
+            self._put(out, rate, p)
+
+    def _inwards(self) -> None:
+        """x becomes D^-1 L^-T x, from the last row on."""
+        c, f, F, x = self.c, self.f, self.F, self.x
+        with f.loop(self.n, some=True) as i:
+            k = f.value(self.n - 1) - i.i
+            start = self._item(self.starts, k)
+            y = self._load(x, k) * self._load(F, self._item(self.diagonal, k))
+            self._put(x, k, y)
+            with f.loop(self._item(self.starts, k + 1) - start) as a:
+                h, j = self._load(F, self._item(self.entries, start + a.i)), self._item(self.columns, start + a.i)
+                self._put(x, j, minus_product(c, self._load(x, j), h, y))
 
     def _less(self, start: Value, last: Value, i: Value, share: Value) -> None:
         """Takes a share of a row, up to its entry `last`, from row i."""

@@ -11,16 +11,14 @@ from __future__ import annotations
 from typing import Any
 
 from ....mechanics.algorithms.inertia_matrix import Factors, SparseRows
-from ....mechanics.algorithms.passive import passive_slopes
 from ....mechanics.manifold import RotationVector, multiply
 from ....mechanics.rotation import from_quaternion
-from ....mechanics.scalar import Scalar, Vector, accumulate, cos, dot, eliminated, maximum, sin, sqrt, where
+from ....mechanics.scalar import Scalar, Vector, cos, dot, eliminated, maximum, sin, sqrt, where
 from ....mechanics.spatial import UNIT_VECS, Mat, Vec, skew
 from ....mechanics.tree import Tree, TreeBody
-from ....mechanics.tree_indices import ancestors
 from ...packing import of
-from .damping import DampingSlopes
-from .stages import Evaluation, PackedRows, SlotLayout, StageTracer, free_joints
+from .layout import PackedRows, SlotLayout
+from .stages import Evaluation, StageTracer, free_joints
 
 KUTTA_WEIGHTS = (
     (1 / 6, 0.5),
@@ -84,29 +82,6 @@ def _inverse_exponential(u: Vec, w: Vec) -> Vec:
     return out
 
 
-def damping_slopes(tree: Tree, q: Vector, v: Vector) -> DampingSlopes:
-    """The symmetric part of -dp/dv of the passive forces p, where M may have entries: none across branches."""
-    out: DampingSlopes = {}
-    joined = _rates_of_chains(tree) if tree.tendons else set()
-    for r, c, _, slope in passive_slopes(tree, q, v):
-        if (at := (max(r, c), min(r, c))) in joined or not tree.tendons:
-            accumulate(out, at, -slope if r == c else -0.5 * slope)
-    return out
-
-
-def _rates_of_chains(tree: Tree) -> set[tuple[int, int]]:
-    """Rates that move one body together, the larger first."""
-    rates = [range(b.v, b.v + b.nv) for b in tree.bodies]
-    pairs = [
-        (r, c)
-        for i, own in enumerate(rates)
-        for r in own
-        for j in (i, *ancestors(tree.parents, i))
-        for c in rates[j]
-    ]
-    return {(max(pair), min(pair)) for pair in pairs}
-
-
 def lone_bodies(tree: Tree) -> list[TreeBody]:
     """Free bodies that carry no other."""
     return [b for i, b in enumerate(tree.bodies) if b.kind == "free" and b.parent < 0 and i not in tree.parents]
@@ -146,6 +121,8 @@ class Steps:
                 self.add(name, lambda s, k=k: self._stage(s, k))
         else:
             self.add("end", self._euler)
+            if "p" in (x.name for x in e.parts["end"].inputs):
+                self.add("damp", self._damp)
             e.end = self._euler
         for k in e.kinds:
             self.add(f"force_{k}", lambda s, k=k: self._force(s, e.contacts[k], e.records[k]))
@@ -178,22 +155,25 @@ class Steps:
     def _euler(self, s: StageTracer) -> None:
         q, v, a, h = s.read("Q"), s.read("V"), s.read("a"), self.h
         fast = self.e.problem.method == "implicitfast"
-        slopes = damping_slopes(self.tree, q, v) if fast else self._dampers(s)
-        lone = lone_bodies(self.tree) if fast else []
+        slopes, lone = self.e.slopes, lone_bodies(self.tree) if fast else []
         if slopes or lone:
             M = self.e.inertia(s)
-            for (r, c), b in slopes.items():
-                M[r][c] = M[r].get(c, 0.0) + h * b
+            for (r, c), slope in slopes.items():
+                M[r][c] = M[r].get(c, 0.0) + h * of(s.read("main"), slope)
             efforts = [x + y - z for x, y, z in zip(self.e.efforts(s), s.read("r"), s.read("g"))]
-            a = Factors(M, self.e.order).solve(efforts)
+            loops = self.e.newton.solves_in_loops
+            a = list(s.read("p")) if loops else Factors(M, self.e.order).solve(efforts)
             for b in lone:
                 a[b.v : b.v + 6] = _with_gyroscopic(b, M, v, efforts, h)
         w = in_world(self.tree, q, [x + h * y for x, y in zip(v, a)])
         q1 = moved_along(self.tree, q, [h * x for x in w])
         s.write(q1=q1, v1=in_body(self.tree, q1, w))
 
-    def _dampers(self, s: StageTracer) -> DampingSlopes:
-        return {at: of(s.read("main"), b) for at, b in self.e.damping.items()}
+    def _damp(self, s: StageTracer) -> None:
+        """H of an implicit step, and in g less its efforts; for loops that solve for the accelerations in p."""
+        H = {self.e.newton.entry(*at): self.h * of(s.read("main"), b) for at, b in self.e.slopes.items()}
+        s.write_some("H", {k: s.read("H")[k] + y for k, y in H.items()})
+        s.write(g=[z - x - y for x, y, z in zip(self.e.efforts(s), s.read("r"), s.read("g"))])
 
     def _stage(self, s: StageTracer, k: int) -> None:
         """Writes the results of evaluation k: the sums, and the state of the next evaluation, or the end."""

@@ -10,6 +10,7 @@ f(y0, D) - S (y - y0).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ....codegen.graph.node import Expr, Graph
@@ -20,13 +21,14 @@ from ....codegen.lower.loops import CHOSEN_BLOCK, Place
 from ....compiler.differentiate import put
 from ....compiler.tracer import Tracer, nodes_of, unknowns
 from ....mechanics.scalar import Scalar, Vector, dot, where
-from ...convex.solids import PLACE, PlacesSearch
-from ...noslip import NoSlip
+from ...convex.solids import PLACE, PairSearch
+from ...noslip import NoSlip, SlipCalls
 from ...packing import Pack, of
 from ...sweeps import StepSweep, argument_chart, result_chart
 from .integrate import Steps
+from .layout import PackedRows, SlotLayout
 from .newton import MAX_NEWTON_STEPS, MAX_SEARCH_STEPS, Newton, symmetric_of
-from .stages import Evaluation, PackedRows, SlotLayout, SoftProblem, StageTracer
+from .stages import Evaluation, SoftProblem, StageTracer
 
 STEP_ARGUMENTS, STEP_RESULTS = ("q", "v", "tau"), ("q1", "v1", "forces", "residual")
 LAST_EVALUATION = ("Q", "V", "r")  # blocks that tell of the last evaluation
@@ -63,7 +65,7 @@ class Loops:
         pairs = [(k, s) for k, s in enumerate(e.problem.slots) if s.solids]
         self.pair_of = {k: i for i, (k, _) in enumerate(pairs)}
         margins = [s.soft.margin for _, s in pairs]
-        self.search = PlacesSearch([(s.solids[0].geom, s.solids[1].geom) for _, s in pairs if s.solids], margins)
+        self.search = PairSearch([(s.solids[0].geom, s.solids[1].geom) for _, s in pairs if s.solids], margins)
 
     def write(self, c: StageCalls) -> None:
         c.routine("forward", self.forward)
@@ -75,7 +77,7 @@ class Loops:
                 c.call(stage)
             for stage in self.e.stages:
                 c.run("forward")
-                c.call(stage)
+                self.finish(c, stage)
                 c.fill(1.0, "warm", 0, 1)
 
     def forward(self, c: StageCalls) -> None:
@@ -91,14 +93,31 @@ class Loops:
         touching = self.all_touching(c)
         c.fill(0.0, "alpha", 0, 1)
         with f.when(~c.some_above("warm")):  # else one step at least, for nothing may hold
-            c.call("start")
+            self.start(c)
             c.fill(1.0, "alpha", 0, 1)
         c.fill(-1.0, "pieces", 0, self.e.sizes["pieces"])
         c.fill(1.0, "live", 0, 1)
         self.newton(c, touching)
         if self.e.noslip:
-            self.noslip(c, touching)
+            self.mass(c)
+            self.tangents(c, touching)
+            SlipCalls(c, self.e, partial(self.each_in_order, c, touching)).write()
         return touching
+
+    def start(self, c: StageCalls) -> None:
+        c.call("start")
+
+    def finish(self, c: StageCalls, stage: str) -> None:
+        """A stage that follows an evaluation."""
+        c.call(stage)
+
+    def tangents(self, c: StageCalls, touching: list[Value]) -> None:
+        """Writes the tangents of all that touches for the pass after the law, unless stages do."""
+
+    def mass(self, c: StageCalls) -> None:
+        """H = M."""
+        c.fill(0.0, "stiff", 0, self.e.sizes["stiff"])
+        c.call("inertia")
 
     def all_touching(self, c: StageCalls) -> list[Value]:
         return [self.touching(c, k) for k in self.slots]
@@ -126,14 +145,13 @@ class Loops:
         assert s.solids
         a, b = (c.at("placed", PLACE * self.e.placed[x]) for x in s.solids)
         with f.when(c.some_below("gap", k)):
-            out = c.at(f"slot_{k}", at.size + 3)
+            out = c.at(f"slot_{k}", at.place)
             pair, stride = self.pair_of[k], self.e.strides[k]
-            count.store(self.search.find(c, pair, a, b, c.at("gap", k), out, stride))
-            if not self.e.looped:
-                with f.loop(count.load(I64)) as place:
-                    block = self.place(c, k, place.i)
-                    c.call(f"slot_{k}", block)
-                    block.at(at.piece * bytes_, I8).store(f.const(c.l.type, -1.0), bytes_)
+            count.store(self.search.places(c, pair, a, b, c.at("gap", k), out, stride * bytes_))
+            with f.loop(count.load(I64)) as place:
+                block = self.place(c, k, place.i)
+                c.call(f"slot_{k}", block)
+                block.at(at.piece * bytes_, I8).store(f.const(c.l.type, -1.0), bytes_)
         return count
 
     def place(self, c: StageCalls, k: int, i: Value) -> Value:
@@ -151,8 +169,8 @@ class Loops:
             with c.f.when(touching[k].load(I1)):
                 write(c.at(f"slot_{k}"), 0)
 
-    def each(self, c: StageCalls, stage: str, touching: list[Value], order: Sequence[int] = ()) -> None:
-        for k in order or self.slots:
+    def each(self, c: StageCalls, stage: str, touching: list[Value]) -> None:
+        for k in self.slots:
             name = f"{stage}_{self.e.records[k].kind}"
             self.where_touching(c, touching, k, lambda block, _, name=name: c.call(name, block))  # type: ignore[misc]
 
@@ -174,16 +192,11 @@ class Loops:
                 search.leave(~c.some_above("open"))
             c.call("move")
 
-    def noslip(self, c: StageCalls, touching: list[Value]) -> None:
-        """The pass after the law."""
-        order = self.e.noslip.order
-        c.call("slip_begin")
-        self.each(c, "ready", touching, order)
-        with c.f.loop(self.e.problem.model.stepping.noslip, some=True) as loop:
-            c.call("slip_rows")
-            self.each(c, "slip", touching, order)
-            c.call("slip_end")
-            loop.leave(~c.some_above("slipping"))
+    def each_in_order(self, c: StageCalls, touching: list[Value], write: Callable[[int, Value], None]) -> None:
+        """Writes calls for the slots that touch, in the order of the pass after the law."""
+        for k in self.e.noslip.order:
+            kind = self.e.records[k].kind
+            self.where_touching(c, touching, k, lambda block, _, kind=kind: write(kind, block))  # type: ignore[misc]
 
     def crosses(self, c: StageCalls, touching: list[Value]) -> None:
         """By lane, positive where a slot that touches joins rates that M does not."""

@@ -9,10 +9,11 @@ from itertools import count
 from ....mechanics.algorithms.inertia_matrix import Factors
 from ....mechanics.scalar import Scalar, Vector, dot, is_zero, where
 from ...packing import of
-from .factor_loops import MAX_STRAIGHT_FACTOR_PRODUCTS, factor_products
 from .law import Answer
-from .stages import Evaluation, PackedRows, SlotLayout, StageTracer
+from .layout import PackedRows, SlotLayout
+from .stages import Evaluation, StageTracer
 
+MAX_STRAIGHT_FACTOR_PRODUCTS = 3000  # of a factorisation of M; with more, steps that loop solve in loops
 MAX_NEWTON_STEPS, MAX_SEARCH_STEPS = 40, 20  # of the method and of a search at most
 LAST_STEP_SHARE = 1e-11  # of the accelerations, in the norm of energy: below it a step is the last
 SLOPE_ROUNDING = 1e-9  # of the first slope: what rounding may make of a slope of zero
@@ -39,6 +40,8 @@ class Newton:
         e.crossing = [self._pairs(x) - self._all(within) != set() for x in e.contacts]
         self.pattern = _numbered(every)
         e.sizes["H"] = sum(map(len, every))
+        products = sum(len(row) * (len(row) + 1) // 2 for row in within)
+        self.solves_in_loops = e.looped and products > MAX_STRAIGHT_FACTOR_PRODUCTS
         once = {
             "start": self._start, "gradient": self._gradient, "finish": self._finish, "aim": self._aim,
             "slope": self._slope, "trial": self._trial,
@@ -46,21 +49,17 @@ class Newton:
         for name, write in once.items():
             self.add(name, write)
         self.add("inertia", partial(self._inertia, rows=every))
-        e.sizes |= {"F": e.sizes["H"], "x": self.n} if e.looped else {}
-        if not self.takes_loops(within):
-            self.add("solve", lambda s: s.write(p=self._step(s, within)))
-        if any(e.crossing) and not self.takes_loops(every):
-            self.add("solve_crossing", partial(self._solve_crossing, rows=every))
+        e.sizes |= {"F": e.sizes["H"], "x": self.n}
         of_slot = {"touch": self._touch, "bend": self._bend}
         if not e.looped:
             of_slot |= {"hessian": self._hessian, "along": self._along}
+            if any(e.crossing):
+                self.add("solve_crossing", partial(self._solve_crossing, rows=every))
+        if not self.solves_in_loops:
+            self.add("solve", lambda s: s.write(p=self._step(s, within)))
         for k in e.kinds:
             for name, write_slot in of_slot.items():
                 self.add(f"{name}_{k}", partial(write_slot, x=e.contacts[k], at=e.records[k]))
-
-    def takes_loops(self, rows: Sequence[Sequence[int]]) -> bool:
-        """True where the matrix with these columns by row is factorised in loops."""
-        return self.e.looped and factor_products(rows) > MAX_STRAIGHT_FACTOR_PRODUCTS
 
     def add(self, name: str, write: object) -> None:
         s = StageTracer(name, self.e.sizes)
@@ -78,7 +77,8 @@ class Newton:
 
     def _fill(self, contacts: Iterable[PackedRows]) -> list[list[int]]:
         """By row of H where entries are: those of M, of rows of joints and of contacts, and what fills in."""
-        M = {(self.place[r], self.place[c]) for r, row in enumerate(self.e.M) for c in row}
+        joined = {(r, c) for r, row in enumerate(self.e.M) for c in row} | self.e.slopes.keys()
+        M = {(self.place[r], self.place[c]) for r, c in joined}
         met = {(max(pair), min(pair)) for pair in M}.union(*(self._pairs(x) for x in (*contacts, *self.e.rows)))
         rows: list[set[int]] = [{j for i, j in met if i == k} for k in range(self.n)]
         for i in range(self.n - 1, -1, -1):
@@ -93,7 +93,9 @@ class Newton:
     # -- gradient and Hessian -------------------------------------------------------------------------------
 
     def _start(self, s: StageTracer) -> None:
-        """From the accelerations without contact."""
+        """From the accelerations without contact; loops solve for them."""
+        if self.solves_in_loops:
+            return s.write(g=[-x for x in self.e.efforts(s)])
         s.write(a=Factors(self.e.inertia(s), self.e.order).solve(self.e.efforts(s)))
 
     def _gradient(self, s: StageTracer) -> None:

@@ -28,11 +28,12 @@ from ....mechanics.tree_indices import ancestors
 from ....model.description import Joint, Model, Tendon
 from ...convex.clipping import PLACE_NUMBERS
 from ...convex.solids import placed_numbers
-from ...packing import Pack, Packed, of
+from ...packing import Pack, of
 from ...pairs import LEAST_FRICTION, HeldGeom
 from .couplings import CouplingRow, JointRow, LoopRow, Moves, TendonRow, closure
-from .damping import dampers
+from .damping import DampingSlopes, dampers, damping_slopes
 from .law import Equality, RowGroup, Softness
+from .layout import PackedRows, SlotLayout, slip_numbers, slot_layout
 
 PLACE_INPUT = "place"  # of a slot: what has been found of a place
 LEAST_GAP_SQUARE = 1e-30  # of how far a loop is from closed, where its root is taken
@@ -86,46 +87,6 @@ class SoftProblem:
     def safe(self) -> float:
         """The step that bounds the time constants of rows, unless the model's steps leave that out."""
         return 0.0 if "refsafe" in self.model.stepping.disabled else self.step
-
-
-class PackedRows(NamedTuple):
-    """A group packed: the rates that move it, its rows B over them, what they want, D, the axes of a contact.
-
-    mu: where friction is a parameter, mu0 of the group and its mu.
-    """
-
-    group: RowGroup
-    rates: tuple[int, ...]
-    B: list[list[Packed]]
-    ref: list[Packed]
-    D: list[Packed]
-    axes: list[Packed] = []
-    mu: list[Packed] = []
-
-    def law(self, block: Vector) -> RowGroup:
-        """The group of rows with its coefficients of friction, read from the block that has its numbers."""
-        mu = [of(block, x) for x in self.mu]
-        return replace(self.group, mu=tuple(mu[1:]), mu0=mu[0]) if mu else self.group
-
-
-class SlotLayout(NamedTuple):
-    """The offsets of the parts of a slot's block; kind: of the stages that it shares with slots alike."""
-
-    kind: int
-    S: int
-    f: int
-    y: int
-    z: int
-    piece: int
-    gap: int
-    size: int
-
-
-def slot_layout(kind: int, pack: int, m: int) -> SlotLayout:
-    """The layout of a block that begins with so many values, of a group of m rows."""
-    S = pack
-    f = S + m * (m + 1) // 2
-    return SlotLayout(kind, S, f, f + m, f + 2 * m, f + 3 * m, f + 3 * m + 1, f + 3 * m + 2)
 
 
 def without_rows(model: Model) -> Model:
@@ -296,8 +257,12 @@ class Evaluation:
         self.factors = Factors([dict(row) for row in M], self.order) if exact else None
         h = inverse_dynamics(tree.replace(armature={}), q, v, [-x for x in carried_rates(tree, v)])  # rotors coast
         self.M = [{c: self.main.put(x) for c, x in row.items()} for row in M]
-        implicit = "eulerdamp" not in self.problem.model.stepping.disabled
-        self.damping = {at: self.main.put(b) for at, b in dampers(tree, q, v).items()} if implicit else {}
+        slopes: DampingSlopes = {}
+        if self.problem.method == "implicitfast":
+            slopes = damping_slopes(tree, q, v)
+        elif self.problem.method == "euler" and "eulerdamp" not in self.problem.model.stepping.disabled:
+            slopes = dampers(tree, q, v)
+        self.slopes = {at: self.main.put(b) for at, b in slopes.items()}
         self.rhs = self.main.put_all(x - y + z for x, y, z in zip(tau, h, passive(tree, q, v)))
 
     def _diagonal(self, moves: Moves, weight: Scalar) -> Scalar:
@@ -380,8 +345,12 @@ class Evaluation:
         if first is None:
             first = len(self.contacts) - 1
             self.kinds.append(first)
-        self.records.append(slot_layout(first, len(pack), s.group.size))
+        self.records.append(self._layout(first, len(pack), s.group.size))
         return pack
+
+    def _layout(self, kind: int, pack: int, m: int) -> SlotLayout:
+        slips = self.problem.model.stepping.noslip
+        return slot_layout(kind, pack, m, slip_numbers(m - 1, self.nv) if slips else 0)
 
     def _declare(
         self,
@@ -399,15 +368,12 @@ class Evaluation:
         for k, (pack, at, gap) in enumerate(zip(packs, self.records, gaps)):
             results: dict[str, tuple[int, ...]] = {Place(CHOSEN_BLOCK, 0): pack.edges()}
             results[Place(CHOSEN_BLOCK, at.gap)] = (graph.edge(gap),)
-            more, size = given, at.size + 3  # with the force along the world
+            more = given
             if self.problem.slots[k].solids:
                 nodes = tuple(x.edge >> 1 for x in self._place)
-                more, size = (
-                    (*given, Input(Place(CHOSEN_BLOCK, size), (PLACE_NUMBERS,), nodes)),
-                    size + PLACE_NUMBERS,
-                )
+                more = (*given, Input(Place(CHOSEN_BLOCK, at.place), (PLACE_NUMBERS,), nodes))
             self.parts[f"slot_{k}"] = part_of_graph(f"slot_{k}", graph, more, results, self.symbols)
-            self.sizes[f"slot_{k}"] = size  # of one place
+            self.sizes[f"slot_{k}"] = at.end  # of one place
 
     # -- what later stages read -----------------------------------------------------------------------------
 
