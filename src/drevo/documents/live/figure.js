@@ -42,6 +42,11 @@ function openFigure(page) {
     for (const p of parts) p.visible = box.checked;
   }
   const eye = orbit(canvas, camera, f, page.changed);
+  page.fit = () => eye.fit(extent(page.core));
+  canvas.addEventListener('dblclick', () => {
+    page.fit();
+    page.changed();
+  });
   page.listeners.push(() => {
     links.forEach((group, k) => {
       const {row, offset} = f.links[k], T = placed(page.state.poses, row, offset);
@@ -156,7 +161,7 @@ function stretch(bone, links, {from, to, at}, size) {
   if (length > 1e-9) bone.quaternion.setFromUnitVectors(new THREE.Vector3(0, 1, 0), along.normalize());
 }
 
-// The eye on a sphere about a middle: drag turns, the wheel goes near, the right button or shift shifts.
+// The eye on a sphere about a middle: drag turns, the wheel goes near, the right button or shift shifts, a double click fits.
 function orbit(canvas, camera, f, changed) {
   const middle = new THREE.Vector3(...f.middle), up = new THREE.Vector3(...f.up);
   const side = new THREE.Vector3(Math.abs(f.up[0]) < 0.9 ? 1 : 0, Math.abs(f.up[0]) < 0.9 ? 0 : 1, 0).addScaledVector(up, -f.up[0]).normalize();
@@ -181,9 +186,14 @@ function orbit(canvas, camera, f, changed) {
     far *= Math.exp(e.deltaY / 800);
     changed();
   }, {passive: false});
-  return () => {
+  const eye = () => {
     camera.position.copy(middle).addScaledVector(side, far * Math.cos(height) * Math.cos(turn))
       .addScaledVector(other, far * Math.cos(height) * Math.sin(turn)).addScaledVector(up, far * Math.sin(height));
     camera.lookAt(middle);
   };
+  eye.fit = ({middle: at, size}) => {
+    middle.set(...at);
+    far = size * 1.9;
+  };
+  return eye;
 }

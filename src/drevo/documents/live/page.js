@@ -62,6 +62,7 @@ function openPage(core) {
   byId('reset')?.addEventListener('click', () => {
     forget();
     for (const [name, given] of Object.entries(data.inputs)) x[name].set(given.value);
+    page.fit?.();
     page.stop?.();
     later();
   });

@@ -162,7 +162,7 @@ def _figure() -> str:
         for name, (said, on) in PAGE_LAYERS.items()
     )
     return (
-        '<canvas id="figure" role="img" aria-label="the robot; drag to turn, wheel to go nearer, shift to shift">'
+        '<canvas id="figure" role="img" aria-label="the robot; drag turns, double click fits">'
         f'</canvas><div class="bar">{boxes}<button id="picture">Picture</button></div>'
     )
 
