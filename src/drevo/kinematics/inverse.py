@@ -23,7 +23,7 @@ from ..mechanics.tree import build_tree
 from ..model.draft import did_you_mean, names_in
 from .reaching import CENTER_OF_MASS, REACHED, STEPS_A_CALL, PoseTargets, reach_program
 
-MAX_ROUNDS = 8  # of STEPS_A_CALL steps from one start
+MAX_ROUNDS = 16  # of STEPS_A_CALL steps from one start
 STUCK_SHARE = 0.5  # of the residual that a round must take away, but for the first
 ROTATION_TOLERANCE = 1e-6  # of orthonormal rows
 SAME_POSTURE = 1e-5  # rad or m: nearer ones are one
@@ -97,34 +97,32 @@ class PoseSearch:
 
     def run(self, goals: Array, first: Array | None, attempts: int) -> Reached:
         """One solution of each."""
-        n = len(goals)
-        q = self.starts(np.arange(n)) if first is None else np.array(first)
-        best, residual = q.copy(), np.full((n, 2), np.inf)
-        iterations, touching = np.zeros(n, int), np.zeros(n, bool)
-        left, tried, rounds = np.arange(n), np.ones(n, int), np.zeros(n, int)
-        before = np.full(n, np.inf)
-        while len(left):
-            q[left], now = self.f(q[left], goals[left])
+        n, left = len(goals), np.arange(len(goals))
+        q, ahead = self.starts(left) if first is None else np.array(first), goals
+        best, residual, least = q.copy(), np.full((n, 2), np.inf), np.full(n, np.inf)
+        iterations, tried, rounds, before = np.zeros(n, int), np.ones(n, int), np.zeros(n, int), least.copy()
+        while len(left):  # rows of those that are left
+            q, now = self.f(q, ahead)
+            size, hit = np.maximum(*now.T), np.zeros(len(left), bool)
             iterations[left] += STEPS_A_CALL
-            rounds[left] += 1
-            size = now.max(-1)
-            better = size < residual[left].max(-1)
-            best[left[better]], residual[left[better]] = q[left[better]], now[better]
-            solved: Array = np.less_equal(size, self.reach.tolerance)
+            rounds += 1
+            solved = size <= self.reach.tolerance
             if self.gaps is not None and solved.any():
-                hit = solved.copy()
-                hit[solved] = (self.gaps(q[left[solved]])[0] < 0.0).any(-1)
-                touching[left] = hit
+                hit[solved] = (self.gaps(q[solved])[0] < 0.0).any(-1)
                 solved &= ~hit
-                residual[left[hit]] = np.inf
-            slow = (size > STUCK_SHARE * before[left]) & (rounds[left] > 1)
-            stuck = ~solved & (slow | (rounds[left] >= MAX_ROUNDS) | touching[left])
-            before[left] = size
-            again = left[stuck & (tried[left] < attempts)]
-            left = left[~solved & ~(stuck & (tried[left] >= attempts))]
-            q[again] = self.starts(again + n * tried[again])
+                rows = left[hit]
+                best[rows], residual[rows], least[rows] = q[hit], np.inf, self.reach.tolerance
+            slow = (size > STUCK_SHARE * before) & (rounds > 1)
+            stuck = ~solved & (slow | (rounds >= MAX_ROUNDS) | hit)
+            better = (solved | stuck) & ~hit & (size < least[left])
+            rows = left[better]
+            best[rows], residual[rows], least[rows] = q[better], now[better], size[better]
+            again = stuck & (tried < attempts)
+            q[again] = self.starts(left[again] + n * tried[again])
             tried[again] += 1
-            rounds[again], before[again], touching[again] = 0, np.inf, False
+            rounds[again], size[again] = 0, np.inf
+            going = ~(solved | stuck) | again
+            left, q, ahead, tried, rounds, before = (x[going] for x in (left, q, ahead, tried, rounds, size))
         return self._result(best, residual, iterations, goals, attempts)
 
     def _result(self, q: Array, residual: Array, iterations: Array, goals: Array, attempts: int) -> Reached:
@@ -133,11 +131,11 @@ class PoseSearch:
             residual[missing] = self.f(q[missing], goals[missing])[1]
         success: Array = np.less_equal(residual.max(-1), self.reach.tolerance) & ~missing
         hit = "every configuration that reaches it touches; leave pairs out of avoid, or give more attempts"
-        reasons = []
-        for k, fine in enumerate(success):
+        reasons = [""] * len(q)
+        for k in np.flatnonzero(~success):
             left = f"{residual[k, 0]:.3g} m and {residual[k, 1]:.3g} rad are left"
             far = f"not reached from {attempts} starts: {left}; it may be out of reach within the limits"
-            reasons.append("" if fine else hit if missing[k] else far)
+            reasons[k] = hit if missing[k] else far
         return Reached(q, success, residual, iterations, reasons)
 
     def distinct(self, goal: Array, starts: int) -> Reached:
@@ -225,7 +223,8 @@ def _starts(robot: Any, reach: PoseTargets, seeds: ArrayLike | int | None) -> An
     shares = root ** -np.arange(1.0, robot.nq + 1.0)
 
     def starts(k: Array) -> Array:
-        x = low + width * ((0.5 + shares * (np.asarray(k)[:, None] + 1.0 + first)) % 1.0)
+        x = 0.5 + shares * (np.asarray(k)[:, None] + 1.0 + first)
+        x = low + width * (x - np.floor(x))
         for part in quaternions:
             ball = 2.0 * x[:, part] - 1.0
             x[:, part] = ball / np.linalg.norm(ball, axis=-1, keepdims=True)

@@ -34,7 +34,7 @@ from ..model.description import Model
 
 CENTER_OF_MASS = "center_of_mass"  # in the place of a link
 REACHED = ("pose", "position", "orientation", "pointing")
-STEPS_A_CALL = 8
+STEPS_A_CALL = 4
 DAMPING_SHARE = 3e-2  # of the squared error
 LEAST_DAMPING = 1e-16
 LONGEST_STEP = 0.7  # rad or m, of a coordinate
@@ -104,15 +104,16 @@ def _errors(t: Tracer, reach: PoseTargets) -> tuple[list[Scalar], list[TargetErr
 
 
 def _error(t: Tracer, q: Vector, link: str, kind: str, goal: Vector) -> TargetError:
-    """The error of one target in the axes of its link; of the centre of mass in those of the world."""
+    """The error of one target in the axes of the world; of pointing in those of its link."""
     if link == CENTER_OF_MASS:
         left = Vec(*goal[:3]) - Vec(*common_algorithm("center_of_mass")(t.tree, q))
         return TargetError(list(left), common_algorithm("center_of_mass_jacobian")(t.tree, q), left.dot(left), 0.0)
     T = common_algorithm("pose")(t.tree, q, link=link)
-    J = common_algorithm("jacobian")(t.tree, q, link=link, frame="local")
+    frame = "local" if kind == "pointing" else "local_world_aligned"
+    J = common_algorithm("jacobian")(t.tree, q, link=link, frame=frame)
     R, p = Mat.of([row[:3] for row in T[:3]]), Vec(*(row[3] for row in T[:3]))
-    left = R.T @ (Vec(*goal[:3]) - p)
-    turn = Vec(*log_ball(unit_quaternion(R), goal[3:])) if kind != "position" else left
+    left = Vec(*goal[:3]) - p
+    turn = R @ Vec(*log_ball(unit_quaternion(R), goal[3:])) if kind != "position" else left
     if kind == "pointing":
         return _pointing(R, goal[3:], J)
     if kind == "pose":
