@@ -147,6 +147,7 @@ def add_methods(add: Add, robot: drevo.Robot, one: State, many: State) -> None:
     add("laws of a link", lambda r, h: [f(0.0, q, v) for f in at_the_hand(r)])
     if importlib.util.find_spec("qpsolvers"):
         add("solve_id", lambda r, h: drevo.tasks.solve_id(r, q, v, [drevo.tasks.PostureTask()], limits=False)[:2])
+    add("drives", lambda r, h: drives_of(r).linearise(q, v, [0.1], [1.0]).A)
     add("closed loop", lambda r, h: drevo.control.closed_loop(r, controlled(r, q), q, v).A)
     add("repr", lambda r, h: len(repr(r)))
 
@@ -231,6 +232,12 @@ def closed(r: Any, link: str, q: np.ndarray) -> Any:
 
 def controlled(r: drevo.Robot, q: np.ndarray) -> Any:
     return drevo.control.computed_torque(r, q, 4.0, 3.0)
+
+
+def drives_of(r: drevo.Robot) -> Any:
+    """The robot with a motor on its first joint of one freedom."""
+    name = next(j.name for j in r.model.moving_joints if j.nv == 1)
+    return drevo.control.DrivenRobot(r, {name: drevo.control.ElectricDrive(0.8, 2e-3, 0.06, 50.0)})
 
 
 def at_the_hand(r: drevo.Robot) -> Any:

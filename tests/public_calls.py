@@ -241,6 +241,11 @@ def motions(rng: Rng) -> Iterator[Call]:
         force_gain=0.5,
         force_damping=1.0,
     )
+    motor = drevo.control.ElectricDrive(0.8, 2e-3, 0.06, gear=50.0, current=9.0)
+    driven = drevo.control.DrivenRobot(r, {r.joint_names[0]: motor})
+    yield call(driven.simulate, goal, goal, 1.0, duration=0.001)
+    yield call(driven.linearise, goal, goal, [0.1], [1.0])
+    yield call(drevo.control.HydraulicServo, 2e-4, 1.5e7, 2e-5, 1e-4)
     yield call(drevo.control.closed_loop, r, drevo.control.pd(r, goal, 1.0, 0.1), goal, goal, t=0.0, passive=False)
 
 

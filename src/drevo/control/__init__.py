@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..io.given import asked_all
 from .closed_loop import closed_loop
 from .controllers import computed_torque, gravity_compensation, pd, pid
+from .drives import DrivenMotion, DrivenRobot, ElectricDrive, HydraulicServo
 from .linear_kernels import Linearisation, Reduced
 from .linearise import linearise
 from .model import LinearModel, Modes
@@ -20,7 +21,11 @@ from .tracking import Tracker, track, tracking_lqr
 from .trim import Trim, trim
 
 __all__ = [
+    "DrivenMotion",
+    "DrivenRobot",
+    "ElectricDrive",
     "FrequencyResponse",
+    "HydraulicServo",
     "LinearModel",
     "Linearisation",
     "LostMotion",

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..control.drives import Drive, DrivenRobot
 from ..documents.pictures.picture import Figure, Pictured
 from ..documents.pictures.plot import Curve, Panel, plot
 from ..errors import InputError, NumericsError, one_of, shown
@@ -226,10 +227,29 @@ def walk(
     return done
 
 
-def _step(made: GaitPlan, law: str, dt: float, mu: float, patch: float | None) -> Any:
-    """SUBSTEPS steps of the robot on its soles over the ground that it meets."""
-    robot, ground = touching(made.robot, made.legs), terrain(made, mu, patch)
-    return compile(robot, "step", law=law, dt=dt, repeat=SUBSTEPS, friction=mu, ground=ground)
+def _step(
+    made: GaitPlan, law: str, dt: float, mu: float, ground: Any, drives: Mapping[str, Drive] | None
+) -> Callable[[Array, Array, Array], tuple[Array, ...]]:
+    """SUBSTEPS steps of the robot on its soles over its ground, by efforts or by what drives make of them."""
+    robot = touching(made.robot, made.legs)
+    many = 1 if drives else SUBSTEPS
+    step = compile(robot, "step", law=law, dt=dt, repeat=many, friction=mu, ground=ground)
+    if not drives:
+        return step
+    driven = DrivenRobot(robot, drives)
+    z = np.zeros(driven.nz)
+
+    def by_drives(q: Array, v: Array, tau: Array) -> tuple[Array, ...]:
+        nonlocal z
+        out: tuple[Array, ...] = (q, v)
+        for _ in range(SUBSTEPS):
+            z = driven.advanced(v, z, tau, dt)
+            efforts = np.where(driven.driven, driven.efforts(z), tau)
+            out = step(*out[:2], efforts)
+            v = out[1]
+        return out
+
+    return by_drives
 
 
 def follow(
@@ -240,14 +260,17 @@ def follow(
     friction: float = FRICTION,
     push: Sequence[float] | None = None,
     patch: float | None = None,
+    drives: Mapping[str, Drive] | None = None,
 ) -> Walk:
     """A plan carried out on ground that pushes and never pulls, from rest, until it is over or the robot has
     fallen.
 
     law: of contact, "coulomb" or "soft" (docs/contact.md), at the corners of the soles. gain: 1/s.
     push: N s along x and y, on the pelvis within 0.1 s, from the middle of the middle step on. patch: the
-    coefficient of friction of a round place under the foothold of that step. Raises InputError; a fall is told by
-    `Walk.fell`.
+    coefficient of friction of a round place under the foothold of that step. drives: {joint: drive}, of
+    `drevo.control`: their commands are those for the efforts that the law asks for, and they do what they can;
+    `Walk.tau` is what was asked for.
+    Raises InputError; a fall is told by `Walk.fell`.
     """
     number("gain", gain, f"a positive number up to {STIFFEST:g} 1/s", lambda x: 0.0 < x <= STIFFEST)
     if progress is not None:
@@ -259,7 +282,7 @@ def follow(
     if push is not None:
         force[:2] = np.array(finite("push: N s along x and y", push, (2,))) / PUSHED
     hold = made.gait.dt / max(2, round(made.gait.dt / HOLD))
-    step = _step(made, law, hold / SUBSTEPS, mu, patch)
+    step = _step(made, law, hold / SUBSTEPS, mu, terrain(made, mu, patch), drives)
     start, follower = made.middle.start + made.middle.duration / 2, Follower(made, gain, hold, REST)
     q, v = made.phases[0].q[0], np.zeros(made.robot.nv)
     records, fell = [], None
@@ -289,21 +312,21 @@ def adapt(
     gain: float = GAIN,
     law: str = "coulomb",
     friction: float = FRICTION,
+    drives: Mapping[str, Drive] | None = None,
 ) -> Walk:
     """A plan for level ground carried out on other ground that the law does not know and the soles feel.
 
     ground: `drevo.ground.function` or `grid`. The law reads joints, normal forces at the corners of the soles, and
     the pelvis' orientation by a sensor with an observer; without a sensor it knows the state. The plan waits for
-    soles that come down late, so gaits that balance at any moment, such as the static one, adapt best. Raises
-    InputError; a fall is told by `Walk.fell`.
+    soles that come down late, so gaits that balance at any moment, such as the static one, adapt best. drives: as
+    of `follow`. Raises InputError; a fall is told by `Walk.fell`.
     """
     number("gain", gain, f"a positive number up to {STIFFEST:g} 1/s", lambda x: 0.0 < x <= STIFFEST)
     mu = number("friction", friction, "a coefficient from 0", lambda x: 0.0 <= x < math.inf)
     if not isinstance(gait_plan, GaitPlan) or not isinstance(ground, FunctionGround | GridGround):
         raise InputError(f"adapt takes a plan and a ground, not {shown(gait_plan)} and {shown(ground)}")
     hold = gait_plan.gait.dt / max(2, round(gait_plan.gait.dt / HOLD))
-    robot = touching(gait_plan.robot, gait_plan.legs)
-    step = compile(robot, "step", law=law, dt=hold / SUBSTEPS, repeat=SUBSTEPS, friction=mu, ground=ground)
+    step = _step(gait_plan, law, hold / SUBSTEPS, mu, ground, drives)
     follower, q, v = (
         TouchFollower(gait_plan, gain, hold, REST),
         gait_plan.phases[0].q[0],
@@ -325,8 +348,8 @@ def adapt(
         R = gait_plan.robot.pose(q, follower.base)[:3, :3]
         if not R[2, 2] > LEANING or up < LOW * gait_plan.phases[0].q[0, 2] or np.abs(v).max() > WHIRL:
             fell = len(records) * hold
-    t, x, u, drives, pushes, away, left, clocks = (np.array(column) for column in zip(*records))
-    return Walk(gait_plan, t, x, u, drives, pushes, away, left, fell, clocks)
+    t, x, u, asked, pushes, away, left, clocks = (np.array(column) for column in zip(*records))
+    return Walk(gait_plan, t, x, u, asked, pushes, away, left, fell, clocks)
 
 
 def touching(robot: Robot, legs: Sequence[Leg]) -> Robot:
