@@ -53,6 +53,17 @@ def test_reachable_poses_are_reached_within_limits(name: str, link: str | None) 
     assert (x.residual[x.success] <= TOLERANCE).all() and all(x.reason[k] for k in np.flatnonzero(~x.success))
 
 
+@pytest.mark.parametrize("name, link", [("puma560", "link6"), ("panda", "panda_hand")])
+def test_arms_with_a_closed_form_begin_at_its_branches(name: str, link: str) -> None:
+    robot = drevo.load(name)
+    _, poses = reachable(robot, link, 300)
+    x = robot.inverse_kinematics(link, poses)
+    y = robot.inverse_kinematics(link, poses, seeds=0)
+    assert x.success.all() and np.median(x.iterations) == x.iterations.min() < np.median(y.iterations)
+    alone = robot.inverse_kinematics(link, poses[7])
+    assert np.abs(alone.q - x.q[7]).max() < 1e-12
+
+
 def test_the_solution_near_the_start_is_found() -> None:
     robot = drevo.load("puma560")
     q, poses = reachable(robot, robot.moving_links[-1], 200)

@@ -1,12 +1,14 @@
 """Global inverse kinematics: from poses to configurations within limits, by steps in lanes and many starts.
 
 A batch is solved in rounds: what has converged leaves it, what is stuck begins anew at the next point of a
-low-discrepancy sequence, and the lanes are filled with what is left.
+low-discrepancy sequence, and the lanes are filled with what is left. Arms with a closed form begin at one of its
+branches, of seven joints at as many values of the last one that closes it as it takes to be within the limits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +18,7 @@ from ..codegen.call.function import Function, Spec
 from ..codegen.store.memo import memoised
 from ..compiler.trace import requested
 from ..contact.distances import chosen_pairs, distance_function
-from ..errors import InputError, one_of, shown
+from ..errors import DrevoError, InputError, NumericsError, one_of, shown
 from ..io.given import Array, asked, finite, flag, positive, whole
 from ..mechanics.configuration import ranges, require_unit_quaternions
 from ..mechanics.tree import build_tree
@@ -24,9 +26,11 @@ from ..model.draft import did_you_mean, names_in
 from .reaching import CENTER_OF_MASS, REACHED, STEPS_A_CALL, PoseTargets, reach_program
 
 MAX_ROUNDS = 16  # of STEPS_A_CALL steps from one start
-STUCK_SHARE = 0.5  # of the residual that a round must take away, but for the first
+STUCK_SHARE = 0.7  # of the residual that a round must take away, but for the first
 ROTATION_TOLERANCE = 1e-6  # of orthonormal rows
 SAME_POSTURE = 1e-5  # rad or m: nearer ones are one
+MAX_GIVEN_VALUES = 12  # of a seventh joint
+GOLDEN = 0.6180339887498949
 
 
 class Reached(NamedTuple):
@@ -74,6 +78,8 @@ def inverse_kinematics(
     first = None
     if q0 is not None:
         first = np.broadcast_to(_states(robot, "q0", q0), (*lead, robot.nq)).reshape(-1, robot.nq)
+    elif seeds is None and list(kinds) == ["pose"] and not all:
+        first = _branches(robot, target, flat[:, 0], search.starts(np.arange(len(flat))))
     if all:
         return [search.distinct(x, attempts) for x in flat]
     return _shaped(search.run(flat, first, attempts), lead)
@@ -231,6 +237,38 @@ def _starts(robot: Any, reach: PoseTargets, seeds: ArrayLike | int | None) -> An
         return np.clip(x, reach.lower, reach.upper)
 
     return starts
+
+
+def _closed(robot: Any, target: PoseTargets) -> tuple[Function, list[int]] | None:
+    """The closed form of a link, and the coordinates that are its arguments; None where there is none."""
+    from .closed.chain import chain_of
+    from .closed.closed_form import closed_form
+
+    limits = bool(np.isfinite([target.lower, target.upper]).any())
+    with suppress(DrevoError):
+        screws = chain_of(build_tree(robot.model), target.links[0]).screws
+        for given in [[]] if len(screws) < 7 else [[s] for s in reversed(screws) if len(screws) == 7]:
+            with suppress(DrevoError):
+                names = [s.joint for s in given]
+                return closed_form(robot, target.links[0], limits, **dict.fromkeys(names)), [s.q for s in given]
+    return None
+
+
+def _branches(robot: Any, target: PoseTargets, poses: Array, q: Array) -> Array:
+    """First starts: branches of a closed form within the limits; those given where there are none."""
+    form = memoised(robot, ("first branches", *target[1:5]), lambda: _closed(robot, target))
+    if form is None:
+        return q
+    left, (low, width) = np.arange(len(q)), ranges(robot.model)
+    with suppress(NumericsError):  # of a pose that is not near enough to a rotation
+        for k in range(MAX_GIVEN_VALUES if form[1] else 1):
+            values = (low + width * ((0.5 + GOLDEN * k) % 1.0))[form[1]]
+            rows = form[0](poses[left], *values)
+            real = ~np.isnan(rows[..., 0])
+            some = real.any(-1)
+            q[left[some]] = rows[some, real[some].argmax(-1)]
+            left = left[~some]
+    return np.clip(q, target.lower, target.upper)
 
 
 def _gaps(robot: Any, avoid: Any) -> Function | None:
