@@ -5,7 +5,6 @@ than tracing and differentiating; their machine code: several functions, one sam
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from importlib import metadata
 from typing import Any
 
@@ -22,9 +21,9 @@ import drevo
 from drevo.codegen.graph.node import Expr, Graph
 from drevo.codegen.graph.program import Output, Program
 from drevo.codegen.llvm import module as llvm
-from drevo.codegen.lower import schedule, split
+from drevo.codegen.lower import split
 from drevo.codegen.lower.lower import lower
-from drevo.codegen.lower.schedule import makers, operands, reloads
+from drevo.codegen.lower.schedule import reloads
 from drevo.compiler.differentiate import by_graph
 from drevo.compiler.recipe import Recipe
 from drevo.compiler.search import Preparation
@@ -267,29 +266,6 @@ def test_orders_by_what_must_be_loaded_again() -> None:
     squares = [s for s in steps if s[2] >> 1 == s[3] >> 1]
     apart = [*squares, *(s for s in steps if s not in squares)]
     assert reloads(apart) > reloads(steps)
-
-
-# -- the order of a branching tree --------------------------------------------------------------------------
-
-
-def test_branch_after_branch_keeps_few_values_alive() -> None:
-    """Two legs and an arm: the same steps, each after what it reads, at most two thirds of the values alive; a
-    chain, and what is short, stay as they are."""
-    b = drevo.Builder("limbs").body("base", joint="free", mass=9.0, inertia=np.diag((0.3, 0.2, 0.1)))
-    for limb in ("left", "right", "arm"):
-        for k in range(7):
-            above = f"{limb}{k - 1}" if k else "base"
-            b.body(f"{limb}{k}", above, axis=(k % 2, 0.0, 1.0 - k % 2), origin=(0.1, 0.2, 0.3), mass=1.0 + k,
-                   com=(0.01, 0.02, 0.03), inertia=np.diag((0.03, 0.02, 0.01)))  # fmt: skip
-    program = Recipe(("inverse_dynamics",), product=("value_and_vjp",)).program(b.robot().model)
-    made, plain = lower(program), lower(replace(program, branches={}))
-    assert sorted(made.steps) == sorted(plain.steps)
-    at = makers(made.steps)
-    assert all(at.get(e >> 1, -1) < k for k, step in enumerate(made.steps) for e in operands(step))
-    assert 3 * made.live[0] <= 2 * plain.live[0] > 2 * schedule.CROWD
-    short = Recipe(("inverse_dynamics",)).program(b.robot().model)
-    assert short.branches and lower(short).steps == lower(replace(short, branches={})).steps
-    assert not Recipe(("gravity",)).program(drevo.load("puma560").model).branches
 
 
 def test_runs_of_few_steps_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:

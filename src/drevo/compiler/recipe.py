@@ -74,7 +74,6 @@ class Recipe:
         """The program that is compiled; nothing of this runs when the cache is warm."""
         from ..codegen.graph import levers
         from ..mechanics.tree import build_tree
-        from .tracer import with_branches
 
         # sums are regrouped after their derivatives are made: these look for rotations as they were traced
         late = ("regroup",) if self.product and self.formalism == "auto" else ()
@@ -87,7 +86,7 @@ class Recipe:
             program = product_program(program, tree, self.product, self.tangents == "numbers")
             with levers.without(*self.without):
                 program = self._regrouped(program)
-        return with_branches(program, tree)
+        return program
 
     def _regrouped(self, program: Program) -> Program:
         from ..codegen.graph import regroup

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
 from ..codegen.graph.evaluate import evaluate_edges
 from ..codegen.graph.node import Expr, Graph
 from ..codegen.graph.ops import BY_NAME, CHOICE, FUNCTIONS, WHEN
-from ..codegen.graph.program import BranchPath, Guard, Input, Output, Parameter, Program
+from ..codegen.graph.program import Guard, Input, Output, Parameter, Program
 from ..errors import InputError, TraceError, shown
 from ..mechanics.acting import number_itself
 from ..mechanics.algorithms.passive import with_tendons
@@ -25,7 +25,6 @@ from ..mechanics.loose import carried_inertia, loose_rates
 from ..mechanics.rotation import ZERO_DIFFERENCE
 from ..mechanics.scalar import Context, Scalar, Vector, atan2, cos, named_function, sin, sqrt, where
 from ..mechanics.tree import Tree, build_tree
-from ..mechanics.tree_indices import branch_paths
 from ..mechanics.wheels import equal_moments
 from ..model.description import Model
 from ..model.draft import did_you_mean
@@ -296,28 +295,6 @@ def scalars_in(value: Any) -> Iterator[Any]:
             yield from scalars_in(row)
     else:
         yield value
-
-
-def with_branches(program: Program, tree: Tree) -> Program:
-    """The program with `branches`, where the tree has any."""
-    of = branch_paths(tree.parents)
-    if len({*of}) < 2:
-        return program
-    link = {name: of[frame.body] for name, frame in tree.frames.items() if frame.body >= 0}
-    q, v = [()] * tree.nq, [()] * tree.nv  # type: tuple[list[BranchPath], list[BranchPath]]
-    for b, branch in zip(tree.bodies, of):
-        q[b.q : b.q + b.nq] = [branch] * b.nq
-        v[b.v : b.v + b.nv] = [branch] * b.nv
-    owned = [link.get(p.name.partition(".")[0], ()) for p in program.parameters]
-
-    def places(x: Input) -> list[BranchPath]:
-        if x.name == "parameters":
-            return owned
-        if x.name.startswith("f_ext:"):
-            return [link.get(x.name.partition(":")[2], ())] * x.size
-        return q if x.name == "q" else v if x.size == tree.nv else []
-
-    return replace(program, branches={x.name: places(x) for x in program.inputs})
 
 
 _MEANING: dict[int, Any] = {op: named_function(name) for op, name in FUNCTIONS.items()}

@@ -62,9 +62,6 @@ class EffortsTail(Tail):
         work = sum(ranked_room(k, self.rows) + 2 * padded(k) for k in parts) + 2 * m
         return Room(tuple(starts), sum(sizes), work, frozenset(range(self.hidden)))
 
-    def begin(self, f: IRFunction, place: TailPlace) -> None:
-        pass
-
     def write(self, f: IRFunction, place: TailPlace) -> None:
         name = f"efforts_{place.l.lanes}"
         ports = ("tau", "N", "b", "G", "gap", "gamma", "status")

@@ -69,10 +69,8 @@ class MotionTerms:
         t.output("gamma", gamma)
         t.output("start", [start[v] for v in order] if start else [])
         t.output("sides", [x for side in sides for x in side])
-        for k, first, last in tail.blocks:
-            t.output(f"M_{k}_{first}", [M[k].get(j, 0.0) for j in range(first, last)])
-        for i in tail.moving:
-            t.output(f"rows_{i}", columns[i][slice(*tail.touched[i])])
+        t.output("M", [M[k].get(j, 0.0) for k, row in enumerate(lower) for j in (*row, k)])
+        t.output("rows", touched_entries(columns, tail.touched))
         return t.program(tail=tail)
 
     def _structure(self) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...], SparseRows]:
@@ -90,6 +88,11 @@ class MotionTerms:
             for i in lower[k]:
                 lower[i] |= {j for j in lower[k] if j < i}
         return order, tuple(tuple(sorted(row)) for row in lower), M
+
+
+def touched_entries(columns: Sequence[Vector], touched: Sequence[tuple[int, int]]) -> list[Scalar]:
+    """The entries of the rows that each rate moves, rate by rate."""
+    return [x for column, ends in zip(columns, touched) for x in column[slice(*ends)]]
 
 
 def touched_rows(columns: Sequence[Vector], lower: Sequence[Sequence[int]]) -> tuple[tuple[int, int], ...]:

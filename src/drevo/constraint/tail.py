@@ -2,15 +2,15 @@
 
     x = x0 + M^-1 Gamma^T N,   Gamma x + gamma = 0,   M = L^T E^-1 L
 
-Independent rows are solved by the Schur complement: of one sample eight rows side by side, of a tile eight
-samples. Where a pivot is thin, the sample's rows W = Gamma L^-1 E^(1/2) are decomposed orthogonally: directions
-below RANK of the largest are lost, and N has the least norm.
+Independent rows are solved by the Schur complement. Where a pivot is thin, the sample's rows
+W = Gamma L^-1 E^(1/2) are decomposed orthogonally: directions below RANK of the largest are lost, and N has the
+least norm.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,13 +20,13 @@ import numpy as np
 
 from ..codegen.graph.program import FLOOR
 from ..codegen.llvm.dense.ranked import RANKED_LANES, Ranked, padded, ranked_room
-from ..codegen.llvm.ir import F64, I1, I64, PTR, VOID, IRFunction, Value, literal
+from ..codegen.llvm.ir import F64, I1, I64, PTR, VOID, IRFunction, Value
 from ..codegen.llvm.ir_scalar import IRScalar, StoredScalar
 from ..codegen.llvm.math import Lanes
 from ..codegen.llvm.tail import Room, Tail, TailPlace
 from ..codegen.lower.lower import Lowered
 from ..mechanics.algorithms.inertia_matrix import Factors, guard_pivots
-from ..mechanics.algorithms.schur import PartFactors, RowParts, Schur
+from ..mechanics.algorithms.schur import Schur
 from ..mechanics.scalar import Scalar
 from ..mechanics.tree import Loose
 from .solve import CONSISTENT_SHARE, RANK_TOLERANCE, Cholesky, RankSplit, factors_of, pivot_shares
@@ -34,7 +34,6 @@ from .solve import CONSISTENT_SHARE, RANK_TOLERANCE, Cholesky, RankSplit, factor
 Array = np.ndarray[Any, Any]
 LEAST_PIVOT_SHARE = 1e-3  # of its diagonal entry: a smaller pivot leaves less than 13 digits, and is decomposed
 LEAST_TRACE_SHARE = 1e-13  # of the trace: a row that is so much smaller than the others may be one that is lost
-FIRST_HIDDEN = ("force", "gamma", "start", "sides")  # hidden outputs; then rows of M and of Gamma
 _MANY = f"<{RANKED_LANES} x {F64}>"
 
 
@@ -43,13 +42,14 @@ class SolveTail(Tail):
     """The first outputs are x and [N, rank, ...]; rank is NaN where dependent rows ask for what no motion has.
 
     order: rates in the order of elimination, in which the steps leave vectors and matrices. lower: where L has
-    entries, by rows. touched: by rate, the first and one past the last row of Gamma that it moves. rows: m.
+    entries, by rows. touched: by rate, the first and one past the last row of Gamma that it moves. rows: m. M
+    is its lower triangle by rows, where L has entries and on the diagonal; rows: those touched, by rate.
     starting: `start` is added to x. sides: vectors that dependent rows must agree on, beside what the rows need,
     where `agree`. forced: whether there is a force. loose: rates by whose runs pivots are tested, see
     `guard_pivots`.
     """
 
-    first: ClassVar[tuple[str, ...]] = FIRST_HIDDEN
+    first: ClassVar[tuple[str, ...]] = ("force", "gamma", "start", "sides", "M", "rows")  # hidden outputs
     order: tuple[int, ...]
     lower: tuple[tuple[int, ...], ...]
     touched: tuple[tuple[int, int], ...]
@@ -64,48 +64,20 @@ class SolveTail(Tail):
     def written(self) -> Sequence[range]:
         return range(len(self.order)), range(self.rows + 1)
 
-    @cached_property
-    def blocks(self) -> list[tuple[int, int, int]]:
-        """The parts of the rows of M's lower triangle: a row, its first and one past its last entry in a part."""
-        out = []
-        for k, row in enumerate(self.lower):
-            for s in sorted({j // RANKED_LANES for j in (*row, k)}):
-                here = [j for j in (*row, k) if j // RANKED_LANES == s]
-                out.append((k, min(here), max(here) + 1))
-        return out
-
-    @cached_property
-    def moving(self) -> list[int]:
-        """The rates that move rows at all."""
-        return [i for i, (first, last) in enumerate(self.touched) if last > first]
-
-    @cached_property
+    @property
     def hidden(self) -> int:  # type: ignore[override]
-        return len(self.first) + len(self.blocks) + len(self.moving)
-
-    def width(self, l: Lanes) -> int:
-        """RowParts side by side."""
-        return RANKED_LANES if l.lanes == 1 else 1
-
-    def spans(self) -> list[tuple[int, int]]:
-        """The spans of rows of M, then of Gamma, that are held in parts: first entry and one past the last."""
-        return [(first, last) for _, first, last in self.blocks] + [self.touched[i] for i in self.moving]
+        return len(self.first)
 
     def room(self, low: Lowered, l: Lanes) -> Room:
-        parts, starts, at, w = list[int](), list[int](), 0, self.width(l)
-        for first, last in self.spans():
-            parts.append(at + first % w)
-            at += (-(-last // w) - first // w) * w
-        for port in low.outputs[-self.hidden :][: len(self.first)]:
+        starts, at = list[int](), 0
+        for port in low.outputs[-self.hidden :]:
             starts.append(at)
-            at += -(-port.size // w) * w
-        n, m = len(self.order), self.rows
-        own = (2 * n + m) * padded(m) + n * padded(n) if w > 1 else 0
-        return Room((*starts, *parts), at, own + self.beside(l), self.stays(l))
+            at += port.size
+        return Room(tuple(starts), at, self.beside(l), self.stays(l))
 
     def stays(self, l: Lanes) -> frozenset[int]:
         """Hidden outputs that are wanted in memory."""
-        return frozenset(range(len(self.first), self.hidden)) if self.width(l) > 1 else frozenset()
+        return frozenset()
 
     def beside(self, l: Lanes) -> int:
         """Scalars for samples that are decomposed one by one."""
@@ -122,23 +94,31 @@ class SolveTail(Tail):
         entries = iter(L)
         return Factors.known([{j: next(entries) for j in row} for row in self.lower], E, range(len(self.order)))
 
-    def begin(self, f: IRFunction, place: TailPlace) -> None:
-        if self.width(place.l) == 1:
-            return
-        for k in range(sum(-(-last // RANKED_LANES) - first // RANKED_LANES for first, last in self.spans())):
-            place.room.at(k * RANKED_LANES).store(f.zero(_MANY), 8)  # what is beside the entries of a part
+    def jacobian(self, entries: Iterable[Any]) -> list[list[Any]]:
+        """Gamma, (rows, rates), from its touched entries by rate; 0.0 elsewhere."""
+        out, rest = [[0.0] * len(self.order) for _ in range(self.rows)], iter(entries)
+        for i, (first, last) in enumerate(self.touched):
+            for r in range(first, last):
+                out[r][i] = next(rest)
+        return out
+
+    def inertia(self, entries: Iterable[Any]) -> list[dict[int, Any]]:
+        """M's lower triangle by rows, from its entries."""
+        rest = iter(entries)
+        return [{j: next(rest) for j in (*row, k)} for k, row in enumerate(self.lower)]
 
     def write(self, f: IRFunction, place: TailPlace) -> None:
         TailSolve(self, f, place).write()
 
     def fill(self, outputs: Sequence[Array], hidden: Sequence[Array]) -> None:
-        force, gamma, start, sides, *parts = hidden
+        force, gamma, start, sides, entries, rows = hidden
         n, m, (x, out) = len(self.order), self.rows, outputs[:2]
         M, J = np.zeros((len(force), n, n)), np.zeros((len(force), m, n))
-        for (k, first, last), part in zip(self.blocks, parts):
-            M[:, k, first:last] = M[:, first:last, k] = part
-        for i, part in zip(self.moving, parts[len(self.blocks) :]):
-            J[:, slice(*self.touched[i]), i] = part
+        for k, row in enumerate(self.inertia(entries.T)):
+            for j, y in row.items():
+                M[:, k, j] = M[:, j, k] = y
+        for r, line in enumerate(self.jacobian(rows.T)):
+            J[:, r] = np.stack(np.broadcast_arrays(*line, np.zeros(len(force)))[:-1], -1)
         held = np.asarray(np.isfinite(M).all((1, 2)) & np.isfinite(J).all((1, 2)))
         M[~held], J[~held] = np.eye(n), 0.0
         force = force if self.forced else np.zeros((len(force), n))
@@ -160,11 +140,9 @@ class TailSolve:
     """The solve of one sample or of a tile."""
 
     def __init__(self, tail: SolveTail, f: IRFunction, place: TailPlace) -> None:
-        self.tail, self.f, self.place, self.l, self.width = tail, f, place, place.l, tail.width(place.l)
+        self.tail, self.f, self.place, self.l = tail, f, place, place.l
         self.n, self.m = len(tail.order), tail.rows
-        self.hidden = dict(zip([*tail.first, *tail.blocks, *tail.moving], place.hidden))
-        self.by = RowParts() if self.width == 1 else _SideBySide(self)
-        self.used = 0  # scalars of the work
+        self.hidden = dict(zip(tail.first, place.hidden))
 
     def vector(self, name: str, count: int) -> list[Any]:
         """A hidden output."""
@@ -173,37 +151,15 @@ class TailSolve:
     def number(self, x: Any) -> Value:
         return x.x if isinstance(x, IRScalar) else self.f.const(self.l.type, float(x))
 
-    def part(self, name: Any, s: int, first: int) -> Any:
-        """Part s of a hidden output whose first entry is `first`."""
-        column, k = self.hidden[name], s * self.width - first
-        if self.width == 1:
-            return column.scalar(k, self.place.fma)
-        return StoredScalar(column.at(k), _MANY, self.place.fma)
-
-    def inertia(self) -> list[list[Any]]:
-        """The rows of M's lower triangle, in parts."""
-        w = self.width
-        out: list[list[Any]] = [[0.0] * (k // w + 1) for k in range(self.n)]
-        for k, first, last in self.tail.blocks:
-            for s in range(first // w, -(-last // w)):
-                if w > 1 or s == k or s in self.tail.lower[k]:
-                    out[k][s] = self.part((k, first, last), s, first)
-        return out
-
-    def parts(self) -> list[list[Any]]:
-        """Gamma, `width` rows at a time, each over the rates."""
-        w = self.width
-        out: list[list[Any]] = [[0.0] * self.n for _ in range(-(-self.m // w))]
-        for i in self.tail.moving:
-            first, last = self.tail.touched[i]
-            for s in range(first // w, -(-last // w)):
-                out[s][i] = self.part(i, s, first)
-        return out
+    def rows(self) -> list[list[Any]]:
+        """Gamma over the rates."""
+        count = sum(last - first for first, last in self.tail.touched)
+        return self.tail.jacobian(self.vector("rows", count))
 
     def write(self) -> None:
         tail, (moved, held, *_), n, m = self.tail, self.place.outputs, self.n, self.m
-        made = PartFactors.of(self.inertia(), tail.lower, self.by)
-        schur, M = Schur(made.factors, self.parts(), self.by, tail.touched, m), made.factors
+        M = Factors(tail.inertia(self.vector("M", n + sum(map(len, tail.lower)))), range(n))
+        schur = Schur(M, self.rows())
         force = self.vector("force", n) if tail.forced else [0.0] * n
         needed = schur.needed(force, self.vector("gamma", m))
         x, N = schur.solved(needed)
@@ -218,13 +174,13 @@ class TailSolve:
             Y = [schur.columns[i][r] for i, (first, last) in enumerate(tail.touched) for r in range(first, last)]
             sides, told = self.vector("sides", m * tail.sides), [*needed.free, *needed.rates]
             self.where_thin(self.sound(schur), [*L, *M.inverse, *told, *start, *sides, *Y])
-        self.guard(made)
+        self.guard(M)
 
-    def guard(self, made: PartFactors) -> None:
+    def guard(self, M: Factors) -> None:
         """No rank, and a status, for samples where a pivot of M is all rounding or a result is no number."""
         f, l, tail = self.f, self.l, self.tail
         guards = _Guards(self, tail.loose)
-        guard_pivots(guards, made.factors, tail.order, made.diagonal, [0.0] * self.n)
+        guard_pivots(guards, M, tail.order, M.diagonal, [0.0] * self.n)
         lost, zero = f.select(guards.good, f.zero(l.type), f.const(l.type, math.nan)), f.zero(l.type)
         for output, count in zip(self.place.outputs, (self.n, self.m)):
             for k in range(count):
@@ -244,7 +200,7 @@ class TailSolve:
     def where_thin(self, sound: Value, told: Sequence[Any]) -> None:
         """The samples whose rows are not independent for certain, one by one."""
         f, l, place = self.f, self.l, self.place
-        block, thin = place.work.at(self.used), sound ^ -1
+        block, thin = place.work, sound ^ -1
         if l.lanes > 1:
             thin = thin.cast("bitcast", f"i{l.lanes}").cast("zext", I64)
         with f.when(thin if l.lanes == 1 else thin.differs(0)):
@@ -275,40 +231,6 @@ class _Guards:
         """The pivot is more than rounding leaves."""
         number = self.solve.number
         self.good = self.good & (number(pivot) > number(scale) * FLOOR[8])
-
-
-class _SideBySide(RowParts):
-    """RowParts of one sample, as many as a part has; apart they lie in memory."""
-
-    width = RANKED_LANES
-
-    def __init__(self, solve: TailSolve) -> None:
-        self.solve, self.fma = solve, solve.place.fma
-
-    def spread(self, parts: list[Any], first: int, last: int) -> list[Any]:
-        solve, out = self.solve, list[Any]([0.0] * (len(parts) * RANKED_LANES))
-        here = solve.place.work.at(solve.used)
-        solve.used += len(parts) * RANKED_LANES
-        for s, x in enumerate(parts):
-            if isinstance(x, IRScalar):
-                here.at(s * RANKED_LANES).store(x.x, 8)
-                for r in range(max(first, s * RANKED_LANES), min(last, (s + 1) * RANKED_LANES)):
-                    out[r] = StoredScalar(here.at(r), F64, self.fma)
-        return out
-
-    def pick(self, parts: Sequence[Any], row: int) -> Any:
-        x = parts[row // RANKED_LANES]
-        if not isinstance(x, IRScalar):
-            return x
-        value = x.x
-        return IRScalar(
-            value.f.let(F64, f"extractelement {value.type} {value.text}, i32 {row % RANKED_LANES}"), self.fma
-        )
-
-    def unit(self, row: int) -> Any:
-        f, place = self.solve.f, row % RANKED_LANES
-        entries = ", ".join(f"{F64} {literal(float(k == place))}" for k in range(RANKED_LANES))
-        return IRScalar(f.const(_MANY, f"<{entries}>"), self.fma)
 
 
 class _Weak:

@@ -22,12 +22,12 @@ from ..codegen.llvm.ir_scalar import IRScalar
 from ..codegen.llvm.math import Lanes
 from ..codegen.llvm.tail import TailPlace
 from ..compiler.tracer import Tracer
-from ..constraint.kernels import touched_rows
+from ..constraint.kernels import touched_entries, touched_rows
 from ..constraint.tail import LEAST_PIVOT_SHARE, LEAST_TRACE_SHARE, SolveTail, TailSolve
 from ..mechanics.algorithms.inertia_matrix import Factors
 from ..mechanics.algorithms.schur import Schur
 from ..mechanics.formalisms.khalil_held import HeldSlopes
-from ..mechanics.scalar import Matrix, Scalar, Vector
+from ..mechanics.scalar import Matrix, Scalar, Vector, dot
 from ..mechanics.spatial import Vec, skew
 from ..model.description import Model
 
@@ -53,16 +53,14 @@ class ColumnsTail(SolveTail):
     rates that are `driven`, by their places in the order, and 0 else. sizes: by row of Gamma no less than the
     square of its unit."""
 
-    first: ClassVar[tuple[str, ...]] = ("L", "E", "F", "g", "sizes")
-    blocks: ClassVar[list[tuple[int, int, int]]] = []
+    first: ClassVar[tuple[str, ...]] = ("L", "E", "F", "g", "sizes", "rows")
     driven: tuple[int, ...]
 
     def stays(self, l: Lanes) -> frozenset[int]:
         return frozenset(range(self.hidden))
 
     def beside(self, l: Lanes) -> int:
-        n, m = len(self.order), self.rows
-        return (2 * n + m) * padded(m) if l.lanes == 1 else 0
+        return 0
 
     def write(self, f: IRFunction, place: TailPlace) -> None:
         _Columns(self, f, place).write()
@@ -103,23 +101,20 @@ class ColumnsTail(SolveTail):
         return np.equal.outer(range(len(self.order)), self.driven).astype(float)
 
     def fill(self, outputs: Sequence[Array], hidden: Sequence[Array]) -> None:
-        L, E, F, g, sizes, *rows = hidden
+        L, E, F, g, sizes, entries = hidden
         n, m, out = len(self.order), self.rows, outputs[0]
-        parts: list[list[Any]] = [[0.0] * n for _ in range(m)]
-        for i, x in zip(self.moving, rows):
-            for r in range(*self.touched[i]):
-                parts[r][i] = x[:, r - self.touched[i][0], None]
+        rows = self.jacobian(entries.T[:, :, None])
         M = self.factors([x[:, None] for x in L.T], [x[:, None] for x in E.T])
         F, g = (x.reshape(len(x), -1, padded(2 * n))[:, :, : 2 * n] for x in (F, g))
         columns = [*np.moveaxis(F, 1, 0), *np.moveaxis(g, 1, 0)]
         units = [*self.units, *np.zeros((m, len(self.driven)))]
         with np.errstate(all="ignore"):
-            schur = Schur(M, parts, None, self.touched, m)
+            schur = Schur(M, rows)
             for starts, given in zip(self.places(), (columns, units)):
                 found = schur.solved(schur.needed(given[:n], given[n:]))
                 for at, y in zip(starts, [*found[0], *found[1]]):
                     out[:, at : at + given[0].shape[-1]] = y
-            shares = Schur.of_rows(parts, None, self.touched, m).inverse_diagonal()
+            shares = Schur.of_rows(rows, n).inverse_diagonal()
             doubt = sum(sizes[:, r, None] * x for r, x in enumerate(shares))
             out[~(doubt * m < CERTAIN)[:, 0] if m else [], 0] = np.nan
             slight = sum(schur.diagonal) * LEAST_TRACE_SHARE
@@ -158,7 +153,7 @@ class _Columns(TailSolve):
     def write(self) -> None:
         tail, f, l, n, m = self.tail, self.f, self.l, self.n, self.m
         M = tail.factors(self.vector("L", sum(map(len, tail.lower))), self.vector("E", n))
-        self.schur = Schur(M, self.parts(), self.by, tail.touched, m)
+        self.schur = Schur(M, self.rows())
         if l.lanes == 1:
             self.blocks()
         else:
@@ -180,15 +175,8 @@ class _Columns(TailSolve):
         With K = Gamma Gamma^T and s_r the unit of row r, S^-1 K S^-1 has a trace of at most m, and its inverse
         that of S^2 K^-1: no less than the square of the condition is m sum s_r^2 (K^-1)_rr.
         """
-        of_rows, total = Schur.of_rows(self.parts(), self.by, self.tail.touched, self.m), 0.0
-        for s, x in enumerate(of_rows.inverse_diagonal()):
-            total = total + x * self.part("sizes", s, 0)
-        bound = self.number(total)
-        if self.width > 1:
-            bound = self.f.call(
-                F64, f"llvm.vector.reduce.fadd.v{RANKED_LANES}f64", self.f.const(F64, 0.0), bound, flags="reassoc "
-            )
-        return bound < CERTAIN / self.m
+        shares = Schur.of_rows(self.rows(), self.n).inverse_diagonal()
+        return self.number(dot(shares, self.vector("sizes", self.m))) < CERTAIN / self.m
 
     def solved(self, given: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """X and N of columns."""
@@ -298,9 +286,8 @@ class ModelColumns:
         beyond = [0.0] * (padded(2 * n) - 2 * n)
         t.output("F", [[*slopes[0][i], *slopes[1][i], *beyond] for i in f.order])
         t.output("g", [[*x, *y, *beyond] for x, y in zip(*held.slopes)] if held else [])
-        t.output("sizes", [*(held.sizes if held else []), *[0.0] * (padded(m) - m)])
-        for i in tail.moving:
-            t.output(f"rows_{i}", columns[i][slice(*tail.touched[i])])
+        t.output("sizes", held.sizes if held else [])
+        t.output("rows", touched_entries(columns, tail.touched))
         return t.program(tail=tail, quantity="linear_model")
 
 

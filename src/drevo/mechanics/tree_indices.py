@@ -44,16 +44,6 @@ def ancestors(parent: Sequence[int], i: int) -> Iterator[int]:
         i = parent[i]
 
 
-def branch_paths(parent: Sequence[int]) -> list[tuple[int, ...]]:
-    """The branch of each node: of those from the root on that lead to it, the first node of each."""
-    children, out = children_of(parent), list[tuple[int, ...]]()
-    roots = sum(p < 0 for p in parent)
-    for i, p in enumerate(parent):
-        alone = (len(children[p]) if p >= 0 else roots) == 1
-        out.append((out[p] if p >= 0 else ()) + (() if alone else (i,)))
-    return out
-
-
 def subtree_ends(parent: Sequence[int]) -> list[int]:
     """For a depth-first numbering: subtree of i is range(i, end[i])."""
     end = [i + 1 for i in range(len(parent))]

@@ -33,9 +33,6 @@ class Input(NamedTuple):
         return prod(self.shape)
 
 
-BranchPath = tuple[int, ...]  # the first body of each branch from the root to one
-
-
 class Parameter(NamedTuple):
     """A scalar of the model left symbolic, with the robot's own value."""
 
@@ -85,8 +82,7 @@ class Program:
     `meta`: robot, quantity, formalism, units and whatever an artifact should say about itself; "doubling": "mul"
     where a sequence writes 2x as a product and counts it so; "partial": outputs that may be NaN in places;
     "guard": the sentence of a guard that fails and is no pivot. `stages`: how machine code computes what has
-    loops, see `llvm.stages`; the outputs are then but names. `branches`: by name of an input, to which branch of
-    the tree each of its entries belongs.
+    loops, see `llvm.stages`; the outputs are then but names.
     """
 
     name: str
@@ -101,7 +97,6 @@ class Program:
     meta: Mapping[str, object] = field(default_factory=dict)
     tail: Any = None  # of machine code, what goes on where the steps end: see `codegen.llvm.tail`
     stages: Any = None
-    branches: Mapping[str, Sequence[BranchPath]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         sizes = [", ".join(f"{p.name}{list(p.shape)}" for p in ports[:4]) for ports in (self.inputs, self.outputs)]

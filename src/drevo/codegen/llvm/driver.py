@@ -13,12 +13,11 @@ from collections.abc import Mapping, Sequence
 from ..lower.lower import Lowered
 from .ir import I8, I32, I64, PTR, VOID, IRFunction, Module, Value
 from .math import Lanes
-from .ports import BEYOND, Arena, Target, computed_columns, flush_subnormals, passed_columns
+from .ports import BEYOND, Arena, Target, flush_subnormals
 from .rows import (
     ColumnLoop,
     ColumnPointers,
     add_columns,
-    add_copies,
     add_dense_moves,
     add_flush,
     add_moves,
@@ -37,11 +36,10 @@ def add_driver(m: Module, low: Lowered, target: Target, arena: Arena, layout: st
     if rows:
         own = [i for i, p in enumerate(low.outputs) if p.name not in _direct(low)]
         loads = [(p.size, p.size) for p in low.inputs if p.size]
-        stores = [(computed_columns(low, i), low.outputs[i].size) for i in own if computed_columns(low, i)]
+        stores = [(low.outputs[i].size, low.outputs[i].size) for i in own if low.outputs[i].size]
         for op, sizes in (("load", loads), ("store", stores)):
             add_moves(m, l, op, [n for n, _ in sizes])
             add_dense_moves(m, l, op, sizes)
-        add_copies(m, l, [x.width for i in own for x in passed_columns(low, i)])
         add_flush(m, l)
     else:
         add_columns(m, low, l, arena)
@@ -124,13 +122,11 @@ def _rows(f: IRFunction, low: Lowered, l: Lanes, arena: Arena, ports: ColumnPoin
         with f.loop(f.smaller(start + run, f.count), start=start, step=l.lanes, some=True) as tile:
             for i, size in inputs.items():
                 rows.move("load", i, arrays[i], size, tile.i)
-            for i in outputs:
-                rows.pass_on(i, to[i], tile.i)
             direct = [n + [p.name for p in low.outputs].index(name) for name in _direct(low)]
             more = [x for i in direct for x in (to[i], strides[i])] + ([tile.i, ports.last] if direct else [])
             f.call(VOID, "many", f.arena, out, ports.scratch, ports.status, *more)
             for i in (i for i in outputs if i not in direct):
-                rows.store(i, to[i], tile.i)
+                rows.move("store", i, to[i], outputs[i], tile.i)
         for i, size in outputs.items():
             with f.when(goes[i]):
                 home = arrays[i].at(begin[i], I8)
@@ -170,19 +166,6 @@ class _Rows:
             f.call(VOID, f"{op}_dense_{count}_{size}", at, self.ports.tiles[i])
         with f.when(~(whole | self.shared[i]) if i in self.shared else ~whole):
             self._move_apart(op, i, place, count, b)
-
-    def store(self, i: int, place: Value, b: Value) -> None:
-        """A result, but for the columns that are only passed on."""
-        if count := computed_columns(self.low, i - len(self.low.inputs)):
-            self.move("store", i, place, count, b)
-
-    def pass_on(self, i: int, place: Value, b: Value) -> None:
-        """These columns, as long as the first cache has what was loaded."""
-        strides, size = self.ports.strides, self.l.size
-        for x in passed_columns(self.low, i - len(self.low.inputs)):
-            source = self.ports.arrays[x.port].at(x.first * size, I8)
-            given = (place.at(x.to * size, I8), strides[i], source, strides[x.port], b, self.ports.last)
-            self.f.call(VOID, f"copy_{x.width}", *given)
 
 
 def _add_clear(m: Module, l: Lanes) -> None:

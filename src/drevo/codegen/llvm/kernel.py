@@ -7,18 +7,17 @@ so the order of the steps is the register allocation. The body stays f-strings: 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from ..graph.ops import ADD, ATAN2, CHOICE, DIV, FUNCTIONS, MUL, UNLESS
 from ..graph.program import FLOOR
 from ..lower.lower import Lowered, ends
-from ..lower.schedule import CHOOSE, FMA, GUARD, SINCOS, TURN, Step, grouped, operands, step_results
+from ..lower.schedule import CHOOSE, FMA, GUARD, SINCOS, TURN, Step, step_results
 from ..lower.split import SplitSteps
 from .ir import I1, I32, PTR, VOID, IRFunction, Module, Value, literal
-from .math import NEAR, WIDEST, Lanes, add_atan2, add_sincos, add_turned
+from .math import NEAR, WIDEST, add_atan2, add_sincos, add_turned
 from .ports import ALONE, Address, Ports, Target
 
-ALONE_BYTES = 32  # of a vector of one sample's angles: a few wider instructions slow down all that is around them
 TESTS = 8  # of results in a row, before their sum goes to the status
 TURNS = 64  # of angles with one test: each lives until the last is turned
 AHEAD = 512  # bytes along a batch-last array: more streams than the hardware follows
@@ -241,57 +240,8 @@ class FunctionBody:
     # -- steps ----------------------------------------------------------------------------------------------
 
     def steps(self, run: Sequence[Step]) -> None:
-        alone = self.l.lanes == 1 < self.k.target.lanes
-        for step in self.sines(run) if alone else self.paired(run):
+        for step in run:
             self.step(step)
-
-    def sines(self, run: Sequence[Step]) -> Iterable[Step]:
-        """One sample: as many sines and cosines at once as a vector holds, then the steps that are left."""
-        trig = [s for s in run if s[0] == SINCOS]
-        head = run[: run.index(trig[-1])] if trig else []
-        made = {v for s in trig for v in step_results(s)}
-        if len(trig) < 2 or any(e >> 1 in made for s in head for e in operands(s)):
-            return run
-        for step in (s for s in head if s[0] != SINCOS):
-            self.step(step)
-        wide = self.k.target.of(min(self.k.target.lanes, ALONE_BYTES // self.l.size))
-        for k in range(0, len(trig), wide.lanes):
-            self.sines_at_once(trig[k : k + wide.lanes], wide)
-        return run[len(head) + 1 :]
-
-    def paired(self, run: Sequence[Step]) -> Iterator[Step]:
-        """Two sines and cosines that follow one another are one call."""
-        for group in grouped(run):
-            if len(group) > 1:
-                self.sines_of_two(group)
-            else:
-                yield group[0]
-
-    def sines_of_two(self, pair: Sequence[Step]) -> None:
-        t = self.l.type
-        kind, name = f"{{{', '.join([t] * 4)}}}", add_sincos(self.f.module, self.l, self.k.target.fma, 2)
-        both = self.fresh(f"call {kind} @{name}({', '.join(f'{t} {self.operand(s[2])}' for s in pair)})")
-        for place, v in enumerate(v for s in pair for v in step_results(s)):
-            self.out.append(f"  {self.value}{v} = extractvalue {kind} {both}, {place}")
-            self.made.add(v)
-            self.sink(v)
-
-    def sines_at_once(self, steps: Sequence[Step], wide: Lanes) -> None:
-        t, kind, x = self.l.type, wide.type, "zeroinitializer"
-        for lane, step in enumerate(steps):
-            x = self.fresh(f"insertelement {kind} {x}, {t} {self.operand(step[2])}, i32 {lane}")
-        both = self.fresh(
-            f"call {{{kind}, {kind}}} @{add_sincos(self.f.module, wide, self.k.target.fma)}({kind} {x})"
-        )
-        for half in (0, 1):
-            values = self.fresh(f"extractvalue {{{kind}, {kind}}} {both}, {half}")
-            for lane, step in enumerate(steps):
-                self.out.append(
-                    f"  {self.value}{step_results(step)[half]} = extractelement {kind} {values}, i32 {lane}"
-                )
-        for v in (v for step in steps for v in step_results(step)):
-            self.made.add(v)
-            self.sink(v)
 
     def step(self, step: Step) -> None:
         op, to, a, b, c = step

@@ -136,12 +136,11 @@ def _new(m: Module, name: str, l: Lanes, fma: bool, result: str, *given: str, co
     return _Math(f, l, fma)
 
 
-def add_sincos(m: Module, l: Lanes, fma: bool, angles: int = 1) -> str:
-    """@sincos_<lanes>: value -> {sin, cos}; @sincos_<lanes>_2: of two values."""
-    name = f"sincos_{l.lanes}" + (f"_{angles}" if angles > 1 else "")
-    given = [f"angle{k}" for k in range(angles)]
-    if t := _new(m, name, l, fma, f"{{{', '.join([l.type] * (2 * angles))}}}", *given):
-        t.f.ret(t.f.struct(*(x for angle in t.f.arguments.values() for x in _sin_and_cos(t, angle))))
+def add_sincos(m: Module, l: Lanes, fma: bool) -> str:
+    """@sincos_<lanes>: value -> {sin, cos}."""
+    name = f"sincos_{l.lanes}"
+    if t := _new(m, name, l, fma, f"{{{l.type}, {l.type}}}", "angle"):
+        t.f.ret(t.f.struct(*_sin_and_cos(t, t.f.angle)))
     return name
 
 

@@ -106,7 +106,6 @@ def _staged(arena: Arena, sizes: list[int]) -> Arena:
     return arena._replace(stages=tuple(stages), total=at)
 
 
-PASSED = 8  # columns: fewer go with the tile
 ALONE = "ptr noalias"
 
 
@@ -149,40 +148,10 @@ def sample_ports(low: Lowered, l: Lanes) -> Ports:
     return Ports(l, inputs, outputs, {x.base[1:]: ALONE for x in inputs + outputs}, l.bytes, True)
 
 
-class Passed(NamedTuple):
-    """Columns of a result, from `to` on, that are those of an argument from `first` on."""
-
-    to: int
-    port: int
-    first: int
-    width: int
-
-
-def passed_columns(low: Lowered, port: int) -> list[Passed]:
-    """The end of a result that is only passed on, where it has at least PASSED columns: rows go as they are."""
-    found, end = list[Passed](), len(low.stores[port])
-    for k in range(end - 1 if low.stages is None else -1, -1, -1):
-        edge = low.stores[port][k]
-        at = None if edge & 1 else low.where.get(edge >> 1)
-        if at is None:
-            break
-        last = found.pop() if found and at == (found[-1].port, found[-1].first - 1) else Passed(k, *at, 0)
-        found.append(Passed(k, *at, last.width + 1))
-    return found if found and end - found[-1].to >= PASSED else []
-
-
-def computed_columns(low: Lowered, port: int) -> int:
-    """Number of columns of a result before those that are only passed on."""
-    return min((x.to for x in passed_columns(low, port)), default=low.outputs[port].size)
-
-
 def tile_ports(low: Lowered, l: Lanes, arena: Arena) -> Ports:
     """The ports for a tile: one pointer to all inputs and one to all outputs, at fixed places in the arena."""
     inputs = [Address("%in", at) for at in arena.inputs]
-    outputs = [
-        Address("%out", at - arena.outputs[0], left=range(computed_columns(low, i), low.outputs[i].size))
-        for i, at in enumerate(arena.outputs)
-    ]
+    outputs = [Address("%out", at - arena.outputs[0]) for at in arena.outputs]
     return Ports(l, inputs, outputs, {"in": ALONE, "out": ALONE}, l.bytes)
 
 

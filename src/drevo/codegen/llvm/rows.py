@@ -65,20 +65,6 @@ def add_dense_moves(m: Module, l: Lanes, op: str, sizes: Iterable[tuple[int, int
         f.ret()
 
 
-def add_copies(m: Module, l: Lanes, counts: Iterable[int]) -> None:
-    """@copy_<n>(to, to_stride, p, stride, b, last): n columns of W rows from other rows."""
-    for n in sorted(set(counts)):
-        w = width_of("store", n, l.lanes)
-        f = m.function(f"copy_{n}", VOID, to=PTR, to_stride=I64, p=PTR, stride=I64, b=I64, last=I64)
-        with f.loop(l.lanes, some=True) as s:
-            row = f.smaller(f.b + s.i, f.last)
-            here, there = f.p.at(row * f.stride, I8), f.to.at(row * f.to_stride, I8)
-            for k in range(0, n, w):
-                at = min(k, n - w) * l.size
-                there.at(at, I8).store(here.at(at, I8).load(f"<{w} x {l.scalar}>", l.size), l.size)
-        f.ret()
-
-
 def _load(l: Lanes, w: int, rows: Sequence[Value], tile: Value) -> None:
     """Rows k, w + k, 2 w + k, .. side by side, before anything is shuffled."""
     values = [row.load(f"<{w} x {l.scalar}>", l.size) for row in rows]

@@ -93,10 +93,6 @@ class Tail(ABC):
         """The room that the tail needs for samples of so many lanes."""
 
     @abstractmethod
-    def begin(self, f: IRFunction, place: TailPlace) -> None:
-        """Writes the tail's code that runs before the steps, which may not write all of what it reads."""
-
-    @abstractmethod
     def write(self, f: IRFunction, place: TailPlace) -> None:
         """Writes the tail's code at the end of a function."""
 
@@ -128,7 +124,6 @@ def add_with_tail(m: Module, kernel: Kernel, tail: Tail) -> None:
     hidden = [_column(f, x, l, memory) for x in places]
     work = memory.at(room.size * l.bytes, I8)
     place = TailPlace(l, tuple(outputs), tuple(hidden), memory, work, f.status, kernel.target.fma)
-    tail.begin(f, place)
     more = {} if whole else {"hidden": ALONE}
     left = [*tail.written, *[range(0)] * len(ports.outputs)]
     seen = [x._replace(left={*r, *x.left}) for x, r in zip(ports.outputs, left)]

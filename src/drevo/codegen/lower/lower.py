@@ -114,8 +114,7 @@ def lower(
     steps = _steps(program.graph, roots + tested, constants, where, fma)
     steps = _turned(steps, program.angle_sums, where, constants, len(program.graph) + len(steps))
     columns = _by_column(program.outputs, kept)
-    home = {n: b for x in program.inputs for n, b in zip(x.nodes, program.branches.get(x.name, ()))}
-    steps = scheduled(steps, roots + tested, columns and columns + tested, order, registers, home)
+    steps = scheduled(steps, roots + tested, columns and columns + tested, order, registers)
     steps = _guarded(steps, guards)
     return Lowered(
         tuple(steps), inputs, _outputs(program, kept, packed), where, constants, stores, _units(program, where),

@@ -5,16 +5,12 @@ The steps of a kernel: operations of a machine without registers, in the order o
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
-from functools import reduce
+from collections.abc import Container, Sequence
 from heapq import heapify, heappop, heappush
-from itertools import groupby, takewhile
-from types import MappingProxyType
 from typing import Literal
 
 from ...errors import EmitError, one_of
 from ..graph.ops import BINARY, DIV, OPS
-from ..graph.program import BranchPath
 
 FMA, SINCOS, GUARD, TURN, CHOOSE = range(len(OPS), len(OPS) + 5)  # beside the operations of the graph
 
@@ -47,18 +43,6 @@ def makers(steps: Sequence[Step]) -> dict[int, int]:
     return {v: k for k, step in enumerate(steps) for v in step_results(step)}
 
 
-def grouped(run: Sequence[Step]) -> Iterator[tuple[Step, ...]]:
-    """Steps one by one, but for two sines and cosines that follow one another."""
-    k = 0
-    while k < len(run):
-        pair = tuple(run[k : k + 2])
-        whole = (
-            len(pair) == 2 and all(s[0] == SINCOS for s in pair) and pair[1][2] >> 1 not in step_results(pair[0])
-        )
-        yield pair if whole else (run[k],)
-        k += 1 + whole
-
-
 def largest_angle(scalar: str, fma: bool) -> float:
     """The largest angle whose sine is still right; above it the result is NaN, never garbage."""
     return 2.0 ** ANGLE_BITS[scalar, fma] * (1.0 - 2.0 ** (-53 if scalar == "double" else -24))
@@ -71,8 +55,6 @@ REGISTERS = 28
 WORTH = 0.95
 ENOUGH_REGS = 32  # registers: with fewer, what is mixed has to be stored and read again
 LONG = 5_000  # steps; beyond, a processor waits for its instructions rather than for results
-CROWD = 256  # values alive; more of eight samples each do not stay in a first cache beside arguments and results
-AFTER = 1 << 40  # beyond every node of a tree
 AHEAD, EACH, LATENCY, DIVISION = 48, 2, 4, 24  # steps looked ahead, a cycle; cycles until a result is there
 
 
@@ -82,17 +64,12 @@ def scheduled(
     columns: Sequence[int],
     order: Order,
     registers: int = 0,
-    home: Mapping[int, BranchPath] = MappingProxyType({}),
 ) -> list[Step]:
     """roots: edges of the outputs in their own order; columns: the same by column, none without matrices.
 
-    registers: of the processor, 0 if they are not known. home: of inputs, where they belong to a branch of a tree.
+    registers: of the processor, 0 if they are not known.
     """
     one_of("order", order, SCHEDULE_ORDERS, EmitError)
-    if order == "auto" and len({*home.values()}) > 1 and (most := live_numbers(steps, home, roots)[0]) > CROWD:
-        apart = _by_branch(steps, home)
-        if live_numbers(apart, home, roots)[0] < most:
-            return apart
     steps = _trig_first(steps)
     trig = [s[1] for s in steps if s[0] == SINCOS]
 
@@ -156,24 +133,6 @@ def _trig_first(steps: list[Step]) -> list[Step]:
             front.add(k)
             stack += _sources(steps[k], maker)
     return [s for k, s in enumerate(steps) if k in front] + [s for k, s in enumerate(steps) if k not in front]
-
-
-def _by_branch(steps: list[Step], home: Mapping[int, BranchPath]) -> list[Step]:
-    """Branch after branch: what one alone needs stands together, after what it shares with others, before what
-    they give together. Where values go along a tree and back, few then live from one branch to the next."""
-    place, keys = dict(home), list[BranchPath]()
-    for step in steps:
-        keys.append(reduce(_meet, {place[e >> 1] for e in operands(step) if e >> 1 in place}, ()))
-        place.update(dict.fromkeys(step_results(step), keys[-1]))
-    order = sorted(range(len(steps)), key=keys.__getitem__)
-    parts = ([steps[k] for k in part] for _, part in groupby(order, keys.__getitem__))
-    return [step for part in parts for step in _trig_first(part)]
-
-
-def _meet(a: BranchPath, b: BranchPath) -> BranchPath:
-    """Branch of a value of two branches: the longer, or after all that the place where they part has."""
-    same = sum(1 for _ in takewhile(lambda x: x[0] == x[1], zip(a, b)))
-    return max(a, b, key=len) if same == min(len(a), len(b)) else (*a[:same], AFTER)
 
 
 def _depth_first(steps: list[Step], roots: Sequence[int]) -> list[Step]:

@@ -5,8 +5,6 @@
 
 With M = L^T E^-1 L and Y = Gamma L^-1 it is D = Y E Y^T: every row is solved half, over the branches it touches.
 D = F^T P F is eliminated from the last row to the first, and what the rows need along with it.
-
-Scalars may be vectors: `RowParts` says how many rows of Gamma stand side by side in one.
 """
 
 from __future__ import annotations
@@ -15,49 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..scalar import Scalar, Vector, dot, is_zero
-from .inertia_matrix import Factors, SparseRows
-
-
-class RowParts:
-    """RowParts one by one."""
-
-    width = 1  # rows in a part
-
-    def spread(self, parts: list[Scalar], first: int, last: int) -> list[Scalar]:
-        """The entries of parts; none is before `first`, nor from `last` on."""
-        return parts
-
-    def pick(self, parts: Sequence[Scalar], row: int) -> Scalar:
-        """One entry."""
-        return parts[row]
-
-    def unit(self, row: int) -> Scalar:
-        """The part with 1 in a row, else 0."""
-        return 1.0
-
-
-class PartFactors(NamedTuple):
-    """M = L^T E^-1 L of a matrix whose rows are in parts; with its diagonal."""
-
-    factors: Factors
-    diagonal: list[Scalar]
-
-    @staticmethod
-    def of(rows: Sequence[list[Scalar]], lower: Sequence[Sequence[int]], by: RowParts) -> PartFactors:
-        """rows: those of the lower triangle; lower: where L has entries, by rows."""
-        n, w, H = len(rows), by.width, [list(row) for row in rows]
-        L: SparseRows = [{} for _ in range(n)]
-        pivots, inverse = [0.0] * n, [0.0] * n
-        for k in range(n - 1, -1, -1):
-            pivots[k] = by.pick(H[k], k)
-            inverse[k] = 1.0 / pivots[k]
-            share = by.spread([x * inverse[k] for x in H[k][: -(-k // w)]], 0, k)
-            for i in sorted(lower[k], reverse=True):
-                L[k][i] = share[i]
-                for s in range(i // w + 1):
-                    H[i][s] = H[i][s] - share[i] * H[k][s]
-        diagonal = [by.pick(row, k) for k, row in enumerate(rows)]
-        return PartFactors(Factors.known(L, inverse, range(n), pivots), diagonal)
+from .inertia_matrix import Factors
 
 
 class Needed(NamedTuple):
@@ -71,22 +27,14 @@ class Schur:
     """D of rows that are independent, with its factors; `diagonal` and `pivots` tell how nearly they are not.
 
     A pivot over its diagonal entry is the squared sine of the angle between a row and those eliminated before it.
-    parts: of Gamma, each over the rates; touched: by rate the first and one past the last row that it moves; m:
-    rows, where those of the last part are fewer than its width.
+    rows: of Gamma, over the rates.
     """
 
-    def __init__(
-        self,
-        M: Factors,
-        parts: Sequence[Vector],
-        by: RowParts | None = None,
-        touched: Sequence[tuple[int, int]] | None = None,
-        m: int = -1,
-    ) -> None:
-        m, by = len(parts) if m < 0 else m, by or RowParts()
-        self.M, self.m, self.by, self.touched = M, m, by, touched or [(0, m)] * len(M.order)
-        Y = [M.solve_transposed(part) for part in parts]
-        self.columns = self._apart(Y) if parts else [[] for _ in M.order]
+    def __init__(self, M: Factors, rows: Sequence[Vector]) -> None:
+        m = len(rows)
+        self.M, self.m = M, m
+        Y = [M.solve_transposed(row) for row in rows]
+        self.columns: list[list[Scalar]] = [list(x) for x in zip(*Y)] if rows else [[] for _ in M.order]
         self.diagonal: list[Scalar] = [0.0] * m
         self.pivots: list[Scalar] = [0.0] * m
         self.inverse: list[Scalar] = [0.0] * m
@@ -94,46 +42,39 @@ class Schur:
         self._eliminate(Y)
 
     @staticmethod
-    def of_rows(parts: Sequence[Vector], by: RowParts | None, touched: Sequence[tuple[int, int]], m: int) -> Schur:
-        """The Schur complement with the identity for M: Gamma Gamma^T and its factors."""
-        n = len(touched)
-        return Schur(Factors.known([{} for _ in range(n)], [1.0] * n, range(n)), parts, by, touched, m)
+    def of_rows(rows: Sequence[Vector], n: int) -> Schur:
+        """The Schur complement with the identity for M, of n rates: Gamma Gamma^T and its factors."""
+        return Schur(Factors.known([{} for _ in range(n)], [1.0] * n, range(n)), rows)
 
     def inverse_diagonal(self) -> list[Scalar]:
-        """The diagonal of D^-1, in parts."""
-        m, w = self.m, self.by.width
-        count = -(-m // w)
-        total: list[Scalar] = [0.0] * count
-        columns: list[list[Scalar]] = [[0.0] * count for _ in range(m)]  # of F^-1
+        """The diagonal of D^-1."""
+        m = self.m
+        total: list[Scalar] = [0.0] * m
+        columns: list[list[Scalar]] = [[0.0] * m for _ in range(m)]  # of F^-1
         for i in range(m - 1, -1, -1):
             mine = columns[i]
-            mine[i // w] = self.by.unit(i)
+            mine[i] = 1.0
             for k in range(i + 1, m):
-                for s in range(k // w, count):
+                for s in range(k, m):
                     mine[s] = mine[s] - self.F[k][i] * columns[k][s]
-            for s in range(i // w, count):
+            for s in range(i, m):
                 total[s] = total[s] + mine[s] * mine[s] * self.inverse[i]
         return total
 
-    def _apart(self, parts: Sequence[Vector]) -> list[list[Scalar]]:
-        """The entries of every rate."""
-        return [self.by.spread(list(column), *self.touched[i]) for i, column in enumerate(zip(*parts))]
-
     def _eliminate(self, Y: Sequence[Vector]) -> None:
-        """Row by row; what a part has right of the diagonal is not used."""
-        by, m, w = self.by, self.m, self.by.width
-        columns = self._apart([[x * e for x, e in zip(part, self.M.inverse)] for part in Y])
+        """Row by row; what is right of the diagonal is not used."""
+        m = self.m
+        scaled = [[x * e for x, e in zip(row, self.M.inverse)] for row in Y]
         done = [list[Scalar]()] * m
         for i in range(m - 1, -1, -1):
-            mine = [column[i] for column in columns]
-            row = [dot(mine, part) for part in Y[: i // w + 1]]
-            self.diagonal[i] = by.pick(row, i)
+            row = [dot(scaled[i], y) for y in Y[: i + 1]]
+            self.diagonal[i] = row[i]
             for k in range(m - 1, i, -1):
                 if not is_zero(self.F[k][i]):
                     row = [x - self.F[k][i] * y for x, y in zip(row, done[k])]
-            done[i], self.pivots[i] = row, by.pick(row, i)
+            done[i], self.pivots[i] = row, row[i]
             self.inverse[i] = 0.0 if is_zero(self.pivots[i]) else 1.0 / self.pivots[i]
-            self.F[i] = by.spread([x * self.inverse[i] for x in row[: -(-i // w)]], 0, i)[:i]
+            self.F[i] = [x * self.inverse[i] for x in row[:i]]
 
     def needed(self, f: Vector, g: Vector) -> Needed:
         """Makes the right-hand side f, g ready for `solved`."""
