@@ -23,6 +23,7 @@ from drevo.mechanics.algorithms import inertia_matrix
 from drevo.mechanics.spatial import RigidInertia, Sym, Vec
 from drevo.mechanics.tree import Tree, build_tree
 from drevo.model.description import Model
+from drevo.model.loaders.solids import combined_inertia
 
 PRINTED = [  # (17) - (22)
     "d_x4 = d_y4 = 0",
@@ -127,6 +128,36 @@ def test_realised_robots_have_a_constant_matrix(found: Conditions, counterweight
         assert moments[0] > 0.0 and moments[0] + moments[1] >= moments[2] * (1 - 1e-12)
     lines = found.motion_of(model)
     assert len(lines) == 7 and lines[3].endswith("= tau_4") and f"{M[0, 3, 3]:.12g}*a_4" in lines[3]
+
+
+@pytest.mark.parametrize("proportions", [(1.0, 1.0, 1.0), (1.0, 1.0, 0.4)])
+def test_counterweights_of_a_density(found: Conditions, proportions: tuple[float, ...]) -> None:
+    """Boxes of it that do not meet, and the masses and moments of the model."""
+    plain = found.robot if isinstance(found.robot, Model) else found.robot.model
+    model = found.realise(reach=0.8, density=7850.0, proportions=proportions).model
+    rng = np.random.default_rng(0)
+    M = [drevo.Robot(model).mass_matrix(q) for q in rng.normal(size=(9, model.nv))]
+    np.testing.assert_allclose(M, np.broadcast_to(M[0], np.shape(M)), atol=1e-9 * np.abs(M[0]).max())
+    boxes = 0
+    for link, before in zip(model.links, plain.links):
+        added = link.shapes[len(before.shapes) :]
+        boxes += len(added)
+        if not added:
+            continue
+        sizes, places = np.array([s.size for s in added]), np.array([s.origin for s in added])
+        turn = np.array(added[0].rotation)
+        assert link.inertial is not None and before.inertial is not None
+        volumes = sizes.prod(axis=1)
+        assert link.inertial.mass - before.inertial.mass == pytest.approx(7850.0 * volumes.sum())
+        np.testing.assert_allclose(sizes / sizes[:, :1], np.broadcast_to(np.array(proportions), sizes.shape))
+        for k, (a, p) in enumerate(zip(sizes, places)):
+            apart = np.abs((places[k + 1 :] - p) @ turn) - 0.5 * (sizes[k + 1 :] + a)
+            assert np.all(apart.max(axis=1) >= -1e-12)
+        parts = [(before.inertial.mass, before.inertial.com, before.inertial.tensor)]
+        for volume, (x, y, z), p in zip(volumes, sizes**2 / 12.0, places):
+            parts.append((7850.0 * volume, p, 7850.0 * volume * turn @ np.diag([y + z, x + z, x + y]) @ turn.T))
+        np.testing.assert_allclose(link.inertial.tensor, combined_inertia(parts).tensor, rtol=1e-9, atol=1e-12)
+    assert boxes > 10
 
 
 def test_what_cannot_be_realised_is_said(found: Conditions) -> None:
@@ -362,6 +393,8 @@ def test_wrong_arguments_of_conditions(found: Conditions, two_arm: Model) -> Non
 
 @pytest.mark.parametrize(("asked", "words"), [
     (dict(reach=0.0), "reach is 0.0; it must be a positive number of metres"), (dict(reach="1"), "reach is '1'"),
+    (dict(density=-1.0), "density is -1"), (dict(density=1e3, counterweights=False), "density is that of"),
+    (dict(proportions=(1.0, 0.0, 1.0)), "must be above 0"), (dict(proportions=(1.0,)), "proportions"),
     (dict(reach=float("nan")), "reach is nan"), (dict(bodies=[5.0]), "bodies: 5.0 is no text"),
     (dict(bodies=7), "bodies: 7 is no text"), (dict(bodies="link9"), "'link9' is no moving link"),
 ])  # fmt: skip

@@ -31,6 +31,10 @@ def conditions(
         bool, option("Add the least masses with which they hold, to --output.", "--realise")
     ] = False,
     reach: Annotated[float, option("How far from a joint added masses may stand, in metres.")] = 0.5,
+    density: Annotated[
+        float | None, option("Of counterweights, kg/m^3: they are then boxes, which are drawn.")
+    ] = None,
+    proportions: Annotated[str, option("Of their sides: 1,1,0.1 are plates, 1,0.1,0.1 rods.")] = "1,1,1",
     output: Annotated[
         Path | None, option("Save the realised robot as .urdf, .xml, .sdf, .toml or .json.", "-o", "--output")
     ] = None,
@@ -48,16 +52,10 @@ def conditions(
         step("reducing")
         found = find(load_robot(robot, base), words_in(constant), words_in(zero), diagonal, words_in(free) or None)
     whole = found if isinstance(found, Conditions) else None
-    balanced = _realised(whole, reach, output) if realise or output is not None else None
+    balanced = _realised(whole, (reach, density, proportions), output) if realise or output is not None else None
     if as_json:
-        print_json(
-            {
-                "robot": robot,
-                **_data(found),
-                **({"M": whole.M, "motion": list(whole.motion)} if whole else {}),
-                **({"masses": _masses(balanced)} if balanced else {}),
-            }
-        )
+        masses = {"masses": _masses(balanced)} if balanced else {}
+        print_json({"robot": robot, **_data(found), **masses})
         return
     rows = [(body, text) for body, texts in _bodies(found).items() for text in texts]
     print_table(f"{len(found)} conditions", ("body", "condition"), rows, left=2)
@@ -66,19 +64,21 @@ def conditions(
         print("\nEquations of motion when they hold:", *whole.motion, sep="\n")
     if balanced is not None:
         before = _masses(load_robot(robot, base))
-        masses = [(name, f"{before[name]:.6g}", f"{mass:.6g}") for name, mass in _masses(balanced).items()]
-        print_table("\nMasses with counterweights", ("link", "before, kg", "after, kg"), masses)
+        weights = [(name, f"{before[name]:.6g}", f"{mass:.6g}") for name, mass in _masses(balanced).items()]
+        print_table("\nMasses with counterweights", ("link", "before, kg", "after, kg"), weights)
     if output is not None:
         print(f"saved {output}")
 
 
-def _realised(conditions: Conditions | None, reach: float, output: Path | None) -> Robot:
+def _realised(conditions: Conditions | None, how: tuple[float, float | None, str], output: Path | None) -> Robot:
     """The robot that meets the conditions, saved where a file is named."""
     from ..errors import InputError
 
     if conditions is None:
         raise InputError("--realise takes conditions on inertial parameters; leave lengths out of --free")
-    robot = conditions.realise(reach=reach)
+    reach, density, proportions = how
+    sides: list[Any] = [float(x) if x.replace(".", "", 1).isdigit() else x for x in words_in(proportions)]
+    robot = conditions.realise(reach=reach, density=density, proportions=sides)
     if output is not None:
         robot.save(output)
     return robot
@@ -89,7 +89,10 @@ def _masses(robot: Robot) -> dict[str, float]:
 
 
 def _data(found: Conditions | PolynomialConditions) -> dict[str, Any]:
-    return {"count": len(found), "equations": list(found.equations), "by_body": _bodies(found)}
+    from ..design.conditions import Conditions
+
+    whole = {"M": found.M, "motion": list(found.motion)} if isinstance(found, Conditions) else {}
+    return {"count": len(found), "equations": list(found.equations), "by_body": _bodies(found), **whole}
 
 
 def _bodies(found: Conditions | PolynomialConditions) -> dict[str, tuple[str, ...]]:

@@ -237,12 +237,15 @@ class Conditions:
         )
 
     def realise(
-        self, bodies: Sequence[str] | None = None, counterweights: bool = True, reach: float = 0.5
-    ) -> Robot:
+        self, bodies: Sequence[str] | None = None, counterweights: bool = True, reach: float = 0.5,
+        density: float | None = None, proportions: Sequence[float] = (1.0, 1.0, 1.0),
+    ) -> Robot:  # fmt: skip
         """A robot that meets the conditions, by the least added mass; see `drevo.design.realise`."""
         from .realise import realise
 
-        return realise(model_of(self.robot, "realise"), self.parameters, self.space, bodies, counterweights, reach)
+        model = model_of(self.robot, "realise")
+        given = bodies, counterweights, reach, density, proportions
+        return realise(model, self.parameters, self.space, *given)
 
 
 def _exactly(x: Fraction) -> Scalar:

@@ -1,5 +1,8 @@
 """Robots that meet conditions: counterweights, or redistributed bodies, by a linear programme.
 
+Counterweights of a given density are boxes, plates or rods about the places that the programme loads: their own
+moments depend on their sizes, which are found with the masses.
+
 A body made of non-negative point masses is physically consistent whatever the masses are, and every parameter is
 linear in them: the least added mass that meets the conditions is a linear programme (HiGHS, through SciPy).
 """
@@ -9,22 +12,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 
 from ..errors import InputError, NumericsError, shown
-from ..io.given import Array, flag, number
+from ..io.given import Array, finite, flag, number
 from ..io.packages import package
-from ..mechanics.spatial import ZERO_INERTIA, RigidInertia, Sym, Vec
+from ..mechanics.spatial import ZERO_INERTIA, Mat, RigidInertia, Sym, Vec
 from ..mechanics.tree_indices import ancestors
-from ..model.description import Inertial, Model
-from ..model.loaders.solids import ZERO, combined_inertia
+from ..model.description import Inertial, Model, Shape
+from ..model.loaders.solids import combined_inertia
 from ..robot.face import Robot
 from .free_lengths import texts
 from .parameters import Parameters
 from .polynomial import NUMBER, Space
 
 MASS_PLACES = (-1.0, -0.5, 0.0, 0.5, 1.0)  # places of masses in a cube of the half-width `reach` about each pole
+BOX_PLACES, MAX_BOX = (
+    0.8,
+    0.4,
+)  # of reach: where the outermost boxes have their middles, how long their sides may be
+SIZINGS = 100  # rounds in which masses and sizes of boxes settle
 THICKNESS = 1e-3  # share of a redistributed body's mass that is spread over all places, so that it is no sheet
 TOLERANCE = 1e-11
 
@@ -36,31 +45,49 @@ def realise(
     bodies: Sequence[str] | None = None,
     counterweights: bool = True,
     reach: float = 0.5,
+    density: float | None = None,
+    proportions: Sequence[float] = (1.0, 1.0, 1.0),
 ) -> Robot:
     """The robot with the least added mass that meets the conditions, whose coefficients are the space.
 
     counterweights: point masses are added to the bodies (all, or those of the links named); otherwise these
     bodies are made anew, each at least as heavy as it was. Masses stand within `reach` metres of the pole along
-    each axis.
+    each axis. density: kg/m^3; counterweights are then boxes of it that do not meet and are drawn as shapes of
+    their links, proportions: of their sides along the axes of the body, (1, 1, 0.1) plates, (1, 0.1, 0.1) rods.
     """
     reach = number("realise: reach", reach, "a positive number of metres", lambda x: 0.0 < x <= 1e6)
     counterweights = flag("realise: counterweights", counterweights)
     chosen = _bodies(known, bodies)
+    if density is not None:
+        density = number("realise: density", density, "a positive number of kg/m^3", lambda x: 0.0 < x <= 1e6)
+        if not counterweights:
+            raise InputError("realise: density is that of counterweights; leave counterweights=False out")
+    sides = np.array(finite("realise: proportions", proportions, (3,), InputError))
+    if sides.min() <= 0.0:
+        raise InputError(f"realise: proportions {shown(proportions)} must be above 0")
     kept = known.tree
     if not counterweights:
         kept = kept.replace(
             bodies=tuple(b._replace(inertia=ZERO_INERTIA) if i in chosen else b for i, b in enumerate(kept.bodies))
         )
-    places = [(i, Vec(*(reach * s for s in r))) for i in chosen for r in product(MASS_PLACES, repeat=3)]
+    out = reach if density is None else BOX_PLACES * reach
+    places = [(i, Vec(*(out * s for s in r))) for i in chosen for r in product(MASS_PLACES, repeat=3)]
     rows = _matrix(known, space)
     A = rows @ np.stack([_effect(known, i, r) for i, r in places], axis=1)
     b = -rows @ np.asarray(known.values(kept))
     floor = [] if counterweights else [(i, known.tree.bodies[i].inertia.m) for i in chosen]
-    masses = _least(A, b, places, floor, reach)
-    clouds: dict[int, list[tuple[float, Vec]]] = {}
-    for (i, r), m in zip(places, masses):
+    masses, sizes = _least(A, b, places, floor, reach), np.zeros((len(places), 3))
+    if density is not None:
+        masses, sizes = _sized(rows, b, known, places, masses, sides, density)
+        if np.max(sizes, initial=0.0) > MAX_BOX * reach:
+            raise NumericsError(
+                f"a counterweight of {density:g} kg/m^3 has a side of {np.max(sizes):.3g} m, and a reach of "
+                f"{reach:g} m leaves room for {MAX_BOX * reach:.3g} m: allow more density or reach"
+            )
+    clouds: dict[int, list[tuple[float, Vec, Array]]] = {}
+    for (i, r), m, size in zip(places, masses, sizes):
         if m > 0.0:
-            clouds.setdefault(i, []).append((float(m), r))
+            clouds.setdefault(i, []).append((float(m), r, size))
     return Robot(_with_clouds(model, known, clouds, counterweights))
 
 
@@ -90,10 +117,29 @@ def _matrix(known: Parameters, space: Space) -> Array:
     return rows
 
 
-def _effect(known: Parameters, i: int, r: Vec) -> Array:
-    """The change of the parameters by a unit mass at r on body i."""
+def _sized(
+    rows: Array, b: Array, known: Parameters, places: Sequence[tuple[int, Vec]], masses: Array, sides: Array,
+    density: float,
+) -> tuple[Array, Array]:  # fmt: skip
+    """Masses, and sizes (n, 3) m of boxes of these masses, that meet the conditions with their own moments."""
+    m, used = masses.copy(), masses > 0.0
+    for _ in range(SIZINGS):
+        sizes = np.cbrt(m / (density * np.prod(sides)))[:, None] * sides
+        A = rows @ np.stack(
+            [_effect(known, places[k][0], places[k][1], sizes[k]) for k in np.flatnonzero(used).tolist()], axis=1
+        )
+        left = b - A @ m[used]
+        if np.max(np.abs(left) / (np.abs(A) @ m[used] + np.abs(b) + 1.0), initial=0.0) <= TOLERANCE:
+            return m, sizes
+        m[used] = np.maximum(m[used] + np.linalg.lstsq(A, left, rcond=None)[0], 0.0)
+    raise NumericsError("masses and sizes of the counterweights do not settle: allow more density or reach")
+
+
+def _effect(known: Parameters, i: int, r: Vec, size: Sequence[float] | Array = (0.0, 0.0, 0.0)) -> Array:
+    """The change of the parameters by a unit mass at r on body i, a box of a size (3,)."""
     out = np.zeros(len(known.all))
-    body = RigidInertia(1.0, r, Sym(r.x * r.x, r.x * r.y, r.x * r.z, r.y * r.y, r.y * r.z, r.z * r.z))
+    xx, yy, zz = (e * e + s * s / 12.0 for e, s in zip(r, size))
+    body = RigidInertia(1.0, r, Sym(xx, r.x * r.y, r.x * r.z, yy, r.y * r.z, zz))
     for kind in ("x", "y", "z"):
         out[known.at[i, kind]] = getattr(body.J, 2 * kind)
         out[known.at[i, f"d{kind}"]] = getattr(r, kind)
@@ -149,19 +195,34 @@ def _polished(A: Array, b: Array, m: Array, low: Array) -> Array:
 
 
 def _with_clouds(
-    model: Model, known: Parameters, clouds: dict[int, list[tuple[float, Vec]]], added: bool
+    model: Model, known: Parameters, clouds: dict[int, list[tuple[float, Vec, Array]]], added: bool
 ) -> Model:
-    """The model with point masses on links, or with links made of them."""
+    """The model with point masses or boxes on links, or with links made of them."""
     first = {known.tree.bodies[i].link: i for i in clouds}
     links = []
     for link in model.links:
         frame = known.tree.frames[link.name]
         if link.name in first:
             body = (added and link.inertial) or Inertial()
-            points = [(m, frame.R.T @ (r - frame.p), ZERO) for m, r in clouds[first[link.name]]]
-            links.append(replace(link, inertial=combined_inertia([(body.mass, body.com, body.tensor), *points])))
+            turn = frame.R.T
+            cloud = [(m, turn @ (r - frame.p), size) for m, r, size in clouds[first[link.name]]]
+            points = [(m, at, _box_tensor(m, size, turn)) for m, at, size in cloud]
+            boxes = [Shape("box", tuple(size.tolist()), tuple(at), _rotation(turn))
+                     for _, at, size in cloud if size.any()]  # fmt: skip
+            inertial = combined_inertia([(body.mass, body.com, body.tensor), *points])
+            links.append(replace(link, inertial=inertial, shapes=(*link.shapes, *boxes)))
         elif not added and frame.body in clouds:
             links.append(replace(link, inertial=None))  # welded to a link that carries the whole body now
         else:
             links.append(link)
     return replace(model, name=f"{model.name}_realised", links=tuple(links))
+
+
+def _rotation(R: Mat) -> Any:
+    return tuple(map(tuple, R))
+
+
+def _box_tensor(m: float, size: Array, turn: Mat) -> Any:
+    """The inertia of a box about its middle, in link axes."""
+    R, (x, y, z) = np.array(turn, float), size**2 / 12.0
+    return tuple(map(tuple, (m * R @ np.diag([y + z, x + z, x + y]) @ R.T).tolist()))
