@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 from closed_cases import arm, link_of
+from typer.testing import CliRunner
 
 import drevo
+from drevo.cli.main import app
 
 
 def poses_of(robot: drevo.Robot, count: int, far: int) -> Any:
@@ -76,6 +78,21 @@ def test_webassembly_is_exported(tmp_path) -> None:
     robot = arm("puma560")
     made = drevo.export(robot, "inverse_kinematics", "wasm", link="link6", folder=tmp_path)
     assert [f.suffix for f in made.files] == [".wasm", ".mjs", ".mjs"] and made.size > 0
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("panda_joint7", "void inverse_kinematics(const double *T, const double *panda_joint7,"),
+        ("panda_joint7=0.4", "void inverse_kinematics(const double *T, double *out_q,"),
+        ("panda_joint7=far", "no list such as joint7=0.4"),
+        ("joint7=0.4", "no joint 'joint7'"),
+    ],
+)
+def test_joints_are_given_on_the_command_line(given: str, said: str) -> None:
+    words = ["write-out", "panda", "inverse_kinematics", "--link", "panda_hand", "--given", given, "--to", "c"]
+    done = CliRunner().invoke(app, words)
+    assert said in done.output and (done.exit_code == 0) == said.startswith("void")
 
 
 def test_what_has_no_closed_form_is_not_written() -> None:

@@ -179,6 +179,17 @@ def words_in(text: str | None) -> list[str]:
     return [word.strip() for word in (text or "").split(",") if word.strip()]
 
 
+def given_in(text: str) -> dict[str, float | None]:
+    """Coordinates of joints, of words such as joint7=0.4, or joint7 for an argument, with commas between them."""
+    from ..errors import InputError
+
+    parts = (word.partition("=") for word in words_in(text))
+    try:
+        return {name.strip(): float(x) if equals else None for name, equals, x in parts}
+    except ValueError:
+        raise InputError(f"--given {text!r} is no list such as joint7=0.4, with commas between them") from None
+
+
 def numbers_in(option: str, text: str | None, count: int | None = None) -> list[float] | None:
     """Numbers with commas between them, as many as `count` says; None where the option is not given."""
     from ..errors import InputError

@@ -12,6 +12,7 @@ from .common import (
     Base,
     Json,
     RobotName,
+    given_in,
     guarded,
     load_robot,
     numbers_in,
@@ -45,15 +46,14 @@ def export(
     parameters: Annotated[str, option("Parameters to keep as an argument, with commas between them.")] = "",
     link: Annotated[str, option("The link, for quantities of one link such as pose and jacobian.")] = "",
     frame: Annotated[str, option("The frame of velocity, jacobian, ...")] = "",
+    given: Annotated[str, option("Of inverse_kinematics: joints that are given, joint7=0.4, or joint7.")] = "",
     wrt: Annotated[str, option("A derivative by q, v, a, tau or t, such as q or q,v.")] = "",
     q: Annotated[str | None, option(f"Where fmu and simulink start, a controller holds: {STATE}neutral.")] = None,
     actuated: Annotated[str, option("Of controllers: driven joints; by default all but a free base.")] = "",
     dt: Annotated[float | None, option("Of controllers: seconds between steps; by default continuous.")] = None,
     state_weights: Annotated[str, option("Of controllers: Q (of a filter W), one number or the diagonal.")] = "1",
     effort_weights: Annotated[str, option("Of controllers: R (of a filter V), one number or the diagonal.")] = "1",
-    kp: Annotated[
-        float, option("Stiffness of laws: of computed_torque, operational_space 1/s², else N/m.")
-    ] = 100.0,
+    kp: Annotated[float, option("Stiffness of laws: computed_torque, operational_space 1/s², else N/m.")] = 100.0,
     kd: Annotated[float, option("Damping of laws: of computed_torque, operational_space 1/s, else N s/m.")] = 20.0,
     inertia: Annotated[float, option("Of admittance, kg and kg m².")] = 1.0,
     axes: Annotated[str, option("Of laws of a link, such as 'x y z'; by default all six.")] = "",
@@ -77,7 +77,7 @@ def export(
     moves = target in ("fmu", "simulink")
     quantity = quantity or ("forward_dynamics" if moves else "inverse_dynamics")
     named = {"link": "" if law else link, "frame": frame, "parameters": words_in(parameters), "wrt": words_in(wrt)}
-    options: dict[str, Any] = {k: x for k, x in named.items() if x}
+    options: dict[str, Any] = {k: x for k, x in named.items() if x} | given_in(given)
     options |= {"q0": vector_in(held, "q", q)} if moves and q is not None else {}
     name = name or (f"{held.name}_{quantity}" if quantity in CONTROLLERS and not moves else "")
     if law:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..documents.languages.table import BY_ENDING, LANGUAGES
-from .common import Base, Json, RobotName, guarded, load_robot, option, print_json, progress, words_in
+from .common import Base, Json, RobotName, given_in, guarded, load_robot, option, print_json, progress, words_in
 
 if TYPE_CHECKING:
     from ..compiler.pages.derivation import Derivation
@@ -33,6 +33,7 @@ def write_out(
     ] = "",
     sequence: Annotated[str, option("paper: its own path; Telegin's mass matrix: reuse, merged.")] = "",
     mode: Annotated[str, option("Approximation in Alyushin's kinetic energy: A, B or C (not exact).")] = "",
+    given: Annotated[str, option("Of inverse_kinematics: joints that are given, joint7=0.4, or joint7.")] = "",
     wrt: Annotated[str, option("A derivative by q, v, a, tau or t, such as q or q,v.")] = "",
     columns: Annotated[int, option("Of LaTeX: lines for a page of one column, or of two.", min=1, max=2)] = 1,
     base: Base = "fixed",
@@ -46,8 +47,8 @@ def write_out(
     endings = (output.suffix.lower(),) if output and to else tuple(BY_ENDING)
     if output is not None:
         ready("a derivation", output, endings)
-    given = (("link", link), ("frame", frame), ("sequence", sequence), ("mode", mode))
-    options: dict[str, Any] = {key: value for key, value in given if value}
+    named = (("link", link), ("frame", frame), ("sequence", sequence), ("mode", mode))
+    options: dict[str, Any] = {key: value for key, value in named if value} | given_in(given)
     if wrt:
         options["wrt"] = words_in(wrt)
     with progress(2, "writing out") as step:
