@@ -35,7 +35,7 @@ def against_restarts(name: str, count: int, restarts: int) -> None:
     """Regular configurations of the numeric solver from many starts are branches of the closed form.
 
     A seventh joint is given as the solver has it. The distance of a configuration from a singular one is the least
-    singular value of the Jacobian of the joints that are solved for.
+    singular value of the Jacobian of the joints that are solved for. 200 restarts meet every branch of six joints.
     """
     robot = robot_of(name)
     link, joint, rng = link_of(robot), GIVEN_JOINTS.get(name), np.random.default_rng(7)
@@ -45,20 +45,24 @@ def against_restarts(name: str, count: int, restarts: int) -> None:
     free = [k for k in moving if k != column]
     poses = robot.pose(rng.uniform(-2.5, 2.5, (count, robot.nq)), link)
     met = regular = 0
+    missed = np.isfinite(f(poses)).all(-1) if joint is None else np.zeros(0, bool)
     for _ in range(restarts):
         q0 = rng.uniform(-3.0, 3.0, (count, robot.nq))
         x = robot.inverse_kinematics(link, poses, q0=q0, limits=False, attempts=1)
         q = x.q[x.success]
         branches = f(poses[x.success], *([q[:, column]] if joint else []))
-        far = np.where(
+        every = np.where(
             np.isnan(branches[..., :1]).any(-1), 9.0, apart(branches[..., moving], q[:, None, moving])
-        ).min(-1)
+        )
+        far = every.min(-1)
+        if joint is None:
+            missed[x.success] &= every > 1e-5
         apart_from_singular = np.linalg.svd(robot.jacobian(q, link)[..., free], compute_uv=False)[..., -1] > 1e-3
         met, regular = met + len(q), regular + int(apart_from_singular.sum())
         assert far[apart_from_singular].max() < 1e-5, (
             f"{name}: a configuration is {far.max():.2g} from all branches"
         )
-    assert regular > 0.9 * met > 0.3 * count * restarts
+    assert regular > 0.9 * met > 0.3 * count * restarts and not (restarts >= 200 and missed.any())
 
 
 @pytest.mark.parametrize("name", ["panda", "fr3", "iiwa", "ur10e", "puma560"])
