@@ -21,7 +21,6 @@ import numpy as np
 
 import drevo
 from drevo.envs.simulation import actuator_efforts, drevo_state, mujoco_state
-from drevo.model.description import same_description
 from drevo.model.loaders import schema
 from drevo.model.loaders.mjcf.defaults import PARAMETERS
 from drevo.model.loaders.schema import Node, parsed
@@ -322,7 +321,7 @@ def silent(made: Made, verdict: str, scene: Read) -> str:
     if not made.moved or verdict in UNMEASURED:
         return ""
     found = read(made.text)
-    if found is None or found.more(scene) or not same_description(found.robot.model, scene.robot.model):
+    if found is None or found.more(scene) or not found.robot.model.same_as(scene.robot.model):
         return ""
     tag = made.path.rsplit("/", 1)[-1]
     driving = tag in PARAMETERS and made.path.startswith("default/")
@@ -352,7 +351,7 @@ def differing(made: Made, scene: Read) -> str | None:
     found, there = read(made.text), made.motion
     if found is None or found.more(scene) or there is None or not there.steady:
         return None
-    if not made.moved and same_description(found.robot.model, scene.robot.model):
+    if not made.moved and found.robot.model.same_as(scene.robot.model):
         return None
     if len(there.q) != found.robot.nq or len(there.v) != found.robot.nv:
         return f"{made}: {found.robot.nv} rates, {len(there.v)} in MuJoCo"

@@ -50,7 +50,7 @@ def describe_robot(robot: Robot) -> dict[str, Any]:
         at += joint.nq
     return {
         "name": model.name, "source": model.source, "nq": robot.nq, "nv": robot.nv, "gravity": model.gravity,
-        "mass": sum(link.inertial.mass for link in model.links if link.inertial),
+        "mass": model.total_mass,
         "links": [link.name for link in model.links], "joints": joints, "notes": list(model.notes),
         "nearly_symmetric": nearly_symmetric(model),
     }  # fmt: skip

@@ -383,6 +383,11 @@ class Model:
         return len(self.loops) + len(self.couplings) + len(self.tendon_couplings)
 
     @property
+    def total_mass(self) -> float:
+        """Mass of all links, kg."""
+        return sum(link.inertial.mass for link in self.links if link.inertial)
+
+    @property
     def root(self) -> str:
         return self.links[0].name
 
@@ -395,8 +400,7 @@ class Model:
     def _slices(self) -> tuple[tuple[Joint, slice, slice], ...]:
         out, iq, iv = [], 0, 0
         for j in self.moving_joints:
-            out.append((j, slice(iq, iq + j.nq), slice(iv, iv + j.nv)))
-            iq, iv = iq + j.nq, iv + j.nv
+            out.append((j, slice(iq, iq := iq + j.nq), slice(iv, iv := iv + j.nv)))
         return tuple(out)
 
     def slices(self) -> tuple[tuple[Joint, slice, slice], ...]:
@@ -437,13 +441,10 @@ class Model:
     def nv(self) -> int:
         return sum(j.nv for j in self.joints)
 
+    def same_as(self, other: Model) -> bool:
+        """All names, numbers and orders are equal; the lines, the source and the notes need not be."""
+        return self is other or self._placeless() == other._placeless()
 
-def same_description(a: Model, b: Model) -> bool:
-    """All names, numbers and orders are equal, wherever they were read: not the lines, the source, the notes."""
-    return a is b or _placeless(a) == _placeless(b)
-
-
-def _placeless(model: Model) -> Model:
-    links = tuple(replace(link, line=0) for link in model.links)
-    joints = tuple(replace(joint, line=0) for joint in model.joints)
-    return replace(model, links=links, joints=joints, source="", notes=())
+    def _placeless(self) -> Model:
+        parts = {k: tuple(replace(x, line=0) for x in getattr(self, k)) for k in ("links", "joints")}
+        return replace(self, **parts, source="", notes=())  # type: ignore[arg-type]

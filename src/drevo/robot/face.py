@@ -17,7 +17,7 @@ from ..io.given import Array, asked_methods, generator
 from ..mechanics import configuration
 from ..mechanics.acting import without_passive
 from ..mechanics.reframe import refuse_gimbal_lock, trunk_pitch
-from ..model.description import Model, same_description
+from ..model.description import Model
 from ..model.draft import model_of
 from ..model.quantities import CATALOGUE, quantity
 from .as_files import AsFiles
@@ -85,7 +85,7 @@ class Robot(Methods, JointArrays, ByName, InverseKinematics, MotionMethods, AsFi
         """Equal when the descriptions are: names, numbers and their order, wherever they were read."""
         if not isinstance(other, Robot):
             return NotImplemented
-        return self is other or same_description(self.model, other.model)
+        return self is other or self.model.same_as(other.model)
 
     def __hash__(self) -> int:
         return hash((self.name, self.nq, self.nv, self.link_names))

@@ -73,7 +73,7 @@ class JointArrays:
     @property
     def total_mass(self) -> float:
         """Mass of all links, kg."""
-        return sum(link.inertial.mass for link in self.model.links if link.inertial)
+        return self.model.total_mass
 
     @property
     def inertial_parameters(self) -> Array:

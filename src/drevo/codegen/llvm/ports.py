@@ -32,7 +32,6 @@ class Target(NamedTuple):
     chunk: int | None = None  # steps per function; None: one function up to ONE_FUNCTION steps
     prefetch: bool = True  # of what a later tile of a batch reads
     single: bool = True  # a kernel for one sample too; without it one sample takes a tile
-    registers: int = 0  # of vectors, where known
     control: str = ""  # the register that says how floats are rounded: "mxcsr", "fpcr", or not known
     permutes: bool = False  # see Lanes
 

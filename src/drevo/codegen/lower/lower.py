@@ -95,10 +95,8 @@ def lower(
     packed: bool = False,
     order: Order = "auto",
     fma: bool = True,
-    registers: int = 0,
 ) -> Lowered:
-    """Everything between the graph and the text of a kernel. Of the target only the order of the steps knows, by
-    its registers, 0 if they are not known.
+    """Everything between the graph and the text of a kernel.
 
     parameters: they are an input of the kernel, the last; otherwise, and if no other input holds them, work on
     them is folded with the robot's own values.
@@ -114,7 +112,7 @@ def lower(
     steps = _steps(program.graph, roots + tested, constants, where, fma)
     steps = _turned(steps, program.angle_sums, where, constants, len(program.graph) + len(steps))
     columns = _by_column(program.outputs, kept)
-    steps = scheduled(steps, roots + tested, columns and columns + tested, order, registers)
+    steps = scheduled(steps, roots + tested, columns and columns + tested, order)
     steps = _guarded(steps, guards)
     return Lowered(
         tuple(steps), inputs, _outputs(program, kept, packed), where, constants, stores, _units(program, where),

@@ -10,7 +10,7 @@ from heapq import heapify, heappop, heappush
 from typing import Literal
 
 from ...errors import EmitError, one_of
-from ..graph.ops import BINARY, DIV, OPS
+from ..graph.ops import BINARY, OPS
 
 FMA, SINCOS, GUARD, TURN, CHOOSE = range(len(OPS), len(OPS) + 5)  # beside the operations of the graph
 
@@ -53,9 +53,7 @@ SCHEDULE_ORDERS = ("auto", "create", "column", "greedy")
 SOON = 20_000  # steps; beyond, to look for a better order takes longer than it saves
 REGISTERS = 28
 WORTH = 0.95
-ENOUGH_REGS = 32  # registers: with fewer, what is mixed has to be stored and read again
 LONG = 5_000  # steps; beyond, a processor waits for its instructions rather than for results
-AHEAD, EACH, LATENCY, DIVISION = 48, 2, 4, 24  # steps looked ahead, a cycle; cycles until a result is there
 
 
 def scheduled(
@@ -63,12 +61,8 @@ def scheduled(
     roots: Sequence[int],
     columns: Sequence[int],
     order: Order,
-    registers: int = 0,
 ) -> list[Step]:
-    """roots: edges of the outputs in their own order; columns: the same by column, none without matrices.
-
-    registers: of the processor, 0 if they are not known.
-    """
+    """roots: edges of the outputs in their own order; columns: the same by column, none without matrices."""
     one_of("order", order, SCHEDULE_ORDERS, EmitError)
     steps = _trig_first(steps)
     trig = [s[1] for s in steps if s[0] == SINCOS]
@@ -90,7 +84,7 @@ def scheduled(
         return best if reloads(best) < WORTH * reloads(steps) else steps
     if len(steps) > LONG:
         return min([steps, greedy()], key=reloads)
-    return _trig_first(_by_latency(min([steps, greedy()], key=reloads))) if registers >= ENOUGH_REGS else steps
+    return steps
 
 
 def reloads(steps: Sequence[Step]) -> int:
@@ -196,37 +190,6 @@ class _Greedy:
             self.take(k)
             out.append(self.steps[k])
         return out
-
-
-def _by_latency(steps: list[Step]) -> list[Step]:
-    """Schedules steps by latency: of the next ones left, the first whose operands are there. What waits is mixed.
-
-    A processor looks ahead by itself, but over some hundred instructions, and over half of them where two threads
-    share a core.
-    """
-    maker = makers(steps)
-    reads = [sorted({*_sources(s, maker)}) for s in steps]
-    users = _readers(reads)
-    missing, there = [*map(len, reads)], [0] * len(steps)
-    coming = [(0, k) for k, m in enumerate(missing) if m == 0]  # when their operands are there, a heap
-    ready, done, out, now, first = list[int](), bytearray(len(steps)), list[Step](), 0, 0
-    while len(out) < len(steps):
-        while coming and coming[0][0] <= now:
-            heappush(ready, heappop(coming)[1])
-        issued = 0
-        while issued < EACH and ready and ready[0] < first + AHEAD:
-            k = heappop(ready)
-            out.append(steps[k])
-            done[k], issued = 1, issued + 1
-            while first < len(steps) and done[first]:
-                first += 1
-            for u in users[k]:
-                missing[u] -= 1
-                there[u] = max(there[u], now + (DIVISION if steps[k][0] == DIV else LATENCY))
-                if not missing[u]:
-                    heappush(coming, (there[u], u))
-        now = now + 1 if issued or not coming else max(now + 1, coming[0][0])
-    return out
 
 
 def live_numbers(steps: Sequence[Step], where: Container[int], roots: Sequence[int]) -> tuple[int, float]:

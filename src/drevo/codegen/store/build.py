@@ -253,7 +253,7 @@ def target_of(spec: Spec) -> Target:
     host, scalar = native.host(), DTYPES[spec.dtype]
     lanes = host.bytes // (8 if scalar == "double" else 4)
     known = Target(scalar, lanes, host.fma, host.splat, spec.check)
-    return known._replace(registers=host.registers, control=host.control, permutes=host.permutes)
+    return known._replace(control=host.control, permutes=host.permutes)
 
 
 def build(
@@ -268,7 +268,7 @@ def build(
     from ..llvm import module as llvm
 
     mine = target or target_of(spec)
-    low = lowered_as(program, spec, mine.fma, mine.registers)
+    low = lowered_as(program, spec, mine.fma)
     if program.stages is not None:
         low, mine = low._replace(stages=program.stages), mine._replace(single=False)
     elif target is None:
@@ -306,11 +306,11 @@ def _entry_of(m: Manifest, spec: Spec, single: bool, use_cache: bool) -> bytes:
 _ENTRIES: dict[str, bytes] = {}  # some ten kilobytes each
 
 
-def lowered_as(program: Program, spec: Spec, fma: bool, registers: int = 0) -> Lowered:
+def lowered_as(program: Program, spec: Spec, fma: bool) -> Lowered:
     from ..lower.lower import lower
 
-    given: Any = {"order": spec.order, "fma": fma, "registers": registers}
-    return lower(program, parameters=spec.parameters, packed=spec.packed, **given)
+    order: Any = spec.order
+    return lower(program, parameters=spec.parameters, packed=spec.packed, order=order, fma=fma)
 
 
 def manifest_of(program: Program, spec: Spec) -> Manifest:

@@ -50,7 +50,6 @@ class Host(NamedTuple):
     splat: bool
     version: str
     control: str = ""  # see Target
-    registers: int = 16  # of vectors
 
     @property
     def permutes(self) -> bool:
@@ -79,14 +78,13 @@ def host() -> Host:
     )
     version = f"llvmlite {llvmlite.__version__} llvm {llvm.llvm_version_info}"
     splat = llvm.llvm_version_info[0] >= 19
-    registers = 32 if arm or size == 64 else 16
-    own = Host(triple, llvm.get_host_cpu_name(), features, size, fma, splat, version, control, registers)
+    own = Host(triple, llvm.get_host_cpu_name(), features, size, fma, splat, version, control)
     level = processor.chosen_level(arm, has)
     if level is None:
         return own
     made = own._replace(bytes=level.bytes, fma=level.fma)
     features = ",".join(f"+{x}" for x in level.needs)
-    return made._replace(cpu=level.cpu, features=features, registers=16) if level.cpu else made
+    return made._replace(cpu=level.cpu, features=features) if level.cpu else made
 
 
 @lru_cache(maxsize=1)

@@ -151,8 +151,7 @@ def rates_of(model: Model) -> list[tuple[str, str]]:
 
 def _head(model: Model) -> str:
     """The robot: its name, how it can move, its mass."""
-    mass = sum(link.inertial.mass for link in model.links if link.inertial)
-    size = f"{model.nv} degrees of freedom, {len(model.links)} links, {mass:.4g} kg"
+    size = f"{model.nv} degrees of freedom, {len(model.links)} links, {model.total_mass:.4g} kg"
     return f"<header><h1>{escape(model.name)}</h1><p>{size}</p></header>"
 
 
