@@ -29,7 +29,7 @@ MAX_ROUNDS = 16  # of STEPS_A_CALL steps from one start
 STUCK_SHARE = 0.7  # of the residual that a round must take away, but for the first
 ROTATION_TOLERANCE = 1e-6  # of orthonormal rows
 SAME_POSTURE = 1e-5  # rad or m: nearer ones are one
-MAX_GIVEN_VALUES = 12  # of a seventh joint
+MAX_GIVEN_VALUES = 24  # of a seventh joint
 GOLDEN = 0.6180339887498949
 
 
