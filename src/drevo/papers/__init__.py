@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from ..compiler.formalisms import PAGES, PAPERS
-from ..compiler.pages.write_out import quantity_equations
+from ..constraint.values import point_on_plane
 from ..documents.pictures.drawing import svg
 from ..errors import InputError, one_of
+from ..robot.writing import write_out
 from .checks import CHECKS
 from .program import LISTINGS, separate_bodies_program
 from .rows import CheckedFormula, agreeing, example
@@ -27,6 +31,10 @@ EXAMPLES = {
     "alyushin": ("screw-arm", "two-arm-spatial"),
     "zaremba": ("three-link", "screw-arm"),
 }
+
+
+DERIVED = {"zaremba": ("mass_matrix", "gravity", "inverse_dynamics")}  # by q, by theorems 1 and 3
+CONSTRAINED = ("kovalchuk", "zaremba")
 
 
 def make_paper(name: str, folder: Path) -> list[CheckedFormula]:
@@ -54,15 +62,21 @@ def _pages(name: str, folder: Path) -> Iterator[CheckedFormula]:
     names = "mass_matrix kinetic_energy gravity" if name == "telegin" else PAGES[name]
     for title in EXAMPLES[name]:
         robot = example(title)
-        for quantity in names.split():
-            d = quantity_equations(robot, quantity, formalism=name, sequence="paper", symbols="all")
+        asked: list[tuple[str, str, dict[str, Any]]] = [(x, "", {}) for x in names.split()]
+        asked += [(x, ", wrt='q'", {"wrt": "q"}) for x in DERIVED.get(name, ())]
+        if name in CONSTRAINED:
+            plane = point_on_plane(robot.link_names[-1], (0.2, 0.1, 0.1), (1.0, 0.3, 0.0), offset=0.2)
+            held = {"constraints": [plane], "at": np.linspace(0.3, 0.9, robot.nq)}
+            asked.append(("constrained_dynamics", ", constraints=[plane]", held))
+        for quantity, more, how in asked:
+            d = write_out(robot, quantity, formalism=name, sequence="paper", symbols="all", **how)
             for ending in ("html", "md", "tex"):
-                d.save(folder / f"{title}-{quantity}.{ending}")
+                d.save(folder / f"{title}-{'derivative-' * ('wrt' in how)}{quantity}.{ending}")
             if d.about.drawing is not None:
                 (folder / f"{title}.svg").write_text(svg(d.about.drawing), "utf-8")
             numbers = dict.fromkeys(line.equation for s in d.about.vectors for line in s.lines if line.equation)
             formula = ", ".join(numbers) or "statements 1 to 4, (1)-(12)"
-            call = f"write_out({title}, {quantity!r}, formalism={name!r}, sequence='paper')"
+            call = f"write_out({title}, {quantity!r}{more}, formalism={name!r}, sequence='paper')"
             for what, worst, _ in d.about.checks:
                 yield agreeing(formula, call, what, worst)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..control.drives import DrivenRobot, ElectricDrive, HydraulicServo
 from ..design.conditions import conditions
 from ..design.formulas import check_formulas
 from ..dh import from_dh, table
@@ -43,7 +44,22 @@ CONDITIONS = {
 }  # of example 3, those that the paper leaves out among them
 
 
+def _single_support() -> Iterator[CheckedFormula]:
+    """The biped with its foot as the base: the same kinetic energy after the map of coordinates."""
+    biped = Robot(model("biped", "floating"))
+    foot = biped.rerooted("right_foot")
+    q, v = random_states(biped, 2)
+    both = [(biped.kinetic_energy(*x), foot.kinetic_energy(*foot.map(*x))) for x in zip(q, v)]
+    yield agreeing(
+        "single support, from the foot",
+        "robot.rerooted('right_foot')",
+        "kinetic energy",
+        relative_error(*zip(*both)),
+    )
+
+
 def _telegin() -> Iterator[CheckedFormula]:
+    yield from _single_support()
     robot = example("two-arm-spatial")
     (q,) = random_states(robot, 1)
     energy = [
@@ -172,7 +188,28 @@ def _accelerations(text: str, q: Array, v: Array, tau: Array) -> Array:
     return np.stack([space["dqdt"](0.0, np.r_[x, y], z)[len(x) :] for x, y, z in zip(q, v, tau)])
 
 
+def _drives() -> Iterator[CheckedFormula]:
+    """Drives of a wheel: the speed without load, and where a blocked one comes to rest."""
+    b = Builder("wheel", gravity=(0.0, 0.0, 0.0))
+    b.body("wheel", joint_name="axle", mass=1.0, inertia=np.diag([0.01] * 3))
+    motor = ElectricDrive(0.8, 2e-3, 0.06, gear=50.0)
+    servo = HydraulicServo(flow=2e-4, supply=1.5e7, displacement=2e-5, volume=1e-4, leak=1e-12)
+    turning = DrivenRobot(b.robot(), {"axle": motor}).simulate([0.0], command=6.0, duration=0.5)
+    speed = turning.v[-1, 0], 6.0 / (motor.constant * motor.gear)
+    yield agreeing(
+        "electric drives", "control.DrivenRobot", "speed without load u / (n k)", relative_error(*speed)
+    )
+    z = np.zeros(2)
+    for _ in range(5000):
+        z = z + 2e-5 * np.array(servo.rates(z.tolist(), 0.5, 0.0))
+    flows = servo.passed(z.tolist()), servo.leak * z[1]
+    yield agreeing(
+        "electro-hydraulic servos", "control.HydraulicServo", "flow of a blocked one leaks", relative_error(*flows)
+    )
+
+
 def _kovalchuk() -> Iterator[CheckedFormula]:
+    yield from _drives()
     robot = example("two-arm-spatial")
     q, v, a = random_states(robot, 3)
     want = np.einsum("...ij,...j", robot.mass_matrix(q), a) + robot.bias(q, v)
