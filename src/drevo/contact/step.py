@@ -23,6 +23,7 @@ from ..model.draft import model_of, names_in
 from ..model.dynamics import Described
 from ..model.regularity import require_masses
 from .laws.exact.kernel import ExactDerivative, moreau_program
+from .laws.exact.many import MultiplierEvaluation, MultiplierLoops, many_places_problem
 from .laws.exact.problem import exact_robot
 from .laws.soft.kernel import SoftDerivative
 from .laws.soft.law import PENALTY_LAWS, RowGroup
@@ -122,6 +123,13 @@ def compile_step(
 def _exact(robot: Any, model: Model, r: StepRequest, spec: Spec) -> Function:
     if r.last:
         raise InputError("step: last is for law='soft'; of the exact law forces and residual tell all")
+    plain = not (r.product or r.parameters or r.restitution or r.touching)
+    many = many_places_problem(model, r.ground, r.dt, r.repeat, r.friction) if plain else None
+    if many:
+        warn_of_untouched(model, r.ground)
+        build = partial(step_program, many, MultiplierEvaluation, MultiplierLoops)
+        ahead = Ahead(f"step of {model.name!r}", lambda: seconds_of_soft_step(model, [], ""))
+        return requested(robot, ("step", r), build, spec=spec, ahead=ahead)
     what = exact_robot(model, r.dt, r.ground, r.friction, r.restitution, r.touching, searched=True)
     warn_of_untouched(model, r.ground, searched=what.whole)
     if r.product:

@@ -41,11 +41,13 @@ PAIR_FIELDS = (
 )
 
 
-def step_program(problem: SoftProblem) -> Program:
+def step_program(
+    problem: SoftProblem, stages: type[LoopedEvaluation] = LoopedEvaluation, calls: type[PairLoops] | None = None
+) -> Program:
     """(q, v, tau) -> (q1, v1, forces, residual), and on request of the last evaluation Q, V and r, what holds."""
-    looped = takes_loops(problem)
-    e = evaluation(problem, LoopedEvaluation if looped else Evaluation)
-    loops = PairLoops(e) if looped else Loops(e)
+    looped = bool(calls) or takes_loops(problem)
+    e = evaluation(problem, stages if looped else Evaluation)
+    loops = (calls or PairLoops)(e) if looped else Loops(e)
     t = Tracer("step", problem.model)
     t.state(*STEP_ARGUMENTS)
     declare(t, e.sizes, results := (*STEP_RESULTS, *(LAST_EVALUATION if problem.last else ())))
@@ -55,11 +57,16 @@ def step_program(problem: SoftProblem) -> Program:
 
 
 def takes_loops(problem: SoftProblem) -> bool:
-    """True where a step has many places of contact, and they need nothing that only straight lines know."""
+    """True where a step has many places of contact, and may loop over them."""
+    return len(problem.slots) > MAX_STRAIGHT_PAIRS and may_loop(problem)
+
+
+def may_loop(problem: SoftProblem) -> bool:
+    """True where places of contact need nothing that only straight lines know."""
     stepping = problem.model.stepping
     plain = not (problem.parameters or "diagexact" in stepping.enabled)
     still = all(s.held and not any(any(x.geom.surface) for x in s.held) for s in problem.slots)
-    return len(problem.slots) > MAX_STRAIGHT_PAIRS and plain and still
+    return plain and still
 
 
 class PairRow:

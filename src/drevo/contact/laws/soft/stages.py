@@ -16,12 +16,13 @@ from ....compiler.tracer import Tracer
 from ....ground import LEVEL, Deciding, Frictions, Uneven, numbers_of_model
 from ....mechanics.algorithms.boxes import Proximity
 from ....mechanics.algorithms.constraints import Kinematics
+from ....mechanics.algorithms.delassus import MoreauStep
 from ....mechanics.algorithms.inertia_matrix import Factors, SparseRows, elimination_order, mass_matrix_rows
 from ....mechanics.algorithms.inverse_dynamics import inverse_dynamics
 from ....mechanics.algorithms.kinematics import WORLD_POSE, Pose, body_poses
 from ....mechanics.algorithms.passive import passive
 from ....mechanics.joints import Motion
-from ....mechanics.scalar import Scalar, Vector, dot, is_zero, maximum, sqrt, where
+from ....mechanics.scalar import Scalar, Vector, accumulate, dot, is_zero, maximum, sqrt, where
 from ....mechanics.spatial import Vec
 from ....mechanics.tree import Tree
 from ....mechanics.tree_indices import ancestors
@@ -82,6 +83,7 @@ class SoftProblem:
     parameters: tuple[str, ...] = ()
     medium: Callable[[Columns, Poses, Vector], list[Scalar]] | None = None  # what it exerts on the rates
     floor: Uneven = LEVEL
+    moreau: MoreauStep | None = None  # of a step under the exact law
 
     @property
     def safe(self) -> float:
@@ -256,12 +258,16 @@ class Evaluation:
         exact = "diagexact" in self.problem.model.stepping.enabled
         self.factors = Factors([dict(row) for row in M], self.order) if exact else None
         h = inverse_dynamics(tree.replace(armature={}), q, v, [-x for x in carried_rates(tree, v)])  # rotors coast
-        self.M = [{c: self.main.put(x) for c, x in row.items()} for row in M]
         slopes: DampingSlopes = {}
         if self.problem.method == "implicitfast":
             slopes = damping_slopes(tree, q, v)
         elif self.problem.method == "euler" and "eulerdamp" not in self.problem.model.stepping.disabled:
             slopes = dampers(tree, q, v)
+        if self.problem.moreau:  # whose impulses are of an implicit step
+            for (r, k), b in slopes.items():
+                accumulate(M[r], k, self.problem.step * b)
+            slopes = {}
+        self.M = [{c: self.main.put(x) for c, x in row.items()} for row in M]
         self.slopes = {at: self.main.put(b) for at, b in slopes.items()}
         self.rhs = self.main.put_all(x - y + z for x, y, z in zip(tau, h, passive(tree, q, v)))
 
@@ -349,8 +355,8 @@ class Evaluation:
         return pack
 
     def _layout(self, kind: int, pack: int, m: int) -> SlotLayout:
-        slips = self.problem.model.stepping.noslip
-        return slot_layout(kind, pack, m, slip_numbers(m - 1, self.nv) if slips else 0)
+        slips = slip_numbers(m - 1, self.nv) if self.problem.model.stepping.noslip else 0
+        return slot_layout(kind, pack, m, m + 1 if self.problem.moreau else slips)
 
     def _declare(
         self,

@@ -1,0 +1,139 @@
+"""A step under the exact law with many places of contact: multipliers over loops of the soft law.
+
+No two places are coupled in straight lines here. Forces f in the cones K of Coulomb's law are found by
+
+    f <- P_K(f - D (J a - c + mu |w_t| n / h)),      w = h (J a - c),
+
+where c are the accelerations that leave no velocity w, and D is firm. Each is a step of the soft law, whose cone
+is P_K, with c moved by f / D; the slip that de Saxce's change of variables adds to the normal is that of the step
+before. Stacks at rest take some three.
+
+  Rockafellar 1976, Augmented Lagrangians and applications of the proximal point algorithm in convex programming.
+  de Saxce and Feng 1998, The bipotential method.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from ....codegen.llvm.ir import Value
+from ....codegen.llvm.stages import StageCalls
+from ....ground import Uneven
+from ....mechanics.algorithms.delassus import MoreauStep, closing_speed
+from ....mechanics.scalar import Scalar, maximum, sqrt, where
+from ....model.description import Model
+from ...packing import of
+from ..soft.law import EllipticCone, OneSided
+from ..soft.layout import PackedRows, SlotLayout
+from ..soft.pair_loops import PairLoops, may_loop
+from ..soft.pair_rows import LoopedEvaluation
+from ..soft.problem import soft_problem
+from ..soft.stages import Slot, SoftProblem, StageTracer
+from .problem import MOST_PLACES
+from .solve import RESIDUAL_TOLERANCE
+
+MULTIPLIER_STIFFNESS = 1e4  # of D, over the inverse weight of a place
+
+MAX_MULTIPLIER_STEPS = 200
+SEEN_SHARE = 0.25  # of the radius of the smaller geom: how far apart places of contact are taken into a step
+
+
+def many_places_problem(
+    model: Model, ground: Uneven | str | None, dt: float, repeat: int, friction: float | None
+) -> SoftProblem | None:
+    """The problem of a step with more places than are coupled in straight lines, of a robot whose joints have
+    neither limits nor dry friction; None for others."""
+    model = replace(model, stepping=replace(model.stepping, noslip=0, impratio=1.0))
+    if model.closed or model.stepping.medium or isinstance(ground, Uneven):
+        return None
+    found = soft_problem(model, ground, dt, "euler", repeat, friction)
+    found = replace(found, slots=tuple(map(_slot, found.slots)), moreau=MoreauStep(dt))
+    many = sum(x.most for x in found.slots) > MOST_PLACES
+    return found if many and not found.rows and may_loop(found) else None
+
+
+def _slot(s: Slot) -> Slot:
+    """With the cone of Coulomb's law, and seen in time."""
+    mu = s.group.mu[:1] * 2
+    radii = [x.geom.radius for x in s.held or () if x.geom.kind != "plane"]
+    seen = s.soft._replace(margin=SEEN_SHARE * min(radii, default=0.0))
+    return s._replace(group=EllipticCone(3, mu, mu[0]) if mu else OneSided(), soft=seen)
+
+
+class MultiplierEvaluation(LoopedEvaluation):
+    """The first stages of such a step; a place keeps c and its inverse weight."""
+
+    def _rows_of(self, k: int) -> None:
+        s, at, m = StageTracer("rows", self.sizes), self.records[k], self.problem.slots[k].group.size
+        weight, margin = s.read("pair")[-2:]
+        distance, u, over = s.here(at.place, 1)[0], s.here(at.y, m), 1.0 / self.problem.step
+        assert self.problem.moreau
+        closing = closing_speed(distance, u[0], self.problem.moreau)
+        c = [-((u[0] + closing) * over), *(-(x * over) for x in u[1:])]
+        D = where(distance - margin < 0.0, MULTIPLIER_STIFFNESS / weight, 0.0)
+        s.write_here({0: [*c, *[D] * m], at.gap: distance - margin, at.slip: [*c, weight]})
+        self.parts[f"rows_{k}"] = s.t.program()
+
+
+class MultiplierLoops(PairLoops):
+    """The calls of a tile: those of the soft law, again and again with other multipliers."""
+
+    def __init__(self, e: Any) -> None:
+        super().__init__(e)
+        e.sizes |= {"going": 1, "left": 1, "last": 1}
+        for name, write in {"decide": self._decide, "tell": self._tell}.items():
+            e.newton.add(name, write)
+        for k in e.kinds:
+            for name, write_slot in {"lack": self._lack, "renew": self._renew}.items():
+                e.newton.add(f"{name}_{k}", partial(write_slot, x=e.contacts[k], at=e.records[k]))
+
+    def solved(self, c: StageCalls) -> list[Value]:
+        touching = super().solved(c)
+        c.fill(1.0, "going", 0, 1)
+        with c.f.loop(MAX_MULTIPLIER_STEPS, some=True) as loop:
+            c.fill(0.0, "left", 0, 1)
+            self.each(c, "lack", touching)
+            c.call("decide")
+            loop.leave(~c.some_above("going"))
+            self.each(c, "renew", touching)
+            self.newton(c, touching)
+        c.call("tell")
+        return touching
+
+    def _moving(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> tuple[list[Scalar], Scalar]:
+        """w of a place, and what its slip adds to the normal."""
+        m, block = x.group.size, s.here(0, at.S)
+        y, c = s.here(at.y, m), s.here(at.slip, m + 1)
+        w = [self.e.problem.step * (u + of(block, z) - target) for u, z, target in zip(y, x.ref, c)]
+        return w, x.group.mu0 * sqrt(sum((u * u for u in w[1:]), 0.0)) if m > 1 else 0.0
+
+    def _lack(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
+        """Measures by how much the impulses of a place miss the law, m/s."""
+        m, (w, slip), weight = x.group.size, self._moving(s, x, at), s.here(at.slip, x.group.size + 1)[-1]
+        impulse = [self.e.problem.step * z for z in s.here(at.f, m)]
+        shifted = [u - weight * z for u, z in zip([w[0] + slip, *w[1:]], impulse)]
+        projected, left = x.group.answer(shifted, [1.0 / weight] * m).force, s.number("left")
+        worst = left
+        for z, p in zip(impulse, projected):
+            worst = maximum(worst, abs(z - p) * weight)
+        s.write(left=where(s.here(at.gap, 1)[0] < 0.0, worst, left))
+
+    def _renew(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
+        """Moves c of a place by its forces and its slip, of states that go on."""
+        m, (_, slip), (*c, weight) = x.group.size, self._moving(s, x, at), s.here(at.slip, x.group.size + 1)
+        block, over = s.here(0, at.S), 1.0 / self.e.problem.step
+        moved = [target + z * weight * (1.0 / MULTIPLIER_STIFFNESS) for target, z in zip(c, s.here(at.f, m))]
+        moved[0] = moved[0] - slip * over
+        going = s.number("going") > 0.0
+        s.write_here({0: [where(going, z, of(block, old)) for z, old in zip(moved, x.ref)]})
+
+    def _decide(self, s: StageTracer) -> None:
+        """Says which states go on, and keeps how far those are that did."""
+        going, left = s.number("going") > 0.0, s.number("left")
+        on = where(going, where(left > RESIDUAL_TOLERANCE, 1.0, 0.0), 0.0)
+        s.write(going=on, live=on, alpha=0.0, last=where(going, left, s.number("last")))
+
+    def _tell(self, s: StageTracer) -> None:
+        s.write(residual=maximum(s.number("residual"), s.number("last")))

@@ -1,0 +1,88 @@
+"""Steps under the exact law with more places of contact than are coupled in straight lines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from contact_cases import as_ours
+
+import drevo
+from drevo.contact.laws.exact import many
+
+SCENE = """<mujoco><option timestep="0.005"/><worldbody><geom type="plane" size="9 9 1"/>{}</worldbody></mujoco>"""
+BOX = '<body pos="{} 0 {}"><freejoint/><geom type="box" size=".1 .08 .05" mass="2"/></body>'
+RESIDUAL = 1e-9  # m/s, up to which a step has converged
+
+
+def energy(r: drevo.Robot, q: Any, v: Any) -> Any:
+    return np.array([r.kinetic_energy(a, b) + r.potential_energy(a) for a, b in zip(q, v)])
+
+
+def test_ten_boxes_stand_on_each_other() -> None:
+    r = drevo.load(SCENE.format("".join(BOX.format(0.01 * (k % 2), 0.05 + 0.1 * k) for k in range(10))))
+    step = drevo.compile(r, "step", dt=0.005, ground=None, law="coulomb", repeat=100)
+    start, rest = np.array(r.model.initial), np.zeros(r.nv)
+    found = step(start, rest, rest)
+    assert found.residual <= RESIDUAL
+    assert np.abs(found.q1 - start).max() < 20 * RESIDUAL * 0.5  # a box moves by what all below it may, and turns
+    assert abs(found.forces[:, 2].sum() - 2.0 * 9.81 * sum(range(11))) < 1e-5  # what is above each
+
+
+def test_velocities_are_those_of_few_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A box that falls, tips and slides: its impulses need not be unique, its velocities are."""
+    import mujoco
+
+    text = SCENE.format(BOX.format(0, 0.3))
+    m, r = mujoco.MjModel.from_xml_string(text), drevo.load(text)
+    few = drevo.compile(r, "step", dt=0.005, ground=None, law="coulomb")
+    monkeypatch.setattr(many, "MOST_PLACES", 0)
+    loops = drevo.compile(drevo.Robot(r.model), "step", dt=0.005, ground=None, law="coulomb")
+    rng, d, states = np.random.default_rng(3), mujoco.MjData(m), []
+    for _ in range(4):
+        mujoco.mj_resetData(m, d)
+        d.qvel[:] = rng.normal(size=6) * [1, 1, 0.5, 4, 4, 4]
+        for k in range(160):
+            mujoco.mj_step(m, d)
+            if k % 8 == 0:
+                states.append(as_ours(m, d.qpos.copy(), d.qvel.copy(), np.zeros(6)))
+    given = [np.array(x) for x in zip(*states)]
+    ours, theirs = loops(*given), few(*given)
+    both = (ours.residual <= RESIDUAL) & (theirs.residual <= RESIDUAL)
+    assert both.mean() > 0.9 and (np.abs(theirs.forces).max(axis=(1, 2)) > 1.0).mean() > 0.3
+    assert np.abs(ours.v1 - theirs.v1)[both].max() < 1e-6
+
+
+def test_a_pile_loses_energy() -> None:
+    geoms = ('type="box" size=".1 .08 .05"', 'type="capsule" size=".06 .08"', 'type="sphere" size=".08"')
+    bodies = "".join(
+        f'<body pos="{0.03 * k} 0 {0.2 + 0.3 * k}"><freejoint/><geom {geoms[k % 3]} friction="0.5"/></body>'
+        for k in range(5)
+    )
+    r = drevo.load(SCENE.format(bodies))
+    step = drevo.compile(r, "step", dt=0.002, ground=None, law="coulomb")
+    rng = np.random.default_rng(0)
+    q, v, tau = np.tile(np.array(r.model.initial), (8, 1)), rng.normal(size=(8, r.nv)) * 0.5, np.zeros((8, r.nv))
+    start = before = energy(r, q, v)
+    left = []
+    for k in range(500):
+        found = step(q, v, tau)
+        if k == 150:
+            alone = step(q[5], v[5], tau[5])
+            assert all(np.array_equal(x, y[5]) for x, y in zip(alone, found))
+        q, v = found.q1, found.v1
+        left.append(found.residual)
+        if k % 10 == 0:
+            after = energy(r, q, v)
+            assert (after <= before * (1.0 + 1e-3)).all()  # free rotation alone changes it by O(h)
+            before = after
+    assert (before < 0.7 * start).all()
+    assert (np.array(left) <= RESIDUAL).mean() > 0.98 and np.max(left) < 1e-4
+
+
+def test_robots_with_limits_keep_to_few_places() -> None:
+    limited = '<body pos="0 0 2"><joint range="-10 10"/><geom type="box" size=".1 .1 .1"/></body>'
+    r = drevo.load(SCENE.format("".join(BOX.format(0, 0.05 + 0.1 * k) for k in range(4)) + limited))
+    with pytest.warns(drevo.DrevoWarning, match="these pass through what they meet"):
+        drevo.compile(r, "step", dt=0.005, ground=None, law="coulomb")
