@@ -21,32 +21,35 @@ from ..codegen.call.arguments import in_memory
 from ..errors import InputError, shown
 from ..io.given import asked_all
 from ..io.packages import package
-from .ours import TASKS
+from .ours import GOALS, TASKS
 
 if TYPE_CHECKING:
+    from .goals import HandEnv
     from .own import Env, Servo, State
     from .randomise import Scaled
     from .registration import stable_baselines
     from .vector import StepEnv
 
-__all__ = ["TASKS", "Env", "Scaled", "Servo", "State", "make", "register", "stable_baselines"]
+__all__ = ["GOALS", "TASKS", "Env", "Scaled", "Servo", "State", "make", "register", "stable_baselines"]
 _LATE = {"Env": "own", "Servo": "own", "State": "own", "Scaled": "randomise", "stable_baselines": "registration"}
 
 
 def make(
     name: str, num_envs: int = 1, threads: int = 1, autoreset: str = "NextStep", *, dtype: str = "float64",
     render_mode: str | None = None, **options: Any,
-) -> StepEnv:  # fmt: skip
-    """A gymnasium.vector.VectorEnv of a task: one of `drevo.envs.TASKS`, such as "HalfCheetah-v5".
+) -> StepEnv | HandEnv:  # fmt: skip
+    """A gymnasium.vector.VectorEnv of a task: one of `drevo.envs.TASKS`, such as "HalfCheetah-v5", or of
+    `drevo.envs.GOALS`, such as "HandManipulateBlock-v1", whose observations are dictionaries.
 
     num_envs: how many run side by side. threads: of the compiled step. autoreset: gymnasium's mode, "NextStep"
     (the step after an episode's last one begins the next), "SameStep" or "Disabled". dtype: of observations.
     render_mode: "rgb_array" or "human", a window. options: numbers of the task that gymnasium takes too (such as
     ctrl_cost_weight). InputError for an unknown name, with those that are near, or known.
     """
-    if not isinstance(name, str) or name not in TASKS:
-        near = [x for x in TASKS if isinstance(name, str) and name.split("-")[0].lower() in x.lower()]
-        hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(TASKS)}"
+    known = (*TASKS, *GOALS)
+    if not isinstance(name, str) or name not in known:
+        near = [x for x in known if isinstance(name, str) and name.split("-")[0].lower() in x.lower()]
+        hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
         raise InputError(f"there is no environment {shown(name)}; {hint}")
     package("gymnasium", f"drevo.envs.make({name!r})", "gymnasium[mujoco]")
     from .registration import many_of
@@ -60,7 +63,7 @@ def register(name: str, environment: Callable[..., Env]) -> None:
 
     environment: a function of num_envs=, threads=, autoreset=, dtype= and render_mode= that makes an `Env`.
     """
-    if not isinstance(name, str) or name in TASKS or not callable(environment):
+    if not isinstance(name, str) or name in TASKS or name in GOALS or not callable(environment):
         raise InputError(f"register takes a new name and a function that makes an Env, not {shown(name)}")
     package("gymnasium", "drevo.envs.register")
     from .registration import ENVIRONMENTS_OF_USERS, add_to_gymnasium

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from math import inf
+from pathlib import Path
 
 from ..contact.pairs import contact_candidates
-from ..errors import DrevoWarning
+from ..errors import DrevoWarning, InputError
 from ..ground import FunctionGround, function
 from ..mechanics.algorithms.kinematics import body_poses
 from ..mechanics.rotation import from_quaternion
@@ -135,3 +137,43 @@ OURS: dict[str, Task] = {
     ),
 }  # fmt: skip
 TASKS = {**GYMNASIUM, **OURS}
+
+
+@dataclass(frozen=True)
+class GoalTask:
+    """A task of the hand. place: the goal has a place. turns: how its orientation is drawn."""
+
+    held: str
+    place: bool
+    turns: str  # "xyz", "z" or "parallel"
+    dense: bool
+    limit: int = 100
+    skip: int = 20  # steps under one action
+
+    @property
+    def tolerance(self) -> tuple[float, float]:
+        """Distance, m, and angle, rad, under which a goal is reached."""
+        return (0.05 if self.held == "pen" else 0.01), 0.1
+
+    @property
+    def source(self) -> str:
+        """The file, gymnasium-robotics' own."""
+        spec = find_spec("gymnasium_robotics")
+        if spec is None or not spec.submodule_search_locations:
+            raise InputError("tasks of the hand take files of gymnasium-robotics: pip install gymnasium-robotics")
+        return str(Path(spec.submodule_search_locations[0], "envs/assets/hand", f"manipulate_{self.held}.xml"))
+
+
+def _goal_tasks() -> dict[str, GoalTask]:
+    kinds = {"": (True, "xyz"), "Full": (True, "xyz")}
+    block = {**kinds, "RotateZ": (False, "z"), "RotateParallel": (False, "parallel"), "RotateXYZ": (False, "xyz")}
+    others = {**kinds, "Rotate": (False, "xyz")}
+    return {
+        f"HandManipulate{held.capitalize()}{kind}{'Dense' * dense}-v1": GoalTask(held, *goal, dense)
+        for held, goals in (("block", block), ("egg", others), ("pen", others))
+        for kind, goal in goals.items()
+        for dense in (False, True)
+    }
+
+
+GOALS: dict[str, GoalTask] = _goal_tasks()

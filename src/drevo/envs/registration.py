@@ -14,7 +14,8 @@ import numpy as np
 from ..errors import InputError
 from ..io.given import Array
 from ..io.packages import package
-from .ours import TASKS
+from .goals import HandEnv
+from .ours import GOALS, TASKS
 from .simulation import RENDER_MODES
 from .vector import StepEnv
 
@@ -37,13 +38,13 @@ class SingleEnv(gymnasium.Env):  # type: ignore[misc]
         """A new episode: observation and infos."""
         super().reset(seed=seed)
         observed, infos = self.vector.reset(seed=seed, options=options)
-        return observed[0], infos
+        return _first(observed), infos
 
     def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         """One action (nu,): observation, reward, terminated, truncated, infos."""
         observed, reward, ended, cut, infos = self.vector.step(np.asarray(action)[None])
         plain = {name: x[0] for name, x in infos.items() if not name.startswith("_")}
-        return observed[0], float(reward[0]), bool(ended[0]), bool(cut[0]), plain
+        return _first(observed), float(reward[0]), bool(ended[0]), bool(cut[0]), plain
 
     def render(self) -> Any:
         """A picture (height, width, 3) of uint8; None where a window shows it."""
@@ -53,19 +54,30 @@ class SingleEnv(gymnasium.Env):  # type: ignore[misc]
         """Ends the window, if there is one."""
         self.vector.close()
 
+    @property
+    def compute_reward(self) -> Any:
+        """The reward of achieved and desired goals, of tasks that have goals."""
+        return self.vector.compute_reward
+
+
+def _first(observed: Any) -> Any:
+    return {k: x[0] for k, x in observed.items()} if isinstance(observed, dict) else observed[0]
+
 
 def many_of(
     num_envs: int, task: str, threads: int = 1, autoreset: str = "NextStep", dtype: str = "float64",
     render_mode: str | None = None, **options: Any,
-) -> StepEnv:  # fmt: skip
+) -> StepEnv | HandEnv:  # fmt: skip
     """Environments of a task side by side, as `drevo.envs.make`: what gymnasium.make_vec makes."""
     how = {"threads": threads, "autoreset": autoreset, "dtype": dtype, "render_mode": render_mode}
     if task in ENVIRONMENTS_OF_USERS:
         return ENVIRONMENTS_OF_USERS[task](num_envs=num_envs, **how, **options)
+    if task in GOALS:
+        return HandEnv(task, GOALS[task], num_envs, threads, autoreset, render_mode, **options)
     return StepEnv(task, TASKS[task], num_envs, threads, autoreset, options, dtype, render_mode)
 
 
-def add_to_gymnasium(tasks: Iterable[str] = TASKS) -> None:
+def add_to_gymnasium(tasks: Iterable[str] = (*TASKS, *GOALS)) -> None:
     """Tell gymnasium tasks, each as drevo/NAME; again is no fault."""
     for task in tasks:
         name = f"{NAMESPACE}/{task}"

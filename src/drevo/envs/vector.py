@@ -124,7 +124,7 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Array, dict[str, Any]]:
         """New episodes everywhere; options["reset_mask"] (num_envs,) says where alone."""
-        mask = _mask(options, self.num_envs)
+        mask = reset_mask(options, self.num_envs)
         super().reset(seed=None if seed is None else whole("reset: seed", seed, 0))
         if seed is not None:
             self._seed()
@@ -262,7 +262,7 @@ def _of_kind(what: str, given: Any, usual: Any) -> Any:
     return low, high
 
 
-def _mask(options: Any, count: int) -> Array:
+def reset_mask(options: Any, count: int) -> Array:
     """The mask of the environments to reset: all, or those of options["reset_mask"]."""
     if options is None or (isinstance(options, Mapping) and not options):
         return np.ones(count, bool)
