@@ -237,9 +237,9 @@ SINGULAR = 1e-13
 TRIES = 3  # random configurations; a robot that is regular is so almost everywhere
 
 
-def smallest_pivot(model: Model, seed: int = 0) -> tuple[float, str]:
+def smallest_pivot(model: Model) -> tuple[float, str]:
     """The smallest pivot of M relative to what its coordinate moves, at the best of some q; and its joint."""
-    tree, rng = build_tree(model), np.random.default_rng(seed)
+    tree, rng = build_tree(model), np.random.default_rng(0)
     best, name = -1.0, ""
     for _ in range(TRIES):
         q = [float(x) for x in random(model, rng)]

@@ -106,19 +106,17 @@ def derivative(
     return function
 
 
-def written_derivative(
-    model: Model, quantity: str, wrt: tuple[str, ...], options: Mapping[str, Any], method: str = "auto"
-) -> Program:
+def written_derivative(model: Model, quantity: str, wrt: tuple[str, ...], options: Mapping[str, Any]) -> Program:
     """The program of a derivative, full arrays, for texts and other processors."""
     chosen = options_of([quantity], options, [l.name for l in model.links])
     x = found_quantity(quantity).chosen(chosen)
-    _refuse(x, wrt, method)
+    _refuse(x, wrt, "auto")
     if (size := _largest(model, x, wrt if "t" not in wrt else ())) > WRITTEN_OUT:
         raise TraceError(
             f"the derivative of {x.name} by {', '.join(wrt)} of {model.name!r} has {size:.3g} results to write "
             "out; take a lower order, or the compiled one with packed=True"
         )
-    made = derivative_program(model, x, wrt, method, chosen)
+    made = derivative_program(model, x, wrt, "auto", chosen)
     return replace(made, meta={**made.meta, "quantity": f"derivative of {x.name} by {', '.join(wrt)}"})
 
 

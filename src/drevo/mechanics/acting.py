@@ -109,16 +109,14 @@ def _equipped(model: Model) -> Iterator[tuple[Joint, JointDynamics]]:
     return ((j, j.dynamics) for j in model.joints if j.dynamics)
 
 
-def passive_forces(
-    forces: Sequence[Acting], nv: int, q: Vector, v: Vector, width: float = FRICTION_WIDTH
-) -> list[Scalar]:
+def passive_forces(forces: Sequence[Acting], nv: int, q: Vector, v: Vector) -> list[Scalar]:
     """Efforts of dampers, friction and springs on the joints, (nv,) N m or N.
 
-    Dry friction is smooth: v / sqrt(v^2 + width^2) of its size.
+    Dry friction is smooth: v / sqrt(v^2 + FRICTION_WIDTH^2) of its size.
     """
     out: list[Scalar] = [0.0] * nv
     for f in forces:
-        for k, x in enumerate(force_in(f, f.coordinates(q), f.rates(v), width), f.v):
+        for k, x in enumerate(force_in(f, f.coordinates(q), f.rates(v), FRICTION_WIDTH), f.v):
             out[k] = out[k] + x
     return out
 

@@ -7,7 +7,6 @@ SE(3) in the axes of the link, linear part first.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -30,7 +29,6 @@ from ..model.quantities import TASK_AXES
 
 WHOLE_FRAME = ((7, slice(0, 7), slice(0, 6)),)  # a pose as a free joint moves
 FRAME_AT_REST = [0.0] * 6 + [1.0]
-TaskNumber = Callable[[str, float], Scalar]  # a number of a task by its name, or the symbol that stands for it
 
 
 class TaskRows(NamedTuple):

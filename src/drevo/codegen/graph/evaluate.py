@@ -98,9 +98,9 @@ def legal(program: Program) -> None:
             raise TraceError(f"{program.name}: constant {n} is not finite")
 
 
-def twins(program: Program, plain: Program, seed: int = 0) -> float:
+def twins(program: Program, plain: Program) -> float:
     """The worst difference of two programs of one quantity over random states, relative to the largest value."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     state = {}
     for port in program.inputs:
         x = rng.uniform(-1.0, 1.0, (STATES, *port.shape))

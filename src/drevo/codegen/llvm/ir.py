@@ -101,9 +101,9 @@ class Value:
         """Puts a value where this pointer points to."""
         self.f.put(f"store {x.type} {x.text}, ptr {self.text}{_aligned(align)}{hint}")
 
-    def prefetch(self, write: bool = False) -> None:
-        """Into the caches, to be read soon, or written."""
-        hints = (self.f.const(I32, k) for k in (int(write), 2, 1))  # kept for a while, data
+    def prefetch(self) -> None:
+        """Into the caches, to be read soon."""
+        hints = (self.f.const(I32, k) for k in (0, 2, 1))  # kept for a while, data
         self.f.call(VOID, "llvm.prefetch.p0", self, *hints)
 
     def shuffle(self, other: Value | None, lanes: Iterable[int]) -> Value:

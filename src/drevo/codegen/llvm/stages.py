@@ -111,8 +111,8 @@ class StageCalls:
         """True if a value is negative in some lane."""
         return self.any(self.load(block, k) < 0.0)
 
-    def some_above(self, block: str, k: int = 0) -> Value:
-        return self.any(self.load(block, k) > 0.0)
+    def some_above(self, block: str) -> Value:
+        return self.any(self.load(block, 0) > 0.0)
 
 
 def emit_stages(

@@ -155,12 +155,9 @@ class Factors:
                         to[j] = to[j] + x if j in to else x
 
     @classmethod
-    def known(
-        cls, L: SparseRows, inverse: Sequence[Scalar], order: Sequence[int], pivots: Sequence[Scalar] = ()
-    ) -> Factors:
+    def known(cls, L: SparseRows, inverse: Sequence[Scalar], order: Sequence[int]) -> Factors:
         """Factors that were made elsewhere; inverse: of the pivots."""
         found = cls.__new__(cls)
-        found.pivots = list(pivots)
         found.order, found.size, found.L, found.inverse = order, len(L), L, list(inverse)
         return found
 

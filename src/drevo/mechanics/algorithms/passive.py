@@ -64,13 +64,13 @@ def tendon_coupling(k: Kinematics, tendon: Tendon, driver: Tendon | None, coeffi
     return ConstraintRows([value - wanted.x], [rate - wanted.d * dx], [row], [bias])
 
 
-def pull(tendon: Tendon, length: Scalar, rate: Scalar, width: float = FRICTION_WIDTH) -> Scalar:
+def pull(tendon: Tendon, length: Scalar, rate: Scalar) -> Scalar:
     """The force along a tendon that lengthens it, N (N m)."""
     force: Scalar = -(tendon.damping * rate)
     if tendon.quadratic:
         force = force - tendon.quadratic * where(rate > 0.0, rate, -rate) * rate
     if tendon.friction:
-        force = force - tendon.friction * rate * (1.0 / sqrt(rate * rate + width * width))
+        force = force - tendon.friction * rate * (1.0 / sqrt(rate * rate + FRICTION_WIDTH * FRICTION_WIDTH))
     if tendon.stiffness:
         low, high = tendon.rest
         apart = length - low if low == high else maximum(length - high, 0.0) + minimum(length - low, 0.0)

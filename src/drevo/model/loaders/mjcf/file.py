@@ -26,7 +26,6 @@ from .expand import MODEL_SUFFIX
 from .meshes import Meshes
 
 TURNS = ("quat", "euler", "axisangle", "xyaxes", "zaxis")
-TOUCHING = ("condim", "friction", "solref", "solimp", "margin", "gap")
 
 
 class Flags:

@@ -14,7 +14,6 @@ from .. import solids
 from .file import HERE, File, FramePose, placed_in, read_vector, rotation_of
 from .geoms import Complaint, SolidGeom, in_groups, inertial_of_geoms
 
-RULES = ("auto", "true", "false")  # of inertiafromgeom
 NONE = ((0.0, 0.0, 0.0),) * 3
 
 
