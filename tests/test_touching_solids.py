@@ -304,7 +304,7 @@ def test_a_block_on_a_tilted_box_sticks_or_slides_under_the_exact_law(steepness:
 
 
 def test_too_many_places_for_the_exact_law_are_told() -> None:
-    """Pairs that are searched for pass through each other then, with a warning."""
+    """Where a step does not loop, pairs that are searched for pass through each other, with a warning."""
     robot = drevo.load(scene("box", "box", "box").format(option="", condim=3, floor=""))
     with pytest.warns(drevo.DrevoWarning, match="pairs of the kinds box-box"):
-        drevo.compile(robot, "step", dt=0.002, ground=None, law="coulomb")
+        drevo.compile(robot, "step", dt=0.002, ground=None, law="coulomb", restitution=0.5)
