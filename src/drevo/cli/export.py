@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..errors import DrevoWarning
 from .common import (
     STATE,
     Base,
@@ -25,6 +27,7 @@ from .common import (
 if TYPE_CHECKING:
     from ..robot import Robot
 
+REST_TOLERANCE = 1e-6  # rad or m, of where a controller holds and where it was wanted
 OF_JOINTS = ("pd", "computed_torque", "gravity_compensation")
 TASK_SPACE_LAWS = ("operational_space", "impedance", "admittance")
 CONTROL_LAWS = (*OF_JOINTS, *TASK_SPACE_LAWS)
@@ -127,6 +130,11 @@ def _controller(
         nodes = {joint.strip(): numbers_in("--grid", x) or [] for joint, _, x in axes}
         return control.schedule(robot, nodes, Q, R, start, driven, dt)
     held = control.trim(robot, start, actuated=driven)
+    if np.abs(held.q - start).max() > REST_TOLERANCE:
+        at = ", ".join(f"{name}={x:.6g}" for name, x in robot.names_of(held.q).items())
+        warnings.warn(
+            f"{robot.name!r} cannot rest at --q with these drives: held is {at}", DrevoWarning, stacklevel=2
+        )
     L: Any = robot.linearise(held.q, np.zeros(robot.nv), held.tau, actuated=driven, outputs=["q"])
     L = L if dt is None else L.discretised(dt)
     if what == "linear_model":

@@ -44,9 +44,14 @@ def simulate(
     every: Annotated[int, option("Record every so many steps.")] = 10,
     q: Annotated[
         str | None,
-        option(f"Coordinates at the start, rad or m: {STATE}neutral (rod-chain: first joint at -1 rad)."),
+        option(
+            f"Coordinates at the start, rad or m: {STATE}as the file starts (rod-chain: first joint at -1 rad)."
+        ),
     ] = None,
     v: Annotated[str | None, option(f"Velocities at the start: {STATE}0.")] = None,
+    law: Annotated[
+        str | None, option("Let the geoms of the file touch each other, under this law: soft or coulomb.")
+    ] = None,
     base: Base = "fixed",
     plot: Annotated[bool, option(PLOT, "--plot")] = False,
     output: Annotated[
@@ -56,15 +61,13 @@ def simulate(
     as_json: Json = False,
 ) -> None:
     """Simulate how a robot moves under gravity, and report how well its energy is conserved."""
-    from ..simulate.run import simulate as run
-
     ready_for("a motion", output, (".npz", ".csv", ".parquet", *PICTURES))
     made = _robot(robot, n, base)
+    start = _start(made, robot, q), vector_in(made, "v", v)
     with progress_portion(made.name, method) as part:
-        moved = run(
-            made, _start(made, robot, q), vector_in(made, "v", v), duration=duration, dt=dt, method=method,
-            rtol=rtol, max_steps=max_steps, every=every, progress=part,
-        )  # fmt: skip
+        free: Any = {"method": method, "rtol": rtol, "max_steps": max_steps, "progress": part}
+        given = {"law": law, "ground": None} if law else free
+        moved = made.simulate(*start, duration=duration, dt=dt, every=every, **given)
     save_result(moved, output)
     if as_json:
         print_json(_facts(moved))
@@ -93,7 +96,7 @@ def _robot(name: str, n: int | None, base: str) -> Robot:
 
 
 def _start(robot: Robot, name: str, q: str | None) -> Any:
-    start = vector_in(robot, "q", q)
+    start = robot.initial if q is None else vector_in(robot, "q", q)
     if name == "rod-chain" and q is None:
         start[0] = -1.0  # Yudintsev's example
     return start

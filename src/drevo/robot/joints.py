@@ -88,6 +88,11 @@ class JointArrays:
         return np.array(inertial_parameters(build_tree(self.model)), float)
 
     @property
+    def initial(self) -> Array:
+        """The configuration in which the file starts, (nq,): an MJCF's qpos0; else the neutral one."""
+        return np.array(self.model.initial) if self.model.initial else configuration.neutral(self.model)
+
+    @property
     def keyframes(self) -> dict[str, Array]:
         """Configurations that the description names, each (nq,)."""
         return {key.name: np.array(key.q) for key in self.model.keyframes}

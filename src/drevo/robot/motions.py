@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from numpy.typing import ArrayLike
 
-from ..errors import InputError
+from ..errors import InputError, warn_caller
 from ..io.given import Array, asked_methods
 from ..model.dynamics import START_TIME
 
@@ -171,6 +171,10 @@ class MotionMethods:
             return simulate_touching(robot, q0, v0, tau, **given)
         if of_ground := given.keys() & ON_GROUND:
             raise InputError(f"simulate: {min(of_ground)} is of a motion on a ground: give ground='plane' too")
+        if not given.keys() & {"contacts", "constraints"} and any(x.kind == "plane" for x in robot.model.geoms):
+            warn_caller(
+                f"simulate: the floor of {robot.name!r} holds nothing without a law of contact: law='soft'"
+            )
         from ..simulate.run import simulate
 
         return simulate(robot, q0, v0, tau, **given)

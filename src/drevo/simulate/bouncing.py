@@ -25,6 +25,7 @@ from ..mechanics.algorithms.delassus import ContactSlot, impact_problem
 from ..mechanics.algorithms.kinematics import WORLD_POSE, body_poses
 from ..mechanics.algorithms.passive import passive_tree
 from ..mechanics.tree import Tree
+from ..model.contact import Stepping
 from ..model.dynamics import Dynamics
 from .arguments import NumericLaw, by_step, checked_law, start
 from .constraints import MAX_FIXED_STEPS, bounded
@@ -32,6 +33,7 @@ from .control import Control, law_function
 from .run import Event, simulate
 from .table import Occurrence, Table
 
+USUAL_STEP = 1e-3  # s
 TOUCH = "touch"
 TOUCH_GAP = 1e-9  # m: gaps below it at an impact close with the first one
 SLOW = 1e-7  # m/s: what parts more slowly does not part
@@ -125,7 +127,7 @@ def simulate_touching(
     tau: ArrayLike | None = None,
     *,
     duration: float,
-    dt: float = 1e-3,
+    dt: float | None = None,
     ground: object = "plane",
     law: str = "soft",
     method: str | None = None,
@@ -140,12 +142,15 @@ def simulate_touching(
     tau: nothing, constant efforts (..., nv), efforts held over each step (steps, ..., nv), or a law, a Control or
     any function (t, q, v): the efforts at the beginning of a step are held over it. ground, law, method, friction:
     see `contact.step.compile_step`; more: what a law of contact takes beside, as restitution. With law "coulomb"
-    and method "dop853" impacts are found by events, `bouncing.simulate_bouncing`. dt: s; a record every `every`.
+    and method "dop853" impacts are found by events, `bouncing.simulate_bouncing`. dt: s, by default the file's
+    timestep where it says one, else 1 ms; a record every `every`.
     passive: with the damping, dry friction and springs of the joints. The table has `contact_forces`
     (n, ..., places, 3), N in world axes, and `residual` (n, ...): of the steps up to a record the worst. Raises
     InputError, ModelError, NumericsError.
     """
     one_of("simulate: law", law, METHODS, InputError)
+    if dt is None:
+        dt = USUAL_STEP if robot.model.stepping.dt == Stepping().dt else robot.model.stepping.dt
     robot = robot if flag("simulate: passive", passive) else robot.without_passive()
     if law == "coulomb" and isinstance(method, str) and method == "dop853":
         more = {"duration": duration, "dt": dt, "ground": ground, "friction": friction, **more}

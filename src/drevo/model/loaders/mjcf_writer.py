@@ -61,6 +61,7 @@ from .writing import TextValue, Written, begin, element
 MJCF_WRITTEN_KINDS = {"fixed": "", "revolute": "hinge", "continuous": "hinge", "prismatic": "slide"}
 MJCF_WRITTEN_KINDS |= {"spherical": "ball", "free": "free"}
 SAYS = ("quadratic", "cubic", "stiffness2", "stiffness3", "rest", "gravcomp")  # of what acts, unlike other formats
+LEAST_MASS = 1e-14  # kg, of what MuJoCo takes as a body
 MOMENT_ROUNDING = 1e-12  # of the trace: what moments may break the triangle inequality by
 
 
@@ -189,7 +190,8 @@ def _lost(model: Model, bodies: set[str]) -> Iterator[str]:
     if bare := [link.name for link in moving_without_mass(model) if link.name in bodies]:
         yield f"moving links without mass, {listed(bare)} (MuJoCo wants one; give them some)"
     if odd := [link.name for link in model.links[1:] if link.inertial and not _takes(link.inertial)]:
-        yield f"the inertias of {listed(odd)}, which no real body has (MuJoCo refuses them; correct the tensors)"
+        mended = "raised until MuJoCo takes them; `drevo check --fix` corrects a file"
+        yield f"the inertias of {listed(odd)}, which no real body has ({mended})"
     rests = [(j.name, j.dynamics.rest) for j in model.joints if j.kind == "spherical" and j.dynamics]
     if turned := [name for name, rest in rests if any(rest[:3])]:
         yield f"the turned rests of the springs of {listed(turned)}"
@@ -307,11 +309,11 @@ def _inertial(body: Inertial | None) -> list[str]:
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = body.tensor
     diagonal = xy == xz == yz == 0.0
     least, gap = 2e-15 if diagonal else 2e-14, _gap(body)
-    raised = least - min(gap, 0.0) if -MOMENT_ROUNDING * (xx + yy + zz) <= gap < least else 0.0
+    raised = least - min(gap, 0.0) if gap < least else 0.0
     moments: Vec3 = (xx + raised, yy + raised, zz + raised)
     if diagonal:
-        return element("inertial", pos=body.com, mass=body.mass, diaginertia=moments)
-    return element("inertial", pos=body.com, mass=body.mass, fullinertia=(*moments, xy, xz, yz))
+        return element("inertial", pos=body.com, mass=body.mass or LEAST_MASS, diaginertia=moments)
+    return element("inertial", pos=body.com, mass=body.mass or LEAST_MASS, fullinertia=(*moments, xy, xz, yz))
 
 
 def _equalities(model: Model, stands: dict[str, tuple[float, ...]]) -> Iterator[list[str]]:
