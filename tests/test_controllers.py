@@ -107,6 +107,16 @@ def test_what_is_wrong_is_said_at_once() -> None:
     assert "void law(const double *t, const double *q, const double *v, double *out)" in text
 
 
+def test_a_reference_by_numpy_is_told_how_to_write_it() -> None:
+    """When the law is made, or at its first call where it passes on numbers."""
+    robot = drevo.load("three-link")
+    with pytest.raises(drevo.InputError, match=r"reference cannot be traced: .* NumPy .* drevo.sin"):
+        control.computed_torque(robot, lambda t: np.sin(t) * np.ones(3), 1.0, 1.0)
+    law = control.pd(robot, lambda t: [np.sin(t)] * 3, 1.0, 1.0)
+    with pytest.raises(drevo.InputError, match=r"reference cannot be traced: .* NumPy .* drevo.sin"):
+        law(0.0, np.zeros(3), np.zeros(3))
+
+
 def test_a_controller_is_shown_on_one_line() -> None:
     robot = drevo.load("scara")
     for law in (
@@ -114,4 +124,4 @@ def test_a_controller_is_shown_on_one_line() -> None:
         drevo.control.pid(robot, robot.neutral(), 3.0, 1.0, 2.0),
     ):
         assert "\n" not in repr(law)
-    assert "robot='scara'" in repr(drevo.control.computed_torque(robot, robot.neutral(), 3.0, 2.0))
+    assert "robot=<Robot 'scara'" in repr(drevo.control.computed_torque(robot, robot.neutral(), 3.0, 2.0))

@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 
 import drevo
 from drevo.control import optimise
+from drevo.control.shooting.given import limits_given
 from drevo.errors import InputError, NumericsError
 from drevo.simulate import simulate
 
@@ -149,6 +150,15 @@ def test_limits_of_efforts_hold_and_the_rest_is_least(pendulum: drevo.Robot) -> 
     assert (s.gains[(s.tau == low) | (s.tau == high)] == 0.0).all()
 
 
+def test_a_list_of_two_limits_is_one_for_each_joint(pendulum: drevo.Robot) -> None:
+    """As an array is; a tuple is a pair, and so are two rows."""
+    low, high = limits_given(pendulum, {"tau": [3.0, 6.0]}).tau
+    assert low.tolist() == [-3.0, -6.0] and high.tolist() == [3.0, 6.0]
+    for pair in ((-1.0, 6.0), (-1.0, [6.0, 6.0]), np.array([[-1.0, -1.0], [6.0, 6.0]])):
+        low, high = limits_given(pendulum, {"tau": pair}).tau
+        assert low.tolist() == [-1.0, -1.0] and high.tolist() == [6.0, 6.0]
+
+
 def test_limits_of_states_hold(pendulum: drevo.Robot) -> None:
     """And the cost is the least that SciPy finds under them; from outside and from gaps too."""
     free = optimise(pendulum, reach, [0.3, 0.4], [0.0, 0.1], 12, DT, terminal=touch)
@@ -281,6 +291,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"v0": [0.0, np.nan]}, "v0"),
     ({"limits": {"tau": (1.0, -1.0)}}, "reversed at index 0"),
     ({"limits": {"tau": [1.0, 2.0, 3.0]}}, "has shape"),
+    ({"limits": {"tau": [-1.0, 2.0, 3.0]}}, "tuple (lower, upper)"),
     ({"limits": {"torque": 1.0}}, "are not known"),
     ({"limits": {"q": np.nan}}, "NaN"),
     ({"contacts": [{"link": "toe", "point": (0, 0, 0)}]}, "link 'toe' is not in robot"),

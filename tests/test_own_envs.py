@@ -188,7 +188,7 @@ def test_names_of_ones_own() -> None:
     "given, said",
     [
         ({"reward": 1.0}, "reward is 1.0; give a function"),
-        ({"reward": lambda s: s.speed}, "reward fails: AttributeError"),
+        ({"reward": lambda s: s.speed}, "reward raised AttributeError"),
         ({"action": lambda s: [0.0] * 3}, "action gives 3 efforts; it must give 7"),
         ({"action": None}, "no effort limit of 'hip'"),
         ({"actions": (1.0, -1.0)}, "the least stands first"),
@@ -199,12 +199,22 @@ def test_names_of_ones_own() -> None:
         ({"reset": lambda random, q: q}, "reset gives q and v"),
         ({"repeat": 0}, "repeat is 0"),
         ({"render_mode": "film"}, "render_mode"),
-        ({"terminated": lambda s: s.force("tail")[0] > 1.0}, "no link 'tail'"),
+        ({"terminated": lambda s: s.force("tail")[0] > 1.0}, "link 'tail' is not known"),
+        ({"reward": lambda s: np.cos(s.q[0])}, "reward cannot be traced: .* NumPy .* drevo.sin"),
+        ({"reward": lambda s: s.position("legs")[0]}, "link 'legs' is not known.*did you mean 'leg'"),
+        ({"observation": lambda s: {"a": s.q}}, "a dict stands where a list of numbers must"),
+        ({"observation": lambda s: ["a"]}, "a str stands where"),
     ],
 )
 def test_what_does_not_fit_is_one_sentence(given: dict[str, Any], said: str) -> None:
     with pytest.raises(drevo.DrevoError, match=said):
         hopper(**given)
+
+
+def test_a_beginning_may_be_of_arrays() -> None:
+    env = hopper(reset=lambda random, q: ([*q[:3], 1.0, 0.0, 0.0, 0.0, random.uniform(0.1, 0.2)], np.zeros(7)))
+    env.reset(seed=0)
+    assert 0.1 <= env.q[0, 7] <= 0.2 and not env.v.any()
 
 
 def test_stable_baselines_takes_them_as_they_are() -> None:

@@ -203,7 +203,7 @@ def test_what_cannot_be_is_said_at_once() -> None:
     for options, said in (
         ({"axes": "x q"}, "axes"), ({"axes": "x x"}, "each once"), ({"reference": np.ones((4, 4))}, "no rotation"),
         ({"reference": [0.0, 0.0, 0.0]}, "is a point"), ({"rotation": 2.0 * np.eye(3)}, "no rotation"),
-        ({"reference": lambda t: t}, "reference fails"), ({"actuated": ["x"]}, "no moving joint"),
+        ({"reference": lambda t: t}, "reference cannot be traced"), ({"actuated": ["x"]}, "no moving joint"),
         ({"regularisation": -1.0}, "from 0 on"), ({"posture": [0.0]}, "shape"),
     ):  # fmt: skip
         with pytest.raises(drevo.InputError, match=said):
@@ -215,7 +215,7 @@ def test_what_cannot_be_is_said_at_once() -> None:
     with pytest.raises(drevo.InputError, match="is an axis of motion and one of force"):
         control.hybrid(ARM, TOOL, 1.0, 1.0, force_axes="z", force=1.0, axes="x z")
     for force, said in (
-        (lambda t: t.x, "force fails"),
+        (lambda t: t.x, "force raised AttributeError"),
         (lambda t: [t, t], "2 numbers for 1"),
     ):
         with pytest.raises(drevo.InputError, match=said):

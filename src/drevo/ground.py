@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 from .codegen.graph.node import Expr
 from .codegen.graph.program import Parameter
 from .compiler.tracer import TracedFunction, Tracer
-from .errors import DrevoError, InputError, shown
+from .constraint.functions import call_traced
+from .errors import InputError, shown
 from .io.given import Array, asked_all, finite, number, numbers
 from .mechanics.jet import Jet, jet
 from .mechanics.scalar import Scalar, clip, maximum, sqrt, where
@@ -142,15 +143,14 @@ class FunctionGround:
         surface, sliding = Tracer("ground"), Tracer("ground_friction")
         x, y = surface.input("place", 2)
         given = dict(zip(self.parameters, surface.input("parameters", len(self.parameters))))
-        try:
+
+        def trace() -> None:
             z = jet(self.height(Jet(x, 1.0), Jet(y), **given))
             surface.output("slopes", [z.x, z.d, jet(self.height(Jet(x), Jet(y, 1.0), **given)).d])
             if self.friction:
                 sliding.output("friction", [self.friction(*sliding.input("place", 2))])
-        except DrevoError:
-            raise
-        except Exception as error:  # of the user's own function
-            raise InputError(f"the ground z(x, y) fails: {error or type(error).__name__}") from None
+
+        call_traced("the ground z(x, y)", trace)
         mu = TracedFunction(sliding.program()) if self.friction else None
         return TracedGround(TracedFunction(surface.program()), mu, self.parameters)
 

@@ -290,6 +290,8 @@ def nodes_of(values: Iterable[Expr]) -> tuple[int, ...]:
 
 def scalars_in(value: Any) -> Iterator[Any]:
     """Scalars of nested lists."""
+    if isinstance(value, (str, Mapping)):
+        raise InputError(f"a {type(value).__name__} stands where a list of numbers must")
     if hasattr(value, "__iter__"):
         for row in value:
             yield from scalars_in(row)

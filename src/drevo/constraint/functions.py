@@ -21,6 +21,7 @@ from .kinds import Array, Constraint, Reaction, Triple
 HOW_TO_WRITE = (
     "write it with + - * / **, drevo.sin, cos, sqrt, where, minimum, maximum, clip, without a branch on a value"
 )
+NO_NUMPY = "a function or an array of NumPy met a traced value; give lists"
 
 
 def call_traced(who: str, give: Callable[[], Any]) -> Any:
@@ -28,13 +29,14 @@ def call_traced(who: str, give: Callable[[], Any]) -> Any:
     try:
         return give()
     except InputError as error:
-        raise InputError(f"{who}: {error}") from None
+        raise type(error)(f"{who}: {error}") from None
     except ZeroDivisionError:
         raise InputError(f"{who} divides by zero whatever the state is; correct it") from None
     except TraceError as error:
         raise InputError(f"{who} cannot be traced: {error}") from None
     except (DrevoError, TypeError) as error:
-        raise InputError(f"{who} cannot be traced: {error}; {HOW_TO_WRITE}") from error
+        why = NO_NUMPY if any(word in str(error) for word in ("ufunc", "'Jet'", "'Expr'")) else error
+        raise InputError(f"{who} cannot be traced: {why}; {HOW_TO_WRITE}") from error
     except Exception as error:
         raise InputError(f"{who} raised {type(error).__name__}: {error}; correct it") from error
 

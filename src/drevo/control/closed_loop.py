@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import DrevoError, InputError
+from ..constraint.functions import call_traced
+from ..errors import InputError
 from ..io.given import Array, finite, number
 from ..mechanics.algorithms.derivatives import displaced
 from ..mechanics.configuration import require_unit_quaternions
@@ -60,12 +61,7 @@ def _slopes(robot: Dynamics, law: Control, t: float, q: Array, v: Array) -> tupl
 
 def _efforts(law: Control, t: float, q: list[Any], v: list[Any]) -> list[Jet]:
     """The efforts along one direction."""
-    try:
-        tau = [jet(y) for y in law(t, q, v)]
-    except DrevoError:
-        raise
-    except Exception as error:
-        raise InputError(f"closed_loop: the law fails: {type(error).__name__}: {error}") from error
+    tau: list[Jet] = call_traced("closed_loop: the law", lambda: [jet(y) for y in law(t, q, v)])
     if len(tau) != len(v):
         raise InputError(f"closed_loop: the law gives {len(tau)} efforts for {len(v)} freedoms")
     return tau

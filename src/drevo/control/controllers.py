@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..compiler.formalisms import common_algorithm
-from ..errors import DrevoError, InputError
+from ..constraint.functions import call_traced
+from ..errors import InputError
 from ..io.given import Array, finite, number, numbers
 from ..io.reprs import brief
 from ..mechanics.configuration import require_unit_quaternions
@@ -46,11 +47,11 @@ class JointController(Law):
         n = self.robot.nv
         if not callable(self.reference):
             return list(self.reference), [0.0] * n, [0.0] * n
-        given = self.reference(t)
+        given = call_traced("reference", lambda: self.reference(t))
         if isinstance(given, tuple) and len(given) == 3:
             q, v, a = (list(x) for x in given)
         elif self.robot.nq == n:
-            moving = [jet(x) for x in self.reference(Jet(t, 1.0))]
+            moving = call_traced("reference", lambda: [jet(x) for x in self.reference(Jet(t, 1.0))])
             q, v, a = ([getattr(x, name) for x in moving] for name in ("x", "d", "dd"))
         else:
             raise InputError("reference: joints have quaternions; give (q, v, a) of a time in place of q alone")
@@ -205,12 +206,7 @@ def _checked(
     first, second = gains
     law = robot, reference, first, second
     if callable(reference):
-        try:
-            ComputedTorque(*law).wanted(0.0)  # what is wrong with it is said now
-        except DrevoError:
-            raise
-        except Exception as error:
-            raise InputError(f"{name}: reference fails: {type(error).__name__}: {error}") from error
+        call_traced(name, lambda: ComputedTorque(*law).wanted(0.0))  # what is wrong with it is said now
     return law
 
 

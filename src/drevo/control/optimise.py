@@ -259,7 +259,8 @@ def optimise(
     cost(pose, q, v, tau, t) and terminal(pose, q, v) are one scalar, of + - * / and drevo.sin, cos, sqrt, where;
     pose(link) is a link's 4x4 pose. They are traced and differentiated: of a sum of squares Gauss and Newton's
     Hessian is taken, of the rest the exact one; hessian="exact" takes it of all. v1 = v + dt a, q1 = q (+) dt v1.
-    limits: {"tau": .., "q": .., "v": ..}, each a number or (n,) for both sides, or a pair (lower, upper); those of
+    limits: {"tau": .., "q": .., "v": ..}, each a number or (n,) for -x to x, or a tuple (lower, upper) of such: of
+    two joints too (-3.0, 6.0) is a pair, and [3.0, 6.0] is -3 to 3 of the first, -6 to 6 of the second. Those of
     tau hold exactly, those of q and v, from the second knot on, to 1e-9. contacts: one list as in
     constrained_dynamics, or phases [(knots, list), ..]; constraints hold throughout. actuated: joints with a
     drive, all but a floating base's by default. guess: efforts (N, nv), or a mapping of "q", "v", "tau"; states

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from ..compiler.formalisms import common_algorithm
 from ..constraint.checks import driven_rates
-from ..errors import DrevoError, InputError, one_of, shown
+from ..constraint.functions import call_traced
+from ..errors import InputError, one_of, shown
 from ..io.given import Array, finite, number
 from ..mechanics.configuration import neutral, random, require_unit_quaternions
 from ..mechanics.spatial import Mat
@@ -168,23 +169,15 @@ def _require_mobile(name: str, law: TaskSpaceLaw, axes: Sequence[str]) -> None:
 
 def _try_reference(name: str, law: TaskSpaceLaw) -> None:
     """InputError where a reference that is a function fails, when the law is made."""
-    try:
-        goal = law.goal(0.0)
-        sizes = len(goal.rate), len(goal.acceleration)
-    except DrevoError:
-        raise
-    except Exception as error:
-        raise InputError(f"{name}: reference fails: {type(error).__name__}: {error}") from error
+    goal = call_traced(f"{name}: reference", lambda: law.goal(0.0))
+    sizes = len(goal.rate), len(goal.acceleration)
     if sizes != (6, 6):
         raise InputError(f"{name}: reference: velocity and acceleration have {sizes} numbers; each has 6")
 
 
 def _try_force(force: Callable[[Any], Any], axes: int) -> None:
     """InputError where a force that is a function of time fails, when the law is made."""
-    try:
-        size = len(force(0.0))
-    except Exception as error:
-        raise InputError(f"hybrid: force fails: {type(error).__name__}: {error}") from error
+    size = call_traced("hybrid: force", lambda: len(force(0.0)))
     if size != axes:
         raise InputError(f"hybrid: force gives {size} numbers for {axes} axes")
 

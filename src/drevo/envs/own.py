@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..compiler.tracer import scalars_in
+from ..constraint.functions import call_traced
 from ..contact.pairs import warn_of_untouched
-from ..errors import DrevoError, InputError, shown
+from ..errors import InputError, UnknownNameError, one_of, shown
 from ..ground import ground_of
 from ..io.given import asked_methods, finite, seconds, whole
 from ..mechanics.algorithms.kinematics import pose, velocity
@@ -39,6 +40,7 @@ class State:
 
     def pose(self, link: str) -> list[list[Scalar]]:
         """World from link, 4 x 4."""
+        self._known(link)
         return [list(row) for row in pose(self._tree, self.q, link)] + [[0.0, 0.0, 0.0, 1.0]]
 
     def position(self, link: str) -> list[Scalar]:
@@ -47,7 +49,11 @@ class State:
 
     def velocity(self, link: str) -> list[Scalar]:
         """(6,): velocity of a link's origin, m/s, and its angular velocity, rad/s, in world axes."""
+        self._known(link)
         return velocity(self._tree, self.q, self.v, link, "local_world_aligned")
+
+    def _known(self, link: str) -> None:
+        one_of("link", link, self._tree.frames, UnknownNameError)
 
     def in_link(self, link: str, x: Vector) -> list[Scalar]:
         """A vector (3,) of world axes in those of a link; of (0, 0, -1) what an inertial sensor feels."""
@@ -85,8 +91,7 @@ class StepState(State):
     def force(self, link: str) -> list[Scalar]:
         """The contact force on a link, (3,), N, in world axes, of the last substep."""
         total, forces = Vec(0.0, 0.0, 0.0), self._moment.seen.forces
-        if link not in self._tree.frames:
-            raise InputError(f"force: the robot has no link {shown(link)}")
+        self._known(link)
         for k, (first, second) in enumerate(self._places):
             sign = float(second == link) - float(first == link)
             if sign:
@@ -212,10 +217,7 @@ class TaskFunctions:
         """Numbers of the observation."""
         if self.observation is None:
             return [*m.q, *m.v]
-        numbers = list(scalars_in(_called("observation", self.observation, self._state(m))))
-        if not numbers:
-            raise InputError("Env: observation gives no number")
-        return numbers
+        return self._numbers("observation", self.observation, self._state(m))
 
     def judge(self, m: Moment, numbers: TaskNumbers) -> Outcome:
         """The reward, its parts, and whether an episode has ended."""
@@ -242,7 +244,7 @@ class TaskFunctions:
                 )
             efforts: list[Scalar] = [x * y for x, y in zip(action, self.limits.values())]
         else:
-            efforts = list(scalars_in(_called("action", self.action, State(self.tree, q, v, action, 0.0))))
+            efforts = self._numbers("action", self.action, State(self.tree, q, v, action, 0.0))
         if len(efforts) not in (nv, len(self.driven)):
             raise InputError(
                 f"Env: action gives {len(efforts)} efforts; it must give {nv}, one for each degree of freedom, or "
@@ -268,13 +270,19 @@ class TaskFunctions:
 
         def aim(chance: Chance, q: list[Scalar], v: list[Scalar]) -> Scalar:
             state = _called("reset", lambda _: reset(Draws(chance), list(q)), None)
-            pair = isinstance(state, (tuple, list)) and all(isinstance(x, Sequence) for x in state)
+            pair = isinstance(state, (tuple, list)) and all(isinstance(x, (Sequence, np.ndarray)) for x in state)
             if not pair or [len(x) for x in state] != [len(q), len(v)]:
                 raise InputError(f"Env: reset gives q and v, {len(q)} and {len(v)} numbers, in a tuple")
-            q[:], v[:] = state
+            q[:], v[:] = (x.tolist() if isinstance(x, np.ndarray) else x for x in state)
             return 1.0
 
         return replace(task, aim=aim)
+
+    def _numbers(self, name: str, f: StateFunction, state: State) -> list[Scalar]:
+        found: list[Scalar] = _called(name, lambda seen: list(scalars_in(f(seen))), state)
+        if not found:
+            raise InputError(f"Env: {name} gives no number")
+        return found
 
     def _state(self, m: Moment) -> StepState:
         return StepState(self.tree, m, self.commands, self.places())
@@ -310,9 +318,4 @@ def _effort_limits(model: Model, rates: Sequence[int]) -> list[float]:
 
 def _called(name: str, f: StateFunction, state: Any) -> Any:
     """Call a function of a user; an error in it is told in one sentence."""
-    try:
-        return f(state)
-    except DrevoError:
-        raise
-    except Exception as error:
-        raise InputError(f"Env: {name} fails: {type(error).__name__}: {error}") from error
+    return call_traced(f"Env: {name}", lambda: f(state))

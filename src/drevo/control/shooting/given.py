@@ -46,7 +46,7 @@ class MotionLimits(NamedTuple):
 
 
 def limits_given(robot: Dynamics, given: Any) -> MotionLimits:
-    """limits={"tau": .., "q": .., "v": ..}: a number or (n,) for -x to x, or a pair (lower, upper) of such."""
+    """limits={"tau": .., "q": .., "v": ..}: a number or (n,) for -x to x, or a tuple (lower, upper) of such."""
     if given is not None and not isinstance(given, Mapping):
         raise InputError(f'{WHO}: limits is {shown(given)}; give {{"tau": (lower, upper), "q": .., "v": ..}}')
     sizes = {"tau": robot.nv, "q": robot.nq, "v": robot.nv}
@@ -66,14 +66,16 @@ def _pair(name: str, given: Any, n: int) -> tuple[Array, Array]:
     what = f'{WHO}: limits of "{name}"'
     if given is None:
         return np.full(n, -np.inf), np.full(n, np.inf)
-    array = isinstance(given, np.ndarray) and not (given.ndim == 2 and len(given) == 2)
-    if not array and isinstance(given, (tuple, list, np.ndarray)) and len(given) == 2:
+    if isinstance(given, tuple) and len(given) == 2:
         sides = [numbers(what, x) for x in given]
     else:
-        sides = [-(size := numbers(what, given)), size]
+        size = numbers(what, given)
+        sides = [*size] if size.shape == (2, n) else [-size, size]
     for x in sides:
         if x.shape not in ((), (n,)):
-            raise InputError(f"{what} has shape {x.shape}; it must be one number or ({n},), or a pair of such")
+            raise InputError(
+                f"{what} has shape {x.shape}; it must be one number or ({n},), or a tuple (lower, upper) of such"
+            )
     low, high = (np.broadcast_to(x, n).astype(float) for x in sides)
     if np.isnan(low).any() or np.isnan(high).any():
         raise InputError(f"{what} holds NaN; leave a side without a limit infinite")
