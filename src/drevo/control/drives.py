@@ -45,7 +45,7 @@ def _positive(who: object, *may_be_zero: str) -> None:
         name, x = f"{type(who).__name__}: {f.name}", getattr(who, f.name)
         if f.name in may_be_zero:
             number(name, x, "a number from 0", lambda x: 0.0 <= x < math.inf)
-        elif x != math.inf:
+        elif x is not None:
             positive(name, x)
 
 
@@ -55,17 +55,17 @@ class ElectricDrive:
 
     resistance: Ohm; inductance: H; constant k: N m/A, V s/rad; gear n: turns of the motor for one of the joint,
     rad/m of a slide. voltage: V, of the amplifier; current: A, that it lets through while its voltage reaches
-    beyond the motor's own; speed: of the joint without load, which the voltage is kept for, rad/s or m/s. The
-    inertia of a rotor is the joint's armature. Raises InputError.
+    beyond the motor's own; speed: of the joint without load, which the voltage is kept for, rad/s or m/s; None is
+    no limit. The inertia of a rotor is the joint's armature. Raises InputError.
     """
 
     resistance: float
     inductance: float
     constant: float
     gear: float = 1.0
-    voltage: float = math.inf
-    current: float = math.inf
-    speed: float = math.inf
+    voltage: float | None = None
+    current: float | None = None
+    speed: float | None = None
     states: ClassVar[tuple[str, ...]] = ("current",)
 
     def __post_init__(self) -> None:
@@ -73,9 +73,9 @@ class ElectricDrive:
 
     def rates(self, z: Vector, u: Scalar, w: Scalar) -> list[Scalar]:
         """Rate of the state at a command and the joint's rate."""
-        most = min(self.voltage, self.constant * self.gear * self.speed)
+        most = min(self.voltage or math.inf, self.constant * self.gear * (self.speed or math.inf))
         back, (i,) = self.constant * self.gear * w, z
-        if self.current < math.inf:
+        if self.current is not None:
             drop = self.resistance * self.current  # L i' <= R (limit - i)
             u = clip(u, back - drop, back + drop)
         u = clip(u, -most, most) if most < math.inf else u
@@ -107,7 +107,7 @@ class HydraulicServo:
     bulk: float = 1.4e9
     leak: float = 0.0
     lag: float = 0.005
-    relief: float = math.inf
+    relief: float | None = None
     states: ClassVar[tuple[str, ...]] = ("spool", "pressure")
 
     def __post_init__(self) -> None:
@@ -117,7 +117,7 @@ class HydraulicServo:
         """Rates of the states at a command and the joint's rate."""
         x, p = z
         lost = self.leak * p
-        if self.relief < math.inf:
+        if self.relief is not None:
             lost = lost + self.flow / (RELIEF * self.supply) * (p - clip(p, -self.relief, self.relief))
         gained = self.stiffness * (self.passed(z) - self.displacement * w - lost)
         return [(clip(u, -1.0, 1.0) - x) / self.lag, gained]

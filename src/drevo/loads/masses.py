@@ -158,7 +158,7 @@ def fitted(link: str, given: Sequence[Solid], target: Array, about: str = "shape
     P = solids.total_pseudo_inertia(given)
     (m, c, S), (mt, ct, St) = _parts(P), _parts(target)
     A = _transport(S / m, St / mt)
-    if not np.allclose(A @ S @ A.T / m, St / mt, atol=AGREES * max(np.trace(St) / mt, 1e-300)):
+    if not np.allclose(A @ S @ A.T / m, St / mt, atol=AGREES * np.clip(np.trace(St) / mt, 1e-300, 1e300)):
         raise InputError(f"{about} are flat or thin where the inertia of link {link!r} is not")
     T = np.eye(4)
     T[:3, :3], T[:3, 3] = A, ct - A @ c
