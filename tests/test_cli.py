@@ -281,6 +281,7 @@ USAGE = [
     (["accuracy", "puma560", "--link", "link6", "--seed", "-1"], "'--seed'"),
     (["info", "5"], "'5' is neither a file nor"),
     (["info", ""], "file"),
+    (["compute", "three-link", "gravity", "--csv", "--json"], "give one of them"),
     (
         ["write-out", "three-link", "gravity", "-o", "x.xyz"],
         "saved as .tex, .md, .html, .htm, .py, .c, .h, .cu or .m",

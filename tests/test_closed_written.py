@@ -140,5 +140,9 @@ def test_a_path_that_cannot_go_on_says_where() -> None:
         drevo.NumericsError, match=r"no branch is near at pose 5: joint 'joint[0-9]' would move by"
     ):
         robot.inverse_kinematics_path("link6", np.concatenate([poses[:5], poses[25:]]), q[0], jump=0.05)
+    with pytest.raises(drevo.NumericsError, match=r"q0 is not a configuration of poses\[0\]"):
+        robot.inverse_kinematics_path("link6", poses, q[0] + 0.7)
+    with pytest.raises(drevo.InputError, match=r"^inverse_kinematics_path: link 'hand'"):
+        robot.inverse_kinematics_path("hand", poses, q[0])
     with pytest.raises(drevo.DrevoError, match="jump is"):
         robot.inverse_kinematics_path("link6", poses, q[0], jump=0.0)

@@ -367,6 +367,7 @@ WRONG = [
     (dict(constant=5), "constant is 5; give a name"),
     (dict(constant=[None]), "element None is not in the matrix"),
     (dict(constant="banana"), "element 'banana' is not in the matrix"),
+    (dict(constant="gravity"), 'of gravity it is "potential_energy"'),
     (dict(zero=7), "zero is 7"),
     (dict(zero="H_99"), "element 'H_99' is not in the matrix"),
 ]

@@ -223,6 +223,7 @@ def test_batches_names_and_compiled_code() -> None:
         ({"position": lambda t: [t, 1.0]}, "three numbers"),
         ({"position": lambda t: t}, "three numbers"),
         ({"position": (1.0, 2.0)}, "three numbers"),
+        ({"orientation": lambda t: [t]}, r"\[roll, pitch, yaw\]"),
         ({"position": (1.0, 2.0, 3.0)}, "does not depend on the time"),
         ({"position": lambda t: [t, math.sqrt(t), 0.0]}, "traced"),
         ({"position": np.zeros((5, 3))}, "times"),

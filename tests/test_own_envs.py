@@ -211,6 +211,17 @@ def test_what_does_not_fit_is_one_sentence(given: dict[str, Any], said: str) -> 
         hopper(**given)
 
 
+def test_actions_beyond_the_space_are_cut_to_it() -> None:
+    """Efforts of actions, and those that a function gives, are within the limits of the joints."""
+    for more in ({}, {"action": lambda s: [5.0 * s.action[0]]}):
+        ends = []
+        for u in (1.0, 7.0):
+            env = Env(drevo.load(ARM), lambda s: -s.q[0] * s.q[0], ground=None, **more)
+            env.reset(seed=0)
+            ends.append(env.step(np.array([[u]]))[0])
+        assert np.array_equal(*ends)
+
+
 def test_a_beginning_may_be_of_arrays() -> None:
     env = hopper(reset=lambda random, q: ([*q[:3], 1.0, 0.0, 0.0, 0.0, random.uniform(0.1, 0.2)], np.zeros(7)))
     env.reset(seed=0)

@@ -13,6 +13,7 @@ import pytest
 import drevo
 from drevo import robots
 from drevo.compiler.compile_cost import smallest_pivot
+from drevo.model.base import with_base
 from drevo.model.description import Model
 from drevo.robots import arms
 
@@ -149,6 +150,16 @@ def test_inertias_are_the_same_everywhere() -> None:
     body = robots.puma560("general").model.links[1].inertial
     assert body is not None
     assert body.mass == pytest.approx(MASS_OF_PUMA_LINK_1, rel=1e-15)
+
+
+def test_a_robot_that_floats_already_is_told_so() -> None:
+    free = drevo.Builder("ball").body("ball", joint="free", mass=1.0, inertia=np.eye(3)).model()
+    with pytest.raises(drevo.ModelError, match="has a free joint already, 'ball_joint'"):
+        with_base(free, "floating")
+
+
+def test_dir_names_what_is_public() -> None:
+    assert set(dir(robots)) == {*(name.replace("-", "_") for name in robots.EMBEDDED), "EMBEDDED", "model"}
 
 
 def test_unknown_names_are_refused() -> None:

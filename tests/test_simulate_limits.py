@@ -122,3 +122,13 @@ def test_an_empty_batch_is_an_empty_table(chain: Robot, tau: Any) -> None:
     assert simulate(chain, np.zeros((0, 3)), tau=tau, duration=0.002).q.shape == (3, 0, 3)
     for method in METHODS:
         assert simulate(chain, np.zeros((0, 3)), tau=tau, duration=0.002, method=method).q.shape[1:] == (0, 3)
+
+
+def test_a_controller_that_diverges_is_told_by_the_fastest_joint(chain: Robot) -> None:
+    given: dict[str, Any] = {"duration": 1.0, "dt": 0.001, "ground": "plane", "law": "soft"}
+    with pytest.raises(NumericsError, match=r"the motion overflows: joint '.*' moves at .*a smaller dt"):
+        chain.simulate(np.zeros(3), np.ones(3), lambda t, q, v: 1e6 * v, **given)
+    with pytest.raises(NumericsError, match=r"tau\[0\] is nan"):
+        chain.simulate(np.zeros(3), np.ones(3), lambda t, q, v: np.nan * v, **given)
+    with pytest.raises(InputError, match=r"not as 'motion.png'; a picture is by .plot\(\)"):
+        chain.simulate(np.zeros(3), duration=0.01).save("motion.png")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..errors import InputError
 from .common import (
     PICTURES,
     PLOT,
@@ -69,9 +70,10 @@ def compute(
     from ..model.quantities import quantity as row_of
     from ..robot.compiling import compile as compiled
 
+    if csv and as_json:
+        raise InputError("compute: --csv and --json are two forms of one result; give one of them")
     made = load_robot(robot, base)
-    if gravity is not None:
-        made = _under(made, numbers_in("--gravity", gravity, 3) or [])
+    made = made if gravity is None else _under(made, numbers_in("--gravity", gravity, 3) or [])
     row = row_of(quantity)
     given = {"q": q, "v": v, "a": a, "tau": tau, "x": x}
     _refuse_unused(row.name, {name: text for name, text in given.items() if name not in row.state})
@@ -111,7 +113,6 @@ def _under(robot: Robot, gravity: Sequence[float]) -> Robot:
 
 
 def _refuse_unused(quantity: str, given: dict[str, str | None]) -> None:
-    from ..errors import InputError
 
     for name, text in given.items():
         if text is not None:
@@ -208,8 +209,6 @@ def _goals(pose: str | None, file: Path | None) -> tuple[Array, str]:
     """Poses (n, 4, 4) from the option or the file, and what of them is to be reached."""
     import numpy as np
 
-    from ..errors import InputError
-
     if (pose is None) == (file is None):
         raise InputError(f"ik: give --pose '{POSE}' or --poses FILE.csv, one of them")
     lines = [("--pose", pose)] if pose is not None else []
@@ -226,7 +225,6 @@ def _goals(pose: str | None, file: Path | None) -> tuple[Array, str]:
 
 
 def _pose_numbers(title: str, line: str) -> list[float]:
-    from ..errors import InputError
 
     numbers = numbers_in(title, ",".join(re.split(r"[,;\s]+", line.strip().strip("[]()")))) or []
     if len(numbers) not in (3, 7):
@@ -238,7 +236,6 @@ def _pose_matrix(title: str, numbers: list[float]) -> Array:
     """A pose (4, 4)."""
     import numpy as np
 
-    from ..errors import InputError
     from ..mechanics.rotation import from_quaternion
 
     T = np.eye(4)

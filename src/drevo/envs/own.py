@@ -135,7 +135,8 @@ class Env(StepEnv):
     reward: of the state after a step, a number, or numbers by name, whose sum it is and which stand in infos.
     observation: a list of numbers; q and v if not given. terminated: a condition, or a list of which any ends an
     episode. action: the efforts of an action, seen from q, v and action: nv of them, or one for every driven
-    joint; `Servo` is one; if not given the actuators of the file, else an action of 1 is a joint's largest effort.
+    joint, cut to the limits of efforts; `Servo` is one; if not given the actuators of the file, else an action of
+    1 is a joint's largest effort, and actions are cut to (low, high).
     actions: (low, high) of the action, arrays or numbers; -1 and 1. reset: q where episodes begin (nq,), or a
     function (random, q) -> (q, v), random.uniform(low, high) and random.normal() being drawn anew each time.
     ground: as `robot.simulate` takes it, None for what the model has. dt: s of a step of the soft law; repeat:
@@ -211,7 +212,8 @@ class TaskFunctions:
             raise InputError("Env: the least and the greatest action differ in length") from None
         if low.ndim != 1 or not (low < high).all():
             raise InputError(f"Env: actions is {shown(actions)}; the least stands first, one number for each")
-        return tuple(low.tolist()), tuple(high.tolist())
+        self.space = tuple(low.tolist()), tuple(high.tolist())
+        return self.space
 
     def observe(self, m: Moment) -> list[Scalar]:
         """Numbers of the observation."""
@@ -242,7 +244,8 @@ class TaskFunctions:
                     f"Env: the robot has no effort limit of {joint!r}, so that it is not known what "
                     "an action of 1 is; give action=, such as drevo.envs.Servo(rest, kp, kd)"
                 )
-            efforts: list[Scalar] = [x * y for x, y in zip(action, self.limits.values())]
+            rows = zip(action, self.limits.values(), *self.space)
+            efforts: list[Scalar] = [clip(x, *ends) * most for x, most, *ends in rows]
         else:
             efforts = self._numbers("action", self.action, State(self.tree, q, v, action, 0.0))
         if len(efforts) not in (nv, len(self.driven)):
@@ -250,10 +253,8 @@ class TaskFunctions:
                 f"Env: action gives {len(efforts)} efforts; it must give {nv}, one for each degree of freedom, or "
                 f"{len(self.driven)}, one for each driven joint"
             )
-        if len(efforts) == nv:
-            return efforts
-        out: list[Scalar] = [0.0] * nv
-        for k, x in zip(self.driven, efforts):
+        out: list[Scalar] = efforts if len(efforts) == nv else [0.0] * nv
+        for k, x in zip(self.driven, [out[k] for k in self.driven] if out is efforts else efforts):
             out[k] = clip(x, -self.limits[k], self.limits[k]) if np.isfinite(self.limits[k]) else x
         return out
 

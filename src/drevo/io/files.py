@@ -236,8 +236,9 @@ def ready(what: str, path: Any, endings: Collection[str]) -> Path:
     except TypeError:
         raise InputError(f"{what} is saved to a path, not to {type(path).__name__}") from None
     if file.suffix.lower() not in endings or "\0" in str(file):
+        drawn = what == "a table" and file.suffix.lower() in (".png", ".svg", ".pdf")
         kinds = " or ".join(", ".join(endings).rsplit(", ", 1))
-        raise InputError(f"{what} is saved as {kinds}, not as {str(path)!r}")
+        raise InputError(f"{what} is saved as {kinds}, not as {str(path)!r}" + "; a picture is by .plot()" * drawn)
     if not file.parent.is_dir():
         raise InputError(f"{what} cannot be saved as {str(file)!r}: there is no folder {str(file.parent)!r}")
     return file

@@ -39,6 +39,10 @@ def with_base(model: Model, base: str = "fixed", kinematic: bool = False) -> Mod
             f"the base is one of {', '.join(BASE_KINDS)}, not {shown(base)}"
             f"{did_you_mean(str(base)[:60], BASE_KINDS)}"
         )
+    first = [joint for joint in model.joints if joint.parent == model.root]
+    massless = not any(link.inertial for link in model.links if link.name == model.root)
+    if base == "floating" and not kinematic and massless and first and all(x.kind == "free" for x in first):
+        raise ModelError(f"the file has a free joint already, {first[0].name!r}; load it without base='floating'")
     if base != "fixed":
         free = Joint(_unused("root_joint", _joints(model)), "free", _world(model), model.root)
         model = _on(model, [free] if base == "floating" else _trunk(model))

@@ -260,5 +260,6 @@ def _spline(knots: list[float], c: list[list[list[float]]], t: Any) -> list[Any]
 def _checked(call: str, path: ThreeByTime, t: Any) -> Sequence[Any]:
     values = path(t)
     if isinstance(values, (str, dict)) or not hasattr(values, "__len__") or len(values) != 3:
-        raise InputError(f"{call} gave {type(values).__name__}; f(t) gives three numbers, [x, y, z]")
+        three = "[roll, pitch, yaw]" if call.endswith("orientation") else "[x, y, z]"
+        raise InputError(f"{call} gave {type(values).__name__}; f(t) gives three numbers, {three}")
     return [x if not isinstance(x, np.generic) else float(x) for x in values]

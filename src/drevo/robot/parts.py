@@ -74,6 +74,11 @@ def _inertial(who: str, mass: float, com: Numbers, inertia: Numbers, inertia_at:
     one_of(f"{who}: inertia_at", inertia_at, ("com", "joint"), ModelError)
     m = _checked(who, "mass", lambda value: values.scalar(value, MAX_MASS), mass)
     c = _checked(who, "com", values.vector, com)
+    flat = isinstance(inertia, (list, tuple)) and all(isinstance(x, (int, float)) for x in inertia)
+    if flat or getattr(inertia, "shape", ()) == (3,):
+        raise ModelError(
+            f"{who}: inertia is the 3x3 tensor, not {shown(inertia)}; of principal moments, np.diag(..)"
+        )
     tensor = ZERO if inertia is None else _checked(who, "inertia", values.tensor, inertia)
     if inertia_at == "joint" and inertia is not None:
         tensor = shift_tensor(tensor, -m, c)

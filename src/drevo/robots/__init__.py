@@ -59,3 +59,7 @@ def model(name: str, base: str = "fixed", gravity: Sequence[float] | None = None
     one_of("embedded robot", name, EMBEDDED, ModelError)
     made = EMBEDDED[name]()
     return with_base(made if gravity is None else replace(made, gravity=values.gravity_vector(gravity)), base)
+
+
+def __dir__() -> list[str]:
+    return [*(name.replace("-", "_") for name in EMBEDDED), "EMBEDDED", "model"]

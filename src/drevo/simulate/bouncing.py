@@ -36,6 +36,7 @@ from .table import Occurrence, Table
 USUAL_STEP = 1e-3  # s
 TOUCH = "touch"
 TOUCH_GAP = 1e-9  # m: gaps below it at an impact close with the first one
+DIVERGED = 1e6  # rad/s or m/s: steps that fail at such a speed fail by it
 SLOW = 1e-7  # m/s: what parts more slowly does not part
 
 
@@ -164,7 +165,7 @@ def simulate_touching(
     drive, repeat = _drive(robot, tau, lead, dt, records * every, every)
     more = {"friction": friction, **({} if method is None else {"method": method}), **more}
     f = compile_step(robot, dt=dt, ground=ground, law=law, repeat=repeat, **more)
-    out = _stepped(partial(f, threads=threads), q, v, drive, records, every // repeat, dt * repeat)
+    out = _stepped(robot, partial(f, threads=threads), q, v, drive, records, every // repeat, dt * repeat)
     if law == "coulomb":
         _tell_unsettled(out[3], dt * every)
     shape = (records + 1, *lead)
@@ -208,7 +209,7 @@ def _drive(
 
 
 def _stepped(
-    f: Any, q: Array, v: Array, drive: NumericLaw, records: int, times: int, dt: float
+    robot: Dynamics, f: Any, q: Array, v: Array, drive: NumericLaw, records: int, times: int, dt: float
 ) -> tuple[Array, ...]:
     """Records of q, v, forces, the residual and efforts, each (records + 1, count, ...); the first has no forces.
 
@@ -222,7 +223,15 @@ def _stepped(
                 tau = drive(n * dt, q, v)
                 q1, v1, forces, residual = f(q, v, tau)
             except NumericsError as error:
-                raise NumericsError(f"simulate: in the call from {n * dt:g} s on {error}") from error
+                fastest, start = float(np.abs(v).max()), f"simulate: in the call from {n * dt:g} s on"
+                if fastest < DIVERGED:
+                    raise NumericsError(f"{start} {error}") from error
+                k = int(np.abs(v).max(0).argmax())
+                name = next(j.name for j, _, sv in robot.model.slices() if sv.start <= k < sv.stop)
+                raise NumericsError(
+                    f"{start} the motion overflows: joint {name!r} moves at {fastest:.3g}; a smaller dt or a "
+                    "softer controller may help"
+                ) from error
             shapes = q1.shape, v1.shape, forces.shape, residual.shape, v1.shape
             out = out or tuple(np.zeros((records + 1, *x)) for x in shapes)
             if n == k * times:

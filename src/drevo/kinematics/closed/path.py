@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...errors import NumericsError
+from ...errors import InputError, NumericsError, TraceError
 from ...io.given import Array, asked, finite, number
 from ...mechanics.tree import build_tree
 from .chain import REMEDY, chain_of
@@ -22,7 +22,10 @@ def branch_path(
     title = "inverse_kinematics_path"
     T, at = finite(f"{title}: poses", poses, (..., 4, 4)), finite(f"{title}: q0", q0, (robot.nq,))
     farthest = number(f"{title}: jump", jump, "a number above 0", lambda x: x > 0.0)
-    f = closed_form(robot, link, limits, **given)
+    try:
+        f = closed_form(robot, link, limits, **given)
+    except (InputError, TraceError) as error:
+        raise type(error)(str(error).replace("closed_form:", f"{title}:", 1)) from None
     screws = chain_of(build_tree(robot.model), link).screws
     moving, turns = [s.q for s in screws], np.array([not s.slides for s in screws])
     lower, upper = robot.lower[moving], robot.upper[moving]
@@ -40,6 +43,12 @@ def branch_path(
             near = np.where(inside.all(-1, keepdims=True), near, real)
         moved = np.abs(near - at)
         nearest = moved[int(moved.max(-1).argmin())]
+        if k == 0 and nearest.max() > farthest:
+            raise NumericsError(
+                f"{title}: q0 is not a configuration of poses[0]: of the nearest one joint "
+                f"{screws[nearest.argmax()].joint!r} is {nearest.max():.3g} away, more than jump={farthest:g}; "
+                "begin with robot.inverse_kinematics of poses[0]"
+            )
         if nearest.max() > farthest:
             raise NumericsError(
                 f"{title}: no branch is near at pose {k}: joint {screws[nearest.argmax()].joint!r} would move by "
