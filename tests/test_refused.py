@@ -166,7 +166,7 @@ SAID: dict[str, tuple[Callable[[], object], str]] = {
     "rows that lack": (lambda: Integrator("i", 1, ((0.0,),), (0.5, 0.5), "a book"), "rows"),
     "the ground fails": (
         lambda: drevo.ground.function(lambda x, y: 1 / 0),
-        r"the ground z\(x, y\) fails",
+        r"the ground z\(x, y\) divides by zero",
     ),
     "an axis of nothing": (
         lambda: constraint.joint_closure("revolute", "link1", (0, 0, 0), (0, 0, 0), "link3", (0, 0, 0)),

@@ -113,7 +113,6 @@ def _under(robot: Robot, gravity: Sequence[float]) -> Robot:
 
 
 def _refuse_unused(quantity: str, given: dict[str, str | None]) -> None:
-
     for name, text in given.items():
         if text is not None:
             raise InputError(f"{quantity} takes no --{name}; leave it out")
@@ -225,7 +224,6 @@ def _goals(pose: str | None, file: Path | None) -> tuple[Array, str]:
 
 
 def _pose_numbers(title: str, line: str) -> list[float]:
-
     numbers = numbers_in(title, ",".join(re.split(r"[,;\s]+", line.strip().strip("[]()")))) or []
     if len(numbers) not in (3, 7):
         raise InputError(f"{title} has {len(numbers)} numbers; a pose is '{POSE}', a point is 'x y z'")
