@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from ....codegen.graph.program import Program
 from ....codegen.llvm.ir import F64, I8, I64, Value
@@ -69,11 +69,20 @@ def may_loop(problem: SoftProblem) -> bool:
     return plain and still
 
 
-class PairRow:
-    """The numbers of a pair in a loop over those of its kind."""
+class Touching(NamedTuple):
+    """Arrays of what touches: by slot at how many places; the rows of pairs that may touch, kind after kind and at
+    last in the order of the pass against slip; how many these are of each."""
 
-    def __init__(self, row: Value) -> None:
-        self.row = row
+    counts: Value
+    found: Value
+    many: Value
+
+
+class PairRow:
+    """The numbers of a pair in a loop over those of its kind; index: its row."""
+
+    def __init__(self, row: Value, index: Value) -> None:
+        self.row, self.index = row, index
 
     def __getattr__(self, field: str) -> Value:
         return self.row.at(PAIR_FIELDS.index(field), I64).load(I64)
@@ -110,6 +119,13 @@ class PairLoops(Loops):
                 numbers += e.numbers_of(k)
         at = [e.newton.place[r] for r in range(e.nv)]
         entries = [e.newton.pattern[max(i, j)].get(min(i, j), 0) for i in at for j in at]
+        if e.noslip:
+            by_slot = {row[PAIR_FIELDS.index("slot")]: row for rows in self.rows.values() for row in _rows(rows)}
+            self.rows[None] = [x for k in e.noslip.order for x in by_slot[k]]
+        self.listed, first = dict[Any, tuple[int, int]](), 0
+        for n, (kind, rows) in enumerate(self.rows.items()):
+            self.listed[kind] = n, first
+            first += len(rows) // len(PAIR_FIELDS)
         self.data = {"rates": rates, "entries": entries}, {"signs": signs, "numbers": numbers}
 
     def table(self, c: StageCalls, name: str) -> Value:
@@ -123,13 +139,27 @@ class PairLoops(Loops):
         """Once for every pair of a table."""
         table = c.table(I64, rows)
         with c.f.loop(len(rows) // len(PAIR_FIELDS), some=True) as i:
-            yield PairRow(table.at(i.i * len(PAIR_FIELDS), I64))
+            yield PairRow(table.at(i.i * len(PAIR_FIELDS), I64), i.i)
 
     @contextmanager
-    def places(self, c: StageCalls, rows: Sequence[int], counts: Value) -> Iterator[tuple[PairRow, Value, Value]]:
-        """Once for every place where pairs of a table touch: the pair, the address of its block, its number."""
-        with self.pairs(c, rows) as pair, c.f.loop(counts.at(pair.slot, I64).load(I64)) as place:
-            yield pair, c.work.at(pair.block + place.i * pair.stride, I8), place.i
+    def places(
+        self, c: StageCalls, kind: PairKind | None, touching: Touching
+    ) -> Iterator[tuple[PairRow, Value, Value]]:
+        """Once for every place where pairs of a kind touch, or all in order: the pair, its block, its number."""
+        n, first = self.listed[kind]
+        table = c.table(I64, self.rows[kind])
+        with c.f.loop(touching.many.at(n, I64).load(I64)) as i:
+            k = touching.found.at(i.i + first, I64).load(I64)
+            pair = PairRow(table.at(k * len(PAIR_FIELDS), I64), k)
+            with c.f.loop(touching.counts.at(pair.slot, I64).load(I64)) as place:
+                yield pair, c.work.at(pair.block + place.i * pair.stride, I8), place.i
+
+    def _list(self, c: StageCalls, kind: PairKind | None, touching: Touching, k: Value) -> None:
+        """Adds a pair to those that may touch."""
+        n, first = self.listed[kind]
+        many = touching.many.at(n, I64)
+        touching.found.at(many.load(I64) + first, I64).store(k)
+        many.store(many.load(I64) + 1)
 
     def part(self, c: StageCalls, base: Value, k: Value | int) -> Value:
         """The address of value k from an address on."""
@@ -148,11 +178,14 @@ class PairLoops(Loops):
 
     # -- which touch ----------------------------------------------------------------------------------------
 
-    def all_touching(self, c: StageCalls) -> Value:  # type: ignore[override]
+    def all_touching(self, c: StageCalls) -> Touching:  # type: ignore[override]
         f = c.f
-        counts = f.alloca(I64, len(self.e.contacts))
+        total = len(self.e.contacts)
+        counts, found = f.alloca(I64, total), f.alloca(I64, 2 * total)
+        touching = Touching(counts, found, f.alloca(I64, len(self.listed)))
         for kind in self.e.alike:
             at = self.e.records[kind.law]
+            touching.many.at(self.listed[kind][0], I64).store(f.const(I64, 0))
             with self.pairs(c, self.rows[kind]) as pair:
                 counts.at(pair.slot, I64).store(f.const(I64, 0))
                 c.at("near").store(self._near(c, kind, pair), c.l.bytes)
@@ -163,12 +196,13 @@ class PairLoops(Loops):
                         out = self.part(c, c.work.at(pair.block, I8), at.place)
                         some = self.search.places(c, pair.search, a, b, c.at("near"), out, pair.stride)
                     counts.at(pair.slot, I64).store(some)
-            with self.places(c, self.rows[kind], counts) as (pair, block, _):
+                    self._list(c, kind, touching, pair.index)
+            with self.places(c, kind, touching) as (pair, block, _):
                 self._make_rows(c, kind, pair, block)
                 if not kind.searched:
                     gap = self.load(c, block, at.gap)
                     counts.at(pair.slot, I64).store(c.any(gap < 0.0).cast("zext", I64))
-        return counts
+        return touching
 
     def _near(self, c: StageCalls, kind: PairKind, pair: PairRow) -> Value:
         """Negative where spheres about both geoms, or one about the second and a plane, are so near that they may
@@ -246,7 +280,7 @@ class PairLoops(Loops):
     def each(self, c: StageCalls, stage: str, touching: Any) -> None:
         for kind in self.e.alike:
             at = self.e.records[kind.law]
-            with self.places(c, self.rows[kind], touching) as (pair, block, _):
+            with self.places(c, kind, touching) as (pair, block, _):
                 if stage == "touch":
                     self.gather(c, kind, pair, block, "a", at.y)
                 elif stage == "along":
@@ -283,20 +317,20 @@ class PairLoops(Loops):
         c.call(stage)
 
     def each_in_order(self, c: StageCalls, touching: Any, write: Callable[[int, Value], None]) -> None:
-        rows = {self.rows[kind][i + PAIR_FIELDS.index("slot")]: self.rows[kind][i : i + len(PAIR_FIELDS)]
-                for kind in self.rows for i in range(0, len(self.rows[kind]), len(PAIR_FIELDS))}  # fmt: skip
-        ordered = [x for k in self.e.noslip.order for x in rows[k]]
-        with self.places(c, ordered, touching) as (pair, block, _):
+        with self.places(c, None, touching) as (pair, block, _):
             for law in self.e.kinds:
                 with c.f.when(pair.law.equals(law)):
                     write(law, block)
 
     def tangents(self, c: StageCalls, touching: Any) -> None:
-        """Writes the tangents of all that touches over all rates."""
+        """Writes the tangents of all that touches over all rates, and lists it in order."""
         none, nv = c.f.zero(c.l.type), self.e.nv
+        touching.many.at(self.listed[None][0], I64).store(c.f.const(I64, 0))
+        with self.pairs(c, self.rows[None]) as pair, c.f.when(touching.counts.at(pair.slot, I64).load(I64) > 0):
+            self._list(c, None, touching, pair.index)
         for kind in self.e.alike:
             at, m = self.e.records[kind.law], self.e.contacts[kind.law].group.size
-            with self.places(c, self.rows[kind], touching) as (pair, block, _):
+            with self.places(c, kind, touching) as (pair, block, _):
                 with c.f.loop((m - 1) * nv) as k:
                     self.put(c, block, k.i + at.slip, none)
                 rates = self.table(c, "rates").at(pair.first, I64)
@@ -328,7 +362,7 @@ class PairLoops(Loops):
         c.fill(-1.0, "crosses", 0, 1)
         one, to = c.f.const(c.l.type, 1.0), c.at("crosses")
         for kind in self.e.alike if any(self.e.crossing) else ():
-            with self.places(c, self.rows[kind], touching) as (pair, block, _):
+            with self.places(c, kind, touching) as (pair, block, _):
                 touches = self.load(c, block, self.e.records[kind.law].gap) < 0.0
                 with c.f.when(pair.crosses.differs(0)):
                     to.store(c.f.select(touches, one, to.load(c.l.type, c.l.bytes)), c.l.bytes)
@@ -339,7 +373,7 @@ class PairLoops(Loops):
             self.put(c, c.at("forces"), k.i, none)
         for kind in self.e.alike:
             at = self.e.records[kind.law]
-            with self.places(c, self.rows[kind], touching) as (pair, block, place):
+            with self.places(c, kind, touching) as (pair, block, place):
                 c.call(f"force_{kind.law}", block)
                 touches = self.load(c, block, at.gap) < 0.0
                 out = self.part(c, c.at("forces").at(pair.forces, I8), place * 3)
@@ -352,3 +386,9 @@ def _sum(terms: Iterator[Value] | Any) -> Value:
     for x in rest:
         first = first + x
     return first
+
+
+def _rows(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
+    """Rows of a table of pairs."""
+    n = len(PAIR_FIELDS)
+    return (numbers[k : k + n] for k in range(0, len(numbers), n))
