@@ -119,7 +119,7 @@ function [before, own, w0, A0] = getArms(k, q, A, w)
 end
 %%% getCk.m
 function C = getCk(k, q, A, w)
-% (26): acceleration of the parent carried over to body k
+% (22): acceleration of the parent carried over to body k
   [before, own] = getArms(k, q, A, w);
   C = eye(3); C(1:2, 3) = [0 1; -1 0] * (own - before);
 end
@@ -248,7 +248,7 @@ def getArms(k, q, A, w):
 
 
 def getCk(k, q, A, w):
-    """(26): acceleration of the parent carried over to body k."""
+    """(22): acceleration of the parent carried over to body k."""
     before, own, _, _ = getArms(k, q, A, w)
     C = np.eye(3)
     C[:2, 2] = BACK @ (own - before)

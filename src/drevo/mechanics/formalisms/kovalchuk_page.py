@@ -206,7 +206,7 @@ def _outwards(
         arm = parent.r[x.j.i]
         frame = up.a + up.eps.cross(arm) + up.omega.cross(up.omega.cross(arm))
         at = page.define(
-            f"a_{x.j.p}_{x.ns}{mark}", frame, "(5)", "acceleration of the origin of an auxiliary frame, m/s²"
+            f"a_{x.j.p}_{x.ns}{mark}", frame, "", "acceleration of the origin of an auxiliary frame, m/s²"
         )
     moved = x.R.T @ (at + slip) + eps.cross(x.l) + omega.cross(omega.cross(x.l))
     above = f"^o{mark[1:]}"

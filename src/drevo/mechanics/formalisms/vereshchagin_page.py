@@ -75,12 +75,10 @@ def _cut(page: Page, j: JointLines, cut: list[CutBody], v: Vector, g: Worded) ->
     before = page.define(
         f"c_{j.p}_{n}",
         E @ (j.offset() - (up.r if up else zeros_of(3))) + A0 @ j.shift(),
-        "(26)",
+        "",
         "from the centre of mass of a body's base to its joint, base axes, m",
     )
-    after = page.define(
-        f"c_{n}_{n}", -(A @ c), "(26)", "from the centre of mass of a body to its joint, base axes, m"
-    )
+    after = page.define(f"c_{n}_{n}", -(A @ c), "", "from the centre of mass of a body to its joint, base axes, m")
     rho = page.define(f"rho_{n}", before - after, "", "from the centre of mass of a body's base to its own, m")
     e = page.define(f"e_{n}", A @ turning, "", "axes about which a joint turns, base axes")
     d = page.define(f"d_{n}", A @ sliding, "", "axes along which a joint shifts by a unit rate, base axes")

@@ -265,7 +265,7 @@ class DerivativeLines:
         c, (n, k) = self.lines, (self.lines.joints[x].n for x in (i, s))
         moved = SWAP @ c.L[child] @ SWAP @ self.g[child, s]
         said = "motion of a body by a unit rate of a joint below, in the body's axes"
-        self.g[i, s] = self.page.define(f"g_{n}^{k}", moved, "(1.20)", said)
+        self.g[i, s] = self.page.define(f"g_{n}^{k}", moved, "(1.5)", said)
         body = c.L[child] @ self.shifted[child, s] @ c.L[child].T
         said = "inertia matrix of a link with all that it carries, about the origin of one above, in its axes"
         self.shifted[i, s] = self.page.define(f"Theta_{n}^{k}star", body, "(2.12)", said, True)
@@ -311,9 +311,11 @@ class DerivativeLines:
             l = self.falls()[i] if j < 0 else c.l[i, j]
             value = c.f[i].T @ self._body(i, below) @ self._column(i, l, between)
         if not value.zero:
-            n, said = c.joints[i].n, "a derivative of it, of one of the efforts of gravity, by the joints above it"
-            base = f"f_{n}^g" if j < 0 else f"a_{n}_{c.joints[j].n}^"
-            value = self.page.define(f"{base}{self._above(turns)[j >= 0 :]}", value, "(2.9), (2.11), (1.16)", said)
+            n, part = c.joints[i].n, "an entry of the matrix" if j >= 0 else "an effort of gravity"
+            base, first = (f"f_{n}^g", "(2.8)") if j < 0 else (f"a_{n}_{c.joints[j].n}^", "(2.9)")
+            said = f"a derivative of {part} by joints above it"
+            name = f"{base}{self._above(turns)[j >= 0 :]}"
+            value = self.page.define(name, value, f"{first}, (2.11), (1.16)", said)
         self.formed[i, j, turns] = value
         return value
 
