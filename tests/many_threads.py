@@ -113,7 +113,7 @@ def add_methods(add: Add, robot: drevo.Robot, one: State, many: State) -> None:
     add("state", lambda r, h: list(r.names_of(q).values()))
     add("arrays", lambda r, h: [*(getattr(r, x) for x in ARRAYS), r.max_velocity, r.topology.depth_first])
     add("names", lambda r, h: [r.name, *r.joint_names, *r.link_names, *r.moving_links, *r.notes, *r.keyframes])
-    add("numbers", lambda r, h: [r.nq, r.nv, r.total_mass, r.inertial_parameters])
+    add("numbers", lambda r, h: [r.nq, r.nv, r.total_mass, r.inertial_parameters, r.initial])
     add("states by name", lambda r, h: [r.q_of({}), r.v_of({})])
     add("by other names", lambda r, h: [r.rnea(q, v, a), r.aba(q, v, a), r.crba(q)])
     add("texts", lambda r, h: [r.to_json(), r.to_toml(), r.to_urdf()])

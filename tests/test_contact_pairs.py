@@ -171,7 +171,7 @@ def test_what_cannot_touch_is_refused() -> None:
     for heights in ("", np.eye(3) + 1j, [[0.0], [1.0, 2.0]]):
         with pytest.raises(drevo.InputError, match="the heights of a grid"):
             drevo.ground.grid(heights, 0.1)
-    with pytest.raises(drevo.InputError, match="fails"):
+    with pytest.raises(drevo.InputError, match="cannot be traced"):
         drevo.ground.function(lambda x, y: x["a"])
     with pytest.raises(drevo.InputError, match="not 3"):
         drevo.ground.function(3)

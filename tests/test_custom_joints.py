@@ -14,7 +14,7 @@ from drevo import ModelError, NumericsError, Robot, TraceError, constraint
 from drevo.compiler.formalisms import common_algorithm, formalisms_giving
 from drevo.mechanics.algorithms.constraints import Kinematics
 from drevo.mechanics.tree import build_tree
-from drevo.model.quantities import CATALOGUE
+from drevo.model.quantities import CATALOGUE, OPTION_DEFAULTS
 
 INERTIA = np.diag([0.3, 0.4, 0.2]) + 0.02
 BODY: dict[str, Any] = {"mass": 1.5, "com": (0.3, 0.2, 0.1), "inertia": INERTIA}
@@ -45,6 +45,7 @@ def state(robot: Robot, seed: int = 0) -> tuple[Any, Any, Any]:
 
 
 OPTIONS = {"link": "l3", "frame": "local_world_aligned", "kind": "classical", "axes": "x rz", "damping": 0.1}
+OPTIONS["terms"] = OPTION_DEFAULTS["terms"]
 
 
 def every_quantity(robot: Robot, of: Any) -> Any:

@@ -74,7 +74,8 @@ def test_command_runs(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_links_lead_somewhere(page: Path) -> None:
     for target in LINK.findall(page.read_text(encoding="utf-8")):
-        assert (page.parent / target).exists(), target
+        made = target in ("gallery/index.md", "reference/index.md")  # by `make docs`
+        assert made or (page.parent / target).exists(), target
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

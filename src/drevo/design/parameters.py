@@ -160,7 +160,7 @@ class Parameters:
             return max(r, c), min(r, c)
         raise InputError(
             f"element {shown(label)} is not in the matrix; elements are named H_11 .. "
-            f"H_{self.tree.nv}{self.tree.nv}" + '; of gravity it is "potential_energy"' * (label == "gravity")
+            f"H_{self.tree.nv}{self.tree.nv}" + '; of gravity it is "potential_energy"' * (str(label) == "gravity")
         )
 
     def label(self, r: int, c: int) -> str:
