@@ -29,7 +29,7 @@ PAGES = (
 )
 POSTURE = (0.4, -0.9, 0.5, 0.3, 0.8, 0.0)  # in which the Puma 560 stands on its page
 FAST = ("inverse_dynamics", "mass_matrix", "forward_dynamics")
-STATES = 100_000
+THROUGHPUT_STATES = 100_000
 SAMPLES = 64  # states on which the machine code is compared with the plain recursion
 WRITTEN_LIMIT, COMPILED_LIMIT, RETURN_LIMIT = 1e-12, 1e-12, 1e-8
 
@@ -53,7 +53,7 @@ def demo(
     output: Annotated[Path, option("The folder for the pages.", "-o", "--output")] = Path("demo"),
     states: Annotated[
         int, option("How many random states of the Puma 560 to compute.", min=SAMPLES, max=MAX_BATCH)
-    ] = STATES,
+    ] = THROUGHPUT_STATES,
     as_json: Json = False,
 ) -> None:
     """Write out the equations of two robots, compile a third, and check and time the results."""

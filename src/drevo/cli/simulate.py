@@ -44,9 +44,7 @@ def simulate(
     every: Annotated[int, option("Record every so many steps.")] = 10,
     q: Annotated[
         str | None,
-        option(
-            f"Coordinates at the start, rad or m: {STATE}as the file starts (rod-chain: first joint at -1 rad)."
-        ),
+        option(f"Coordinates at the start, rad or m: {STATE}as the file starts (rod-chain: -1 rad first)."),
     ] = None,
     v: Annotated[str | None, option(f"Velocities at the start: {STATE}0.")] = None,
     law: Annotated[
@@ -66,7 +64,8 @@ def simulate(
     start = _start(made, robot, q), vector_in(made, "v", v)
     with progress_portion(made.name, method) as part:
         free: Any = {"method": method, "rtol": rtol, "max_steps": max_steps, "progress": part}
-        given = {"law": law, "ground": None} if law else free
+        chosen = {k: free[k] for k, x in (("method", "rk4"), ("rtol", 1e-9), ("max_steps", None)) if free[k] != x}
+        given = {"law": law, "ground": None} | chosen if law else free
         moved = made.simulate(*start, duration=duration, dt=dt, every=every, **given)
     save_result(moved, output)
     if as_json:

@@ -134,8 +134,7 @@ class HandEnv(VectorEnv):  # type: ignore[misc]
     def compute_reward(self, achieved_goal: Array, desired_goal: Array, info: Any) -> Array:
         """The reward (...,) of goals (..., 7): 0 where reached, else -1; dense: minus what is left."""
         if not self.task.dense:
-            reward: Array = self._reached(achieved_goal, desired_goal) - 1.0
-            return reward
+            return np.asarray(self._reached(achieved_goal, desired_goal) - 1.0)
         distance, angle = self._away(achieved_goal, desired_goal)
         return -(DENSE_WEIGHT * distance + angle)
 

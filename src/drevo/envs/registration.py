@@ -11,7 +11,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, one_of
 from ..io.given import Array
 from ..io.packages import package
 from .goals import HandEnv
@@ -73,6 +73,7 @@ def many_of(
     if task in ENVIRONMENTS_OF_USERS:
         return ENVIRONMENTS_OF_USERS[task](num_envs=num_envs, **how, **options)
     if task in GOALS:
+        one_of(f"{task}: dtype", dtype, ("float64",), InputError)
         return HandEnv(task, GOALS[task], num_envs, threads, autoreset, render_mode, **options)
     return StepEnv(task, TASKS[task], num_envs, threads, autoreset, options, dtype, render_mode)
 

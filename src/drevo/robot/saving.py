@@ -23,7 +23,7 @@ from ..model.loaders.writers import WRITTEN_SUFFIXES, text_of, write_model
 from ..model.loaders.writing import Written
 
 Array = np.ndarray[Any, Any]
-STATES = 100
+COMPARED_STATES = 100
 DIGITS = 10
 CLOSE = 1e-12  # of the largest force: how far a file's dynamics may be from the robot's
 
@@ -124,28 +124,28 @@ def _difference(model: Model, told: Model, again: Model, exact: bool) -> float:
 
 
 def forces_at_states(model: Model, named: Model | None = None) -> tuple[Array, Array, Array]:
-    """M x, bias and passive forces at STATES states, each (STATES, nv), the joints in the order of their names.
+    """M x, bias and passive forces at some states, each (states, nv), the joints in the order of their names.
 
     The states of a joint depend on its name alone, so that the order of the coordinates does not matter. `named`:
     the same robot, whose joints name the coordinates.
     """
-    q, v, x = np.zeros((STATES, model.nq)), np.zeros((STATES, model.nv)), np.zeros((STATES, model.nv))
+    q, v, x = (np.zeros((COMPARED_STATES, size)) for size in (model.nq, model.nv, model.nv))
     order: list[tuple[str, range]] = []
     by_formula = any(joint.formula for joint in model.joints)  # which may have no value beyond the limits
     for joint, sq, sv in (named or model).slices():
         rng = np.random.default_rng(list(joint.name.encode()))
         low, high = bounds(named or model)[:, sq] if by_formula else (-1.0, 1.0)
-        q[:, sq] = rng.uniform(low, high, (STATES, joint.nq))
+        q[:, sq] = rng.uniform(low, high, (COMPARED_STATES, joint.nq))
         if joint.turns:
-            turn = rng.normal(size=(STATES, 4))
+            turn = rng.normal(size=(COMPARED_STATES, 4))
             q[:, sq.stop - 4 : sq.stop] = turn / np.linalg.norm(turn, axis=1, keepdims=True)
-        v[:, sv], x[:, sv] = rng.normal(size=(2, STATES, joint.nv))
+        v[:, sv], x[:, sv] = rng.normal(size=(2, COMPARED_STATES, joint.nv))
         order.append((joint.name, range(sv.start, sv.stop)))
     rows = [k for _, part in sorted(order, key=lambda held: held[0]) for k in part]
     tree, qs, vs = passive_tree(model), list(q.T), list(v.T)
 
     def sorted_rows(found: list[Any]) -> Array:
-        return np.array([found[k] + np.zeros(STATES) for k in rows]).reshape(-1, STATES).T
+        return np.array([found[k] + np.zeros(COMPARED_STATES) for k in rows]).reshape(-1, COMPARED_STATES).T
 
     return (
         sorted_rows(common_algorithm("inertia_product")(tree, qs, list(x.T))),

@@ -73,7 +73,7 @@ def evaluate(
     return out
 
 
-STATES = 16
+EVALUATED_STATES = 16
 TOLERANCE = 1e-11  # of the largest value of an output: what regrouping of parameters may cost
 
 
@@ -103,7 +103,7 @@ def twins(program: Program, plain: Program) -> float:
     rng = np.random.default_rng(0)
     state = {}
     for port in program.inputs:
-        x = rng.uniform(-1.0, 1.0, (STATES, *port.shape))
+        x = rng.uniform(-1.0, 1.0, (EVALUATED_STATES, *port.shape))
         for unit in program.units:
             at = [port.nodes.index(n) for n in unit if n in port.nodes]
             if at:
