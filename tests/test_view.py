@@ -153,6 +153,41 @@ def test_a_motion_is_that_of_simulate(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.needs("node")
+@pytest.mark.parametrize("name", ["puma560", "biped", "ball", "three-link"])
+def test_a_handle_brings_a_link_where_it_is_drawn(name: str, tmp_path: Path) -> None:
+    """Near postures are reached within the limits, a free base stays, what is out of reach is left nearest."""
+    robot = hinged_ball() if name == "ball" else drevo.load(name, base="floating" if name == "biped" else "fixed")
+    page, rng = robot.view(tmp_path / "page.html"), np.random.default_rng(8)
+    link, base = len(robot.link_names) - 1, 6 if name in ("biped", "ball") else 0
+    low, high = (np.array([getattr(j.limit, side, None) for j in robot.model.joints if j.nq == 1], dtype=float)
+                 for side in ("lower", "upper"))  # fmt: skip
+    low, high = np.nan_to_num(low, nan=-9.0), np.nan_to_num(high, nan=9.0)
+    cases, turns = [], name == "puma560"
+    for _ in range(10):
+        q = robot.neutral()
+        q[len(q) - len(low) :] = 0.5 * (low + high) + 0.05 * (high - low) * rng.normal(size=len(low))
+        dv = np.where(np.arange(robot.nv) < base, 0.0, 0.2 * rng.normal(size=robot.nv))
+        cases.append(
+            [q.tolist(), robot.pose(robot.integrate(q, dv), link=robot.link_names[-1])[:3].ravel().tolist()]
+        )
+    far = [1.0, 0.0, 0.0, 50.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0]
+    near, beyond = in_node(page, f"""
+        const got = T => ([q, own]) => {{
+            const o = reach(core, q, {link}, T ?? own, {{turns: {str(turns).lower()}}});
+            return [[...o.q], o.error]; }};
+        say([{json.dumps(cases)}.map(got(null)), {json.dumps(cases[:3])}.map(got({far}))])""")  # fmt: skip
+    for (q, T), (end, (metres, angle)) in zip(cases, near, strict=True):
+        pose = robot.pose(np.array(end), link=robot.link_names[-1])[:3]
+        assert metres <= 1e-9 and angle <= 1e-9
+        assert largest((pose - np.reshape(T, (3, 4)))[:, slice(None) if turns else 3]) <= 1e-9
+        assert largest(robot.difference(np.array(q), np.array(end))[:base]) == 0.0
+    for end, (metres, _) in near + beyond:
+        hinges = np.array(end)[-len(low) :]
+        assert np.all(hinges >= low - 1e-12) and np.all(hinges <= high + 1e-12) and metres >= 0.0
+    assert all(45.0 < metres < 50.0 for _, (metres, _) in beyond)
+
+
+@pytest.mark.needs("node")
 def test_equations_are_alive_without_a_robot(tmp_path: Path) -> None:
     """The page of write_out: every slot, its parameters too, which are sliders there."""
     d = drevo.write_out(drevo.load("three-link"), "mass_matrix", symbols="all")
@@ -415,6 +450,30 @@ def test_a_window_shows_where_the_robot_is() -> None:
         window.close()
 
 
+@pytest.mark.needs("viser")
+def test_a_handle_in_a_window_is_followed() -> None:
+    """A drag as the browser sends it: the link goes there, a free base stays, the sliders follow."""
+    robot = hinged_ball()
+    window = robot.view(q=robot.random(np.random.default_rng(9)))
+    try:
+        handle, before = window.handle, window.q
+        handle.kind.value = "moves the link"
+        handle.stand()
+        goal = robot.pose(robot.integrate(before, [0] * 6 + [0.1, -0.2, 0.1, 0.3]), link="hand")[:3, 3]
+        for phase in ("start", *["update"] * 5, "end"):
+            if phase != "start":
+                handle.control.position = goal
+            handle.drag(phase)
+        assert largest(robot.pose(window.q, link="hand")[:3, 3] - goal) < 1e-4
+        assert largest(robot.difference(before, window.q)[:6]) < 1e-4
+        assert largest(np.array(handle.control.position) - goal) < 1e-4
+        handle.control.position = goal + 10.0  # out of reach: as near as it gets, nothing diverges
+        handle.drag("update")
+        assert np.isfinite(window.q).all() and largest(robot.difference(before, window.q)[:6]) < 0.1
+    finally:
+        window.close()
+
+
 @pytest.mark.parametrize("port", [-1, 70000, True, "80"])
 @pytest.mark.needs("viser")
 def test_ports_that_are_none(port: Any) -> None:
@@ -517,6 +576,21 @@ def test_in_a_browser_without_a_network(browser: Any, scheme: str, page_of_panda
     scrolling += " && x.scrollWidth > x.clientWidth && x.tabIndex < 0).map(x => x.outerHTML.slice(0, 80))"
     assert page.eval_on_selector_all("main *", scrolling) == []  # what scrolls is reached by keys
     assert page.locator("h1").first.text_content() == "panda"
+    grip = """(() => { const p = drevo.handle.place();
+              const r = document.querySelector('#figure').getBoundingClientRect();
+              return [r.left + (p.x + 1) / 2 * r.width, r.top + (1 - p.y) / 2 * r.height]; })()"""
+    page.evaluate("scrollTo(0, 0)")
+    page.wait_for_timeout(200)
+    x, y = page.evaluate(grip)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 10, y + 25, steps=5)
+    page.wait_for_timeout(300)
+    assert np.abs(np.subtract(page.evaluate(grip), (x + 10, y + 25))).max() < 1.0  # pixels
+    page.mouse.up()
+    page.mouse.move(x + 80, y + 80)
+    assert np.abs(np.subtract(page.evaluate(grip), (x + 10, y + 25))).max() < 1.0
+    state["q"] = np.array(page.evaluate("[...drevo.core.x.q]"))
     page.click("#swing")
     page.wait_for_function("drevo.core.x.q[3] !== " + repr(float(state["q"][3])))
     page.click("#play")

@@ -91,8 +91,8 @@ def scripts(data: Mapping[str, Any], functions: Mapping[str, LiveFunction], robo
     loaders = (
         f"LOADERS.{name}=(()=>{{{text.replace('export ', '')}\nreturn load}})();" for name, text in texts.items()
     )
-    shown = ["page.js", *(["panels.js", "figure.js", "loads.js"] if robot else [])]
-    core = "\n".join(["const LOADERS={};", *loaders, part("core.js")])
+    shown = ["page.js", *(["panels.js", "figure.js", "handle.js", "loads.js"] if robot else [])]
+    core = "\n".join(["const LOADERS={};", *loaders, part("core.js"), part("reach.js") * robot])
     views = (
         "openPanels(page);openFigure(page);if(core.functions.wrenches)openLoads(page);"
         "if(core.functions.motion)openSwing(page);" * robot

@@ -41,7 +41,8 @@ function openFigure(page) {
     box.onchange = show;
     for (const p of parts) p.visible = box.checked;
   }
-  const eye = orbit(canvas, camera, f, page.changed);
+  page.handle = openHandle(page, scene, camera, canvas);
+  const eye = orbit(canvas, camera, f, page.changed, page.handle);
   page.fit = () => eye.fit(extent(page.core));
   canvas.addEventListener('dblclick', () => {
     page.fit();
@@ -162,15 +163,19 @@ function stretch(bone, links, {from, to, at}, size) {
 }
 
 // The eye on a sphere about a middle: drag turns, the wheel goes near, the right button or shift shifts, a double click fits.
-function orbit(canvas, camera, f, changed) {
+function orbit(canvas, camera, f, changed, handle) {
   const middle = new THREE.Vector3(...f.middle), up = new THREE.Vector3(...f.up);
   const side = new THREE.Vector3(Math.abs(f.up[0]) < 0.9 ? 1 : 0, Math.abs(f.up[0]) < 0.9 ? 0 : 1, 0).addScaledVector(up, -f.up[0]).normalize();
   const other = up.clone().cross(side);
   let turn = -0.9, height = 0.35, far = f.size * 1.9;
-  canvas.onpointerdown = e => canvas.setPointerCapture(e.pointerId);
+  canvas.onpointerdown = e => {
+    canvas.setPointerCapture(e.pointerId);
+    handle.take(e);
+  };
+  canvas.onpointerup = canvas.onpointercancel = handle.drop;
   canvas.oncontextmenu = e => e.preventDefault();
   canvas.onpointermove = e => {
-    if (!e.buttons) return;
+    if (!e.buttons || handle.drag(e)) return;
     if (e.buttons === 2 || e.shiftKey) {
       const scale = far / canvas.clientHeight, m = camera.matrixWorld.elements;
       middle.addScaledVector(new THREE.Vector3(m[0], m[1], m[2]), -e.movementX * scale);

@@ -76,16 +76,6 @@ function openPanels(page) {
   });
 }
 
-// World from link, row-major 3 x 4: the row of poses, then what is fixed.
-function placed(poses, row, B) {
-  if (row < 0) return B;
-  const A = poses.subarray(16 * row, 16 * row + 12), out = new Float64Array(12);
-  for (let i = 0; i < 3; i++)
-    for (let j = 0; j < 4; j++)
-      out[4 * i + j] = A[4 * i] * B[j] + A[4 * i + 1] * B[4 + j] + A[4 * i + 2] * B[8 + j] + (j === 3 ? A[4 * i + 3] : 0);
-  return out;
-}
-
 // The motion of the robot let go where it stands: made, played, drawn.
 function openSwing(page) {
   byId('walls').parentElement.hidden = !page.core.data.walls.length;

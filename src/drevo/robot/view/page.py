@@ -37,6 +37,12 @@ PAGE_LAYERS = {
     "ellipsoids": ("inertia ellipsoids", False),
     "contacts": ("contact points", True),
 }
+HANDLE_KINDS = {
+    "position": "moves it",
+    "pose": "moves it, direction kept",
+    "direction": "turns it",
+    "": "hidden",
+}
 SLIDER_UNITS = {"q": ("rad", "m"), "v": ("rad/s", "m/s"), "a": ("rad/s²", "m/s²"), "tau": ("N m", "N")}
 
 
@@ -86,14 +92,14 @@ def live_robot(
         robot=model.name, figure=figure_of(model, meshes), coordinates=_plotted(model),
         loads=page_tables(model, tables), gravity=model.gravity,
         passive=any(j.dynamics and j.dynamics.passive for j in model.joints), walls=_walls(model),
-        rates=rates_of(model),
+        rates=rates_of(model), floating=_floating(model),
     )  # fmt: skip
     if missing := meshes.told():
         warn_caller(missing)
     parts = page_parts(sequence, facts, Live(slots, {}), robot=True)
     panels = _panels(model, functions, notes) + _loads() * bool(tables)
     body = (
-        f"<aside>{_head(model)}{_figure()}{_sliders(model, inputs, moving)}</aside>\n<main>{SETTINGS}{before}"
+        f"<aside>{_head(model)}{_figure(model)}{_sliders(model, inputs, moving)}</aside>\n<main>{SETTINGS}{before}"
         f"{panels}{page_head(facts)}{page_body([*parts, code_part(sequence, facts)])}</main>"
     )
     tail = f"{scripts(data, {'values': values, **functions}, True)}<script>{HTML_SCRIPT}</script>"
@@ -143,6 +149,11 @@ def _walls(model: Model) -> list[tuple[int, int, float, float]]:
     return found
 
 
+def _floating(model: Model) -> list[int]:
+    """Places in v of free joints, which a handle leaves where they are."""
+    return [k for j, _, sv in model.slices() if j.kind == "free" for k in range(sv.start, sv.stop)]
+
+
 def rates_of(model: Model) -> list[tuple[str, str]]:
     """Name and unit of what each rate moves."""
     names = [joint + index for joint, index in model.freedoms()]
@@ -155,7 +166,19 @@ def _head(model: Model) -> str:
     return f"<header><h1>{escape(model.name)}</h1><p>{size}</p></header>"
 
 
-def _figure() -> str:
+def _links(model: Model, name: str, label: str) -> str:
+    """A list of the links to choose one from, at first the last."""
+    last = len(model.links) - 1
+    options = "".join(
+        f'<option value="{k}"{" selected" * (k == last)}>{escape(link.name)}</option>'
+        for k, link in enumerate(model.links)
+    )
+    return f'<select id="{name}" aria-label="{label}">{options}</select>'
+
+
+def _figure(model: Model) -> str:
+    kinds = "".join(f'<option value="{kind}">{said}</option>' for kind, said in HANDLE_KINDS.items())
+    handle = f"handle on {_links(model, 'handle', 'link of the handle')}"
     boxes = "".join(
         f'<label><input type="checkbox" id="show-{name}"{" checked" * on}>{said}</label>'
         for name, (said, on) in PAGE_LAYERS.items()
@@ -163,6 +186,8 @@ def _figure() -> str:
     return (
         '<canvas id="figure" role="img" aria-label="the robot; drag turns, double click fits">'
         f'</canvas><div class="bar">{boxes}<button id="picture">Picture</button></div>'
+        f'<div class="bar"><span>{handle}</span><select id="handle-kind" aria-label="what the handle moves">'
+        f'{kinds}</select><span class="note" id="handle-note" role="status"></span></div>'
     )
 
 
@@ -183,13 +208,8 @@ def _sliders(model: Model, inputs: dict[str, LiveInput], moving: Sequence[str]) 
 
 
 def _panels(model: Model, functions: dict[str, LiveFunction], notes: Sequence[str]) -> str:
-    last = len(model.links) - 1
-    links = "".join(
-        f'<option value="{k}"{" selected" * (k == last)}>{escape(link.name)}</option>'
-        for k, link in enumerate(model.links)
-    )
     panels = [
-        f'<section><h2>Pose</h2><div class="bar"><select id="link" aria-label="link">{links}</select></div>'
+        f'<section><h2>Pose</h2><div class="bar">{_links(model, "link", "link")}</div>'
         '<table id="pose" tabindex="0"></table><p class="note">R | p, world from link, m</p></section>'
     ]
     if len(functions["state"].low.outputs) > 1:

@@ -29,6 +29,7 @@ from ...model.draft import expect_robot
 from ..compiling import compile
 from . import panels
 from .figure import LAYERS, SHOWN, SceneRobot, quaternion
+from .handle import LinkHandle
 from .mesh import MeshFiles, ball
 from .panels import LinkSections, Ribbons, checked_tables
 
@@ -236,6 +237,7 @@ class Window:
             slider = gui.add_slider(f"{joint}{index}", a, b, (b - a) / 1000, at)
             slider.on_update(lambda event, k=k: self._slid(k, event.target.value))
             self.sliders.append(slider)
+        self.handle = LinkHandle(self.server, self.robot, self.scene.size, self._dragged)
 
     def _panels(self) -> None:
         gui, names = self.server.gui, [link.name for link in self.model.links]
@@ -316,6 +318,9 @@ class Window:
             self._unit()
             self._show()
 
+    def _dragged(self, q: Array) -> None:
+        self.q = q
+
     def _unit(self) -> None:
         for j, sq, _ in self.model.slices():
             if j.turns:
@@ -335,6 +340,7 @@ class Window:
         q = self._q
         with self.server.atomic(), self._silent():
             self.scene.move(self.robot.poses(q))
+            self.handle.stand(q.copy())
             for slider, y in zip(self.sliders, q):
                 if slider.value != y:
                     slider.value = float(np.clip(y, slider.min, slider.max))
