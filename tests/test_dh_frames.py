@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -235,3 +236,22 @@ def test_tools_loops_and_contacts_come_back(convention: str) -> None:
 def test_a_memoryview_of_several_axes_is_a_table_of_rows_that_are_none() -> None:
     with pytest.raises(drevo.ModelError, match="row"):
         drevo.from_dh(memoryview(np.zeros((3, 4))))
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS)
+@pytest.mark.parametrize("degrees", [(90, -90, 180), (270, -450, 810), (4500, 9090, -3780)])
+def test_quarter_turns_leave_no_rounding(convention: str, degrees: tuple[int, ...]) -> None:
+    """However many: every placement is of zeros, ones and lengths, and no page has a number of rounding's size."""
+    table = [
+        row
+        | {"theta": np.deg2rad(degrees[k % 3]), "alpha": np.deg2rad(degrees[(k + 1) % 3]), "joint": "R", "M": None}
+        for k, row in enumerate(rows(3))
+    ]
+    robot = drevo.from_dh(table, convention)
+    turns = {x for j in robot.model.joints for r in (*j.rotation, *j.child_rotation) for x in r}
+    assert turns <= {0.0, 1.0, -1.0}
+    origins = {abs(x) for j in robot.model.joints for x in (*j.origin, *j.child_origin)}
+    assert min(origins - {0.0}) > 1e-3
+    for formalism in ("kovalchuk", "zaremba"):
+        text = drevo.write_out(robot, "inverse_dynamics", formalism=formalism, sequence="paper").markdown()
+        assert not re.search(r"cdot 10\^\{-[1-9]\d", text[: text.index("## Checks")])

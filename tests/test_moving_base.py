@@ -2,6 +2,7 @@
 
 import cmath
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import mujoco
@@ -245,3 +246,14 @@ def test_calls_that_do_not_fit_are_said() -> None:
         moved.mass_matrix(np.zeros(4))
     with pytest.raises(drevo.DrevoError, match="quantity"):
         moved.nonsense()
+
+
+@pytest.mark.parametrize("call", [drevo.write_out, drevo.compile])
+def test_what_takes_a_robot_names_the_clocked_one(call: Callable[..., object]) -> None:
+    """A page and compiled code are of `.clocked`; by a paper's own path the message says to leave that out."""
+    moved = drevo.load("three-link").with_base_motion(position)
+    with pytest.raises(drevo.DrevoError, match=r"give its \.clocked"):
+        call(moved, "inverse_dynamics")
+    assert call(moved.clocked, "inverse_dynamics")
+    with pytest.raises(drevo.DrevoError, match="leave sequence out"):
+        drevo.write_out(moved.clocked, "inverse_dynamics", formalism="zaremba", sequence="paper")

@@ -199,3 +199,23 @@ def test_latex_has_no_overfull_box(tmp_path: Path, formalism: str) -> None:
         assert "Output written" in log and "Overfull" not in log, re.findall(
             r"^(?:!|Overfull).*", log, re.MULTILINE
         )
+
+
+@pytest.mark.parametrize("sequence", [None, "paper"])
+@pytest.mark.parametrize("name", ["three-link", "screw-arm", "two-arm-spatial"])
+def test_time_is_t_in_seconds(name: str, sequence: str | None) -> None:
+    """Where a constraint moves; no other line is called so, and where nothing reads it it is no argument."""
+    robot = drevo.load(name)
+    how: dict[str, Any] = {"sequence": sequence, "at": np.linspace(0.3, 0.9, robot.nq)}
+    place = robot.model.links[-1].name, (0.2, 0.1, 0.1), (1.0, 0.3, 0.0)
+    moving = drevo.constraint.point_on_plane(*place, normal_rate=(0.1, 0.2, 0.3), offset=0.2)
+    d = drevo.write_out(robot, "constrained_dynamics", constraints=[moving], **how)
+    text = d.markdown()
+    assert "| $t$ | time, s |" in text and "| $t$ |  |  | time | s |" in text
+    assert "t_{" not in text.replace(r"\t", "") and r"\,t" in text
+    got = d.evaluate(*np.ones((3, robot.nv)), t=[0.7])[0]
+    want = robot.constrained_dynamics(*np.ones((3, robot.nv)), t=0.7, constraints=[moving]).a
+    np.testing.assert_allclose(got, want, rtol=1e-9)
+    still = drevo.constraint.point_on_plane(*place, offset=0.2)
+    d = drevo.write_out(robot, "constrained_dynamics", constraints=[still], **how)
+    assert [p.source for p in d.sequence.inputs] == ["q", "v", "tau"] and "time" not in d.markdown()

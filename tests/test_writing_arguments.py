@@ -105,3 +105,19 @@ def test_save_refuses(path: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         d.save(path)
     with pytest.raises(drevo.InputError, match=r"a table (is|cannot be) saved"):
         drevo.load("three-link").simulate(Q, duration=0.01).save(path if path != "x.md/" else "no/x.csv")
+
+
+@pytest.mark.parametrize("text", ["q,q", "q, q"])
+@pytest.mark.parametrize("name", ["three-link", "screw-arm", "two-arm-planar"])
+def test_derivatives_by_a_text_with_commas(name: str, text: str) -> None:
+    """As at the command line: "q,q" is ("q", "q"), for pages and for compiled derivatives."""
+    robot = drevo.load(name)
+    for sequence in (None, "paper"):
+        one, other = (drevo.write_out(robot, "gravity", wrt=w, sequence=sequence) for w in (text, ("q", "q")))
+        assert one == other and one.sequence.results[0].shape == (robot.nv,) * 3
+    q = np.linspace(0.1, 0.9, robot.nq)
+    np.testing.assert_array_equal(
+        robot.derivative("gravity", wrt=text)(q), robot.derivative("gravity", wrt=("q", "q"))(q)
+    )
+    with pytest.raises(drevo.InputError, match="does not depend on 'z'"):
+        drevo.write_out(robot, "gravity", wrt="q,z")

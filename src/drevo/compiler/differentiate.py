@@ -24,7 +24,7 @@ from ..mechanics.jet import coefficient
 from ..mechanics.scalar import Scalar, Vector, is_zero
 from ..mechanics.tree import Tree
 from ..model.description import Model
-from ..model.draft import model_of, names_in
+from ..model.draft import axes_in, model_of
 from ..model.dynamics import Described
 from ..model.quantities import Quantity, names_of, options_of
 from ..model.quantities import quantity as found_quantity
@@ -79,7 +79,7 @@ def derivative(
     """
     model = model_of(robot, "derivative")
     x = found_quantity(quantity)
-    axes = names_in(wrt, f"derivative of {x.name}: wrt")
+    axes = axes_in(wrt, f"derivative of {x.name}: wrt")
     _refuse(x, axes, method)
     packed = flag("derivative: packed", packed)
     chosen = options_of(names_of(quantity), options, [l.name for l in model.links])

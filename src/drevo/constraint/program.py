@@ -37,7 +37,7 @@ from ..mechanics.formalisms.constrained_page import PAPER_LETTERS, constrained_l
 from ..mechanics.scalar import Scalar, Vector, dot, is_zero
 from ..mechanics.tree import Tree
 from ..model.description import Model
-from ..model.draft import expect_robot, names_in
+from ..model.draft import axes_in, expect_robot
 from ..model.dynamics import Dynamics
 from ..model.quantities import Quantity
 from ..model.regularity import require_masses
@@ -114,9 +114,7 @@ class Constrained:
         told = f"Reactions, in this order: {', '.join(labels(self.found))}."
         about = f"derivative of {QUANTITY} by {', '.join(wrt)}" if wrt else QUANTITY
         made = t.program(quantity=about, formalism="newton_euler", wrt=wrt, assumptions=[told] if m else [])
-        used = {p.name for p in made.inputs if p.name != "t" or time.edge >> 1 in made.order()}
-        kept = tuple(p for p in made.inputs if p.name in used)
-        return replace(made, inputs=kept)
+        return _timeless(made)
 
     def page(self, formalism: str, **how: Any) -> Program:
         """a and N of (q, v, tau, t) line by line, in the letters of Kovalchuk or Zaremba; how: of `trace`."""
@@ -135,7 +133,7 @@ class Constrained:
         x = Quantity(QUANTITY, (*PROGRAM_VARIABLES, "t"), outputs, "a, and reactions of the constraints")
         order = f"Reactions, in this order: {', '.join(labels(self.found))}."
         meta = {"formalism": paper, "assumptions": (order,)}
-        return trace(self.model, x, compute=compute, meta=meta, **how)
+        return _timeless(trace(self.model, x, compute=compute, meta=meta, **how))
 
     # -- the equations ------------------------------------------------------------------------------------------
 
@@ -241,10 +239,16 @@ def constrained_derivative(
     return requested(robot, asked, given_first(made.program, axes), spec=spec)
 
 
+def _timeless(program: Program) -> Program:
+    """The program without the time among its inputs, if nothing reads it."""
+    read = {*program.order()}
+    return replace(program, inputs=tuple(p for p in program.inputs if p.name != "t" or read & {*p.nodes}))
+
+
 def constrained_axes(robot: Dynamics, wrt: str | Sequence[str]) -> tuple[str, ...]:
     """The variables to differentiate by, checked."""
     expect_robot(robot, QUANTITY)
-    axes = names_in(wrt, f"derivative of {QUANTITY}: wrt")
+    axes = axes_in(wrt, f"derivative of {QUANTITY}: wrt")
     for s in axes or ("",):
         if s not in PROGRAM_VARIABLES:
             raise InputError(f"derivative of {QUANTITY}: wrt holds {s!r}; it takes {', '.join(PROGRAM_VARIABLES)}")

@@ -29,7 +29,7 @@ EXTRAS = ("name", "joint_name", "lead", "limit", "mimic", "dynamics")
 SHORT = {"R": "revolute", "P": "prismatic", "H": "helical", "F": "fixed"}
 BALLS = ("spherical", "free")
 ALLOWED = ("revolute", "continuous", "prismatic", "helical", "fixed", *BALLS)
-ROW_ROUNDING = 1e-15
+ROW_ROUNDING = 1e-15  # rad, by each radian of an angle beyond the first
 HERE: Frame = (IDENTITY, ORIGIN)
 
 
@@ -127,11 +127,15 @@ def body_standard(row: Constants, com: Vec3, inertia: Mat3) -> tuple[Vec3, Mat3]
 
 
 def sin_cos(angle: float) -> tuple[float, float]:
-    """Sine and cosine with exact zeros at quarter turns: structural zeros are worth operations."""
+    """Sine and cosine, exact at quarter turns however many: structural zeros are worth operations.
+
+    An angle that is a rounded multiple of pi/2 stands off it by its own rounding, which grows with it.
+    """
     s, c = sin(angle), cos(angle)
-    if abs(c) < ROW_ROUNDING:
+    rounding = ROW_ROUNDING * max(1.0, abs(angle))
+    if abs(c) < rounding:
         return (1.0 if s > 0 else -1.0), 0.0
-    return (0.0, 1.0 if c > 0 else -1.0) if abs(s) < ROW_ROUNDING else (s, c)
+    return (0.0, 1.0 if c > 0 else -1.0) if abs(s) < rounding else (s, c)
 
 
 def rx(angle: float) -> Mat3:

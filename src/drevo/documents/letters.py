@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-PARTS = (r"(?:K|t)\d+", "common part of several lines")
+PARTS = (r"[Ktw]\d+", "common part of several lines")
 TURNS = (
     r"[sc]_\w+",
     "sine and cosine of a joint's angle, or of the sum of those whose numbers stand side by side",

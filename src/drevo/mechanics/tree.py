@@ -299,11 +299,17 @@ def build_tree(
     return made.replace(acting=acting(model, value), lift=lift)
 
 
-def plain_tree(model: Model, what: str, snap: float = ZERO_DIFFERENCE) -> Tree:
-    """Builds the tree of a model for `what`, which knows no joints by formula: TraceError where there is one."""
+def plain_tree(model: Model, what: str, snap: float = ZERO_DIFFERENCE, remedy: str = "") -> Tree:
+    """Builds the tree of a model for `what`, which knows no joints by formula: TraceError where there is one.
+
+    remedy: what to do then, for the message.
+    """
     tree = build_tree(model, snap=snap)
     if tree.formulas:
-        raise TraceError(f"{what}: joint {tree.formulas[0].owner.joint!r} is by formula, which it does not cover")
+        joint = tree.formulas[0].owner.joint
+        raise TraceError(
+            f"{what}: joint {joint!r} is by formula, which it does not cover{remedy and f': {remedy}'}"
+        )
     return tree
 
 

@@ -81,6 +81,11 @@ def names_in(given: object, what: str) -> tuple[str, ...]:
     return tuple(sorted(many) if isinstance(many, (set, frozenset)) else many)
 
 
+def axes_in(wrt: object, argument: str) -> tuple[str, ...]:
+    """Names of what a derivative is taken by, an axis each; "q,v" is ("q", "v"), as at the command line."""
+    return names_in(wrt.replace(" ", "").split(",") if isinstance(wrt, str) and "," in wrt else wrt, argument)
+
+
 def refuse(where: str, problems: Sequence[str]) -> None:
     """Raise one ModelError for all problems, the first of them spelt out; nothing where there is none."""
     if not problems:

@@ -56,6 +56,11 @@ class MovingBase:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("_"):
             raise AttributeError(name)
+        if name not in CATALOGUE and hasattr(self.clocked, name):
+            raise InputError(
+                f"a robot on a base with a given motion has no {name!r}: give its .clocked, which has the time as "
+                "its first coordinate, to drevo.write_out, drevo.compile and others that take a robot"
+            )
         return partial(self._value, quantity(name))
 
     def __dir__(self) -> list[str]:

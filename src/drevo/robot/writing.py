@@ -100,7 +100,7 @@ def page_of_program(
     from ..compiler.differentiate import derivative_page
     from ..compiler.pages.write_out import page_by_lines, written_program
     from ..constraint.program import Constrained
-    from ..model.draft import model_of, names_in
+    from ..model.draft import axes_in, model_of
 
     plain = written_program(program_of(robot, name, wrt, under, options), robot)
     model, formalism = model_of(robot, "write_out"), given["formalism"]
@@ -109,7 +109,7 @@ def page_of_program(
             raise InputError(f"write_out: {CONSTRAINED} by sequence='paper' takes no wrt")
         page = partial(Constrained.of(robot, **under).page, formalism)
     else:
-        page = partial(derivative_page, model, name, names_in(wrt, "write_out: wrt"), formalism)
+        page = partial(derivative_page, model, name, axes_in(wrt, "write_out: wrt"), formalism)
     return page_by_lines(page, model, given["symbols"], given["merge_equal"], plain)
 
 
@@ -198,7 +198,7 @@ def program_of(
     robot: Any, name: str, wrt: str | Sequence[str], under: Mapping[str, Any], options: Mapping[str, Any]
 ) -> Program:
     """The program of a derivative, of constrained dynamics and theirs, or of inverse kinematics in closed form."""
-    from ..model.draft import model_of, names_in
+    from ..model.draft import axes_in, model_of
 
     if isinstance(name, str) and name == CONSTRAINED:
         from ..constraint.program import Constrained, constrained_axes
@@ -217,4 +217,4 @@ def program_of(
 
     if unfit := [k for k, x in under.items() if x is not None and x is not False]:
         raise InputError(f"the derivative of {name}: {unfit[0]} is not taken here")
-    return written_derivative(model_of(robot, "write_out"), name, names_in(wrt, "write_out: wrt"), options)
+    return written_derivative(model_of(robot, "write_out"), name, axes_in(wrt, "write_out: wrt"), options)

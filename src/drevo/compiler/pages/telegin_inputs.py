@@ -57,7 +57,10 @@ def coordinates(program: Program, model: Model) -> dict[str, tuple[Coordinate, .
 
 
 def coordinates_of(source: str, model: Model, tree: Tree) -> Iterator[Coordinate]:
-    """Describes every scalar of "q", "v", "a", "tau" or "f_ext:LINK"."""
+    """Describes every scalar of "q", "v", "a", "tau", "t" or "f_ext:LINK"."""
+    if source == "t":
+        yield Coordinate("", "", "time", "s")
+        return
     if source.startswith("f_ext:"):
         yield from (Coordinate(source[6:], "", what, unit) for what, unit in WRENCH)
         return
@@ -114,7 +117,7 @@ def described(
 def with_coordinates(program: Program, model: Model) -> Program:
     """The program with what the states among its inputs are; rows that it has itself stay."""
     own = program.meta.get("coordinates", {})
-    states = [p.name for p in program.inputs if p.name in (*PER, "tau") or p.name.startswith("f_ext:")]
+    states = [p.name for p in program.inputs if p.name in (*PER, "tau", "t") or p.name.startswith("f_ext:")]
     rows = {name: row for name, row in coordinates(program, model).items() if name in states}
     return replace(
         program, meta={**program.meta, "coordinates": {**rows, **(own if isinstance(own, dict) else {})}}

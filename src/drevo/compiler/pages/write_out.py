@@ -31,7 +31,7 @@ from .telegin_inputs import described, with_coordinates
 if TYPE_CHECKING:
     from ...codegen.graph.program import Program
 
-SNAP = 1e-9  # rad: a placement written as 1.5707963 is a quarter turn to the people who read the equations
+SNAP = 1e-9  # rad: a placement written as 1.570796327 is a quarter turn to the people who read the equations
 STATES = 32
 
 
@@ -145,14 +145,14 @@ def sequence_program(
     one_of("sequence", sequence, telegin.SEQUENCES)
     if sequence == "paper" and (name != "mass_matrix" or formalism not in ("auto", "telegin")):
         paper, compute = page_of_paper(formalism, name)
-        plain_tree(model, f"sequence {sequence!r}")
+        plain_tree(model, f"sequence {sequence!r}", remedy="leave sequence out")
         return trace(
             model, name, parameters=parameters, compute=compute, snap=SNAP, meta={"formalism": paper},
             merge_equal=merge_equal,
         )  # fmt: skip
     if name != "mass_matrix" or formalism not in ("auto", "telegin"):
         raise TraceError(f"sequence {sequence!r} belongs to mass_matrix by telegin, not to {name} by {formalism}")
-    plain_tree(model, f"sequence {sequence!r}")
+    plain_tree(model, f"sequence {sequence!r}", remedy="leave sequence out")
     about = {"formalism": "telegin", **telegin.META.get(sequence, {})}
     return trace(
         model, name, parameters=parameters, compute=telegin.SEQUENCES[sequence], snap=SNAP, meta=about,

@@ -66,6 +66,17 @@ class Names:
         self.identifiers[name] = identifier(name)
         return name
 
+    def apart(self, name: str) -> str:
+        """Another name for the identifier of a name, which is free for another one."""
+        other = f"{name}[]"
+        self.identifiers[other] = self.identifiers.pop(name)
+        return other
+
+    def called(self, name: str, known: str) -> str:
+        """The name, for the identifier of a known one, which stands for it no longer."""
+        self.identifiers[name] = self.identifiers.pop(known)
+        return name
+
     def next(self, letter: str) -> str:
         """The first free one of t1, t2, ..."""
         k = self._next.get(letter, 1)

@@ -19,6 +19,7 @@ from .symbols import Symbol, symbols
 
 CHOICES = {"when": ">", "unless": "<="}  # name(c, x) is x where c > 0, or where it is not, else 0
 LONGEST = 8  # operands of one statement: about what fits on a line
+TIME = "t"  # the input that is no coordinate
 ALSO = 3  # names shown beside the first for one value
 
 
@@ -109,6 +110,7 @@ class _Writer:
         self.single: dict[int, Terms] = {}  # edge -> the one term of a node that has a name
         self.function = self.names.new(program.name)
         self.ports = self._ports()
+        self.common = "w" if any(p.name == TIME for p in program.inputs) else "t"  # of t1, t2, ...
         self.symbols = symbols(program, self.names)
         self.name.update((s.parameter.node, s.name) for s in self.symbols)
         self.result_names = [self.names.new(o.name) if o.shape else "" for o in program.outputs]
@@ -154,6 +156,8 @@ class _Writer:
         out = []
         for name, p in named:
             scalars = tuple(self.names.new(f"{name}_{k + 1}") for k in range(p.size))
+            if p.name == TIME:  # a scalar of its own: people read t, programs its only entry
+                name, scalars = self.names.apart(name), (self.names.called(name, scalars[0]),)
             self.name.update(zip(p.nodes, scalars))
             out.append(SequenceInput(name, p.name, scalars, tuple(n in self.layout.read for n in p.nodes)))
         return tuple(out)
@@ -249,7 +253,10 @@ class _Writer:
         return self.names.new(wanted), flip, tuple(also[:ALSO])
 
     def _temporary(self, n: int) -> str:
-        """s_23, c_23 and q_23 by the joints; t1, t2, ... and K1, K2, ... for what has no name."""
+        """s_23, c_23 and q_23 by the joints; t1, t2, ... and K1, K2, ... for what has no name.
+
+        Where t is the time, w1, w2, ... stand for t1, t2, ...
+        """
         op, e = self.graph.op[n], self.graph.a[n]
         if op in (SIN, COS):
             letter = "s" if op == SIN else "c"
@@ -258,7 +265,7 @@ class _Writer:
         if n in self.layout.angle:
             suffix = self._suffix(n)
             return f"q_{suffix}" if suffix else self.names.next("phi")
-        return self.names.next("K" if self.layout.hoisted(n) else "t")
+        return self.names.next("K" if self.layout.hoisted(n) else self.common)
 
     def _suffix(self, n: int) -> str | None:
         """Joint numbers of an angle: "23" for q2 + q3."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ...errors import TraceError
 from ..algorithms.inertia_matrix import Factors, lower_rows
 from ..scalar import Matrix, Scalar, Vector, is_zero
-from ..spatial import EYE, ZERO, Mat, Sym, Vec
+from ..spatial import ZERO, Mat, Sym, Vec, congruence
 from ..tree import Tree, TreeBody
 
 Words = tuple[str, ...]
@@ -166,11 +166,12 @@ def written_sum(parts: Iterable[Worded], start: Worded) -> Worded:
 
 
 def central(tree: Tree, i: int) -> tuple[Vec, Sym]:
-    """The centre of mass of a body and the inertia about it: a link's own numbers where it is the whole body."""
+    """The centre of mass of a body and the inertia about it: a link's own where it is the whole body."""
     P = tree.bodies[i].inertia
     links = [(x, tree.central[name]) for name, x in tree.frames.items() if x.body == i and name in tree.central]
-    if len(links) == 1 and links[0][0].R == EYE and links[0][0].p.zero:
-        return links[0][1]
+    if len(links) == 1:
+        frame, (c, J) = links[0]
+        return frame.R @ c + frame.p, congruence(frame.R, J)
     c = ZERO if is_zero(P.m) else P.h * (1.0 / P.m)
     return c, P.shifted(-c).J
 
