@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from ..errors import DrevoError, InputError, ModelError
+from ..errors import DrevoError, ModelError
 from . import xml
 from .collada import read_collada
 from .files import read_head
@@ -28,6 +28,7 @@ MAX_MESH_BYTES = 16 * 2**20  # of one file
 MAX_TEXT = 9 * 2**20  # where every number is parsed
 MOST_CORNERS = 1000  # of one polygon
 MOST_POINTS = 50_000  # of which a hull is sought
+FLAT_SHARE_OF_SPREAD = 1e-9  # of the largest extent of points: they have none where it is less
 _POINT = re.compile(rb"^v ([^\n]*)", re.MULTILINE)
 _CORNER_REST = re.compile(rb"/\S*")  # of a corner: its texture and normal
 _VERTEX = re.compile(rb"vertex\s+(\S{1,40})\s+(\S{1,40})\s+(\S{1,40})(?!\S)")
@@ -78,17 +79,26 @@ def triples(text: str, kind: type) -> Array:
     return found.astype(np.float32).astype(float) if kind is float else found
 
 
+def _flatness(points: Array) -> str:
+    """Says why points enclose no volume."""
+    apart = np.unique(points, axis=0)
+    spread = np.linalg.svd(apart - apart.mean(0), compute_uv=False)
+    rank = int((spread > FLAT_SHARE_OF_SPREAD * spread.max(initial=0.0)).sum())
+    shape = ("at one place", "in a line", "in a plane", "nearly in a plane")[rank]
+    return f"{len(points)} points, {len(apart)} of them different, {shape}"
+
+
 def hull_faces(points: Array) -> Array:
     """Faces of the convex hull, their normals outward."""
     if len(points) > MOST_POINTS:
-        raise InputError(f"it is the hull of {len(points)} points, {MOST_POINTS} at most; give it faces")
+        raise ModelError(f"it is the hull of {len(points)} points, {MOST_POINTS} at most; give it faces")
     spatial = package("scipy", "the convex hull of a mesh") and package(
         "scipy.spatial", "the convex hull of a mesh"
     )
     try:
         found = spatial.ConvexHull(points, qhull_options="Qt")
-    except Exception as error:  # Qhull's own, of points in a plane
-        raise InputError(f"its points have no convex hull: {str(error).splitlines()[0][:100]}") from None
+    except (ValueError, RuntimeError):  # Qhull's own
+        raise ModelError(f"its points have no convex hull: {_flatness(points)}; give it a thickness") from None
     corners = points[found.simplices]
     normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     inward = (normal * found.equations[:, :3]).sum(1) < 0.0

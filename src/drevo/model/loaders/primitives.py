@@ -59,10 +59,10 @@ def _hull(draft: Draft, files: Files, locate: Callable[[str], str], link: Link, 
         path = locate(shape.uri)
         data = files.read(path, meshes.MAX_MESH_BYTES, meshes.weight(path))
         points, _ = meshes.read_mesh(data, os.path.splitext(path)[1][1:].lower())
+        return hull_of(draft, files, label, points * np.array(shape.size))
     except ModelError as error:
         draft.notes.append(f"{label}: {error}")
         return ()
-    return hull_of(draft, files, label, points * np.array(shape.size))
 
 
 def geoms_of_shapes(links: Iterable[Link], friction: Mapping[str, float]) -> list[Geom]:

@@ -75,11 +75,10 @@ def _hull(geom: SolidGeom, label: str) -> tuple[Vec3, ...]:
     if geom.fitted or not file.meshes.files.hulls:
         return ()
     try:
-        points = file.meshes.points(geom.element.get("mesh"))
+        return hull_of(file.draft, file.meshes.files, label, file.meshes.points(geom.element.get("mesh")))
     except ModelError as error:
         file.draft.notes.append(f"{label}: {error}")
         return ()
-    return hull_of(file.draft, file.meshes.files, label, points)
 
 
 def _paired(file: File) -> set[str]:
