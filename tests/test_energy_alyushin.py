@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 import pytest
 import strategies
 from kovalchuk_cases import DATA, Array, rx, ry, rz, worst
+from page_reader import READERS
+from rebuilt import rebuilt
 
 import drevo
 from drevo.mechanics.algorithms.energy import kinetic_energy
@@ -17,6 +20,7 @@ from drevo.mechanics.algorithms.inverse_dynamics import joint_wrenches
 from drevo.mechanics.formalisms import alyushin as al
 from drevo.mechanics.formalisms.alyushin import rigid_body_energy
 from drevo.mechanics.tree import build_tree
+from drevo.papers.together import slide_and_screw
 
 BODIES: list[dict[str, Any]] = DATA["rigid_bodies"]
 SCREW: dict[str, Any] = DATA["screw_robot"]
@@ -286,6 +290,42 @@ def test_modes_are_written_out_with_their_error(mode: str) -> None:
         state = [[float(x) for x in part.split(",")] for part in (q, v)]
         assert abs(r.kinetic_energy(*state) - float(exact)) <= 2e-3 * float(exact)
         assert abs(screw_energy(*state, mode) - float(found)) <= 2e-3 * abs(float(exact))
+
+
+@pytest.mark.parametrize("mode", "ABC")
+@pytest.mark.parametrize("name", ["screw-arm", "two-arm-spatial", "slide-and-screw"])
+def test_modes_by_the_paper_read_back(name: str, mode: str) -> None:
+    """Lines of the paper; components of every format with other parameters are those of that robot."""
+    model = (slide_and_screw() if name == "slide-and-screw" else drevo.load(name)).model
+    d = drevo.write_out(model, "kinetic_energy", mode=mode, sequence="paper", symbols="all")
+    assert d.checks[0][1] <= ENERGY and "not exact" in d.formalism
+    rng = np.random.default_rng(1)
+    values = {n: x * rng.uniform(0.6, 1.4) for n, x in d.parameters.items()}
+    q, v = rng.normal(size=(2, model.nv)).tolist()
+    right = al.kinetic_energy(build_tree(rebuilt(model, values)), q, v, mode)
+    for language, read in READERS.items():
+        text = replace(d, digits=17).text(language)
+        ((got,),) = read(text).results(d, {"q": q, "v": v}, values)
+        assert worst(got, right) <= ENERGY * abs(right), language
+    page = d.markdown()
+    assert r"\theta_{2}^{t}" in page and "(31), (32)" in page and page.count("| $T$ |") == 1
+    assert (r"\sin(2\,\theta_{2" in page) == (mode in "AB")
+
+
+def test_a_sequence_that_no_mode_has() -> None:
+    with pytest.raises(drevo.TraceError, match="sequence 'merged' belongs to mass_matrix by telegin"):
+        drevo.write_out(drevo.load("screw-arm"), "kinetic_energy", mode="A", sequence="merged")
+
+
+@pytest.mark.parametrize("quantity", ["power_balance", "joint_power"])
+def test_powers_are_written_out(quantity: str) -> None:
+    """Of the screw arm and of a tree, with the drives' rotors left out as by the call."""
+    for robot in (drevo.load("screw-arm"), slide_and_screw()):
+        d = drevo.write_out(robot, quantity, formalism="alyushin", sequence="paper", symbols="all")
+        assert d.checks[0][1] <= ENERGY
+        assert r"W_{2}^{k} &= m_{2}\,v_{2}^{CT}\,a_{2}^{C}" in d.markdown()
+    with pytest.raises(drevo.TraceError, match="joints of one freedom"):
+        drevo.write_out(drevo.load("biped", base="floating"), quantity, formalism="alyushin")
 
 
 def test_modes_refused() -> None:

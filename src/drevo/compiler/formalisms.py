@@ -78,7 +78,7 @@ class Row(NamedTuple):
     The module is imported when it is asked for. tried: on which trees, and under wrenches or not, where no
     formalism is named. prepare: what the tree goes through first. settings: arguments of the function, each set is
     tried. most: rates, beyond which it gives nothing. switches: of a Preparation that the function takes; the best
-    one is searched. unit: it takes a tree in any unit of length.
+    one is searched. unit: it takes a tree in any unit of length. entry: the function's name, if it is another.
     """
 
     module: str
@@ -88,10 +88,11 @@ class Row(NamedTuple):
     most: float = float("inf")
     switches: tuple[str, ...] = ()
     unit: bool = False
+    entry: str = ""
 
     def compute(self, name: str) -> Compute:
         """The function."""
-        found: Compute = getattr(import_module(f"..mechanics.{self.module}", __package__), name)
+        found: Compute = getattr(import_module(f"..mechanics.{self.module}", __package__), self.entry or name)
         return found
 
     def plan(self, tree: Tree, external: Sequence[str]) -> Preparation:
@@ -136,6 +137,8 @@ _ROWS = (
     ("zaremba", "inverse_dynamics bias gravity mass_matrix coriolis_matrix",
      Row("formalisms.zaremba", _small, IN_METRES.prepare, [{"meeting": x} for x in MEETINGS])),
     ("alyushin", "kinetic_energy", Row("formalisms.alyushin", _small)),
+    ("alyushin", "power_balance", Row("formalisms.alyushin_page", _named_alone, entry="written_balance")),
+    ("alyushin", "joint_power", Row("formalisms.alyushin_page", _named_alone, entry="written_powers")),
 )  # fmt: skip
 TABLE: dict[tuple[str, str], Row] = {(f, name): row for f, names, row in _ROWS for name in names.split()}
 PAPERS = ("telegin", "vereshchagin", "kovalchuk", "zaremba", "alyushin")
@@ -143,7 +146,7 @@ PAGES = {  # by vectors and matrices, as the papers write them
     "vereshchagin": "forward_dynamics",
     "kovalchuk": "inverse_dynamics bias mass_matrix",
     "zaremba": "inverse_dynamics bias gravity mass_matrix coriolis_matrix",
-    "alyushin": "kinetic_energy",
+    "alyushin": "kinetic_energy power_balance joint_power",
 }
 FORMALISMS = tuple(dict.fromkeys(f for f, _ in TABLE))
 
@@ -158,15 +161,17 @@ class Candidate(NamedTuple):
 
 def page_of_paper(formalism: str, name: str) -> tuple[str, Compute]:
     """The paper that a quantity is written by, "auto" is the first that gives it, and its path line by line."""
-    one_of("formalism", formalism, ("auto", *PAPERS))
+    if one_of("formalism", formalism, ("auto", *FORMALISMS)) not in ("auto", *PAPERS):
+        raise TraceError(f"sequence 'paper' is that of {', '.join(PAPERS)}, not of {formalism}")
     giving = [f for f in PAPERS if (f, name) in TABLE]
     chosen = giving[0] if formalism == "auto" and giving else formalism
     if chosen not in giving:
         raise TraceError(f"sequence 'paper': {name} is given by {', '.join(giving) or 'none of the five papers'}")
-    if name in PAGES.get(chosen, "").split():
+    row = TABLE[chosen, name]
+    if name in PAGES.get(chosen, "").split() and not row.module.endswith("_page"):
         found: Compute = getattr(import_module(f"..mechanics.formalisms.{chosen}_page", __package__), name)
         return chosen, found
-    return chosen, TABLE[chosen, name].compute(name)
+    return chosen, row.compute(name)
 
 
 def formalisms_giving(name: str) -> list[str]:

@@ -50,6 +50,26 @@ _QUANTITY_SYMBOLS = {
     ("inverse_kinematics", "real"): "1 where the branch of q reaches the pose within 1e-9 m and rad, else 0",
     ("velocity", "V"): "velocity of the link, linear first",
     ("acceleration", "A"): "acceleration of the link, linear first",
+    ("centroidal_momentum_matrix", "A"): "A v is the momentum: linear, then angular about the centre of mass",
+    ("centroidal_momentum_bias", "b"): "rate of the momentum at accelerations of 0, N, then N m",
+    ("jacobian_bias", "b"): "acceleration of the link at joint accelerations of 0, m/s², then rad/s²",
+    ("manipulability", "w"): "root of the determinant of J J', of J' J where joints are fewer than rows",
+    ("operational_space", "pose"): "pose of the link, world from link",
+    ("operational_space", "Jdot_v"): "acceleration of the link at joint accelerations of 0, m/s², then rad/s²",
+    ("operational_space", "mu"): "centrifugal and Coriolis force at the link, N, then N m",
+    ("operational_space", "p"): "force of gravity at the link, N, then N m",
+    ("operational_space", "Jbar"): "inverse of the Jacobian, weighted by the mass matrix",
+    ("operational_space", "N"): "projector on torques that do not move the link",
+    ("regressor", "Y"): "joint torques are Y times the inertial parameters of the links, ten of each",
+    ("power_balance", "P"): "powers of the drives, W",
+    ("power_balance", "Wk"): "rates of the kinetic energy of the links, W",
+    ("power_balance", "Wp"): "rates of the potential energy of the links, W",
+    ("joint_power", "We"): "power through the joint of each link, of its force and moment on the link, W",
+    ("joint_wrenches", "W"): "force and moment of the parent on each link, about the link's origin, N and N m",
+    ("inverse_dynamics_derivatives", "dtau_dq"): "derivative of joint torques by coordinates",
+    ("inverse_dynamics_derivatives", "dtau_dv"): "derivative of joint torques by rates",
+    ("forward_dynamics_derivatives", "da_dq"): "derivative of joint accelerations by coordinates",
+    ("forward_dynamics_derivatives", "da_dv"): "derivative of joint accelerations by rates",
     ("lagrange_equations", "H"): "inertia matrix, kg m², kg m or kg: H a + centrifugal + coriolis + gravity = tau",
     ("lagrange_equations", "centrifugal"): "terms with squares of rates, N m or N",
     ("lagrange_equations", "coriolis"): "terms with products of two rates, N m or N",
@@ -146,9 +166,14 @@ class About:
         return ", ".join(f"{n} {WORDS.get(k, k)}" for k, n in self.shown.items())
 
     @property
+    def paper(self) -> str:
+        """The formalism whose letters hold, without what is said of its mode."""
+        return self.formalism.partition(",")[0]
+
+    @property
     def book(self) -> str:
         """The formalism for people: newton_euler is Newton-Euler."""
-        return self.formalism.replace("_", "-").title()
+        return self.paper.replace("_", "-").title() + self.formalism.removeprefix(self.paper)
 
 
 def about_program(program: Program, checks: tuple[Check, ...], digits: int) -> About:

@@ -40,18 +40,18 @@ def rounded(digits: int, scientific: Callable[[str, str], str]) -> Callable[[flo
 def legend(sequence: Sequence, facts: About, name: Callable[[str], str], dots: str) -> list[tuple[str, str]]:
     """Every argument, such as q_1, ..., q_7, and every result, with what it is."""
     listed = [(list(map(name, p.scalars)), p.source) for p in sequence.inputs if p.scalars]
-    listed += [([name(r.name)], r.source) for r in sequence.results]
+    lines = legend_of(facts.vectors)
+    defined = {x for names, _ in lines for x in names}
+    listed += [([name(r.name)], r.source) for r in sequence.results if r.name not in defined]
     if facts.vectors:
         return [(_shortened(x, dots), meaning(facts, source)) for x, source in listed] + [
-            (_shortened(list(map(name, x)), dots), said) for x, said in legend_of(facts.vectors)
+            (_shortened(list(map(name, x)), dots), said) for x, said in lines
         ]
     names = [n for s in sequence.statements() for n in (s.name, *names_in_terms(s.terms))]
     for section in facts.inputs.sections if facts.inputs else ():
         names += [n for s in section.statements for n in (s.name, *names_in_terms(s.terms))]
     plain = {n for p in sequence.inputs for n in p.scalars} | {s.name for s in sequence.symbols}
-    found = [
-        (list(map(name, x)), said) for x, said in meanings(facts.formalism, (n for n in names if n not in plain))
-    ]
+    found = [(list(map(name, x)), said) for x, said in meanings(facts.paper, (n for n in names if n not in plain))]
     rows = [(_shortened(x, dots), meaning(facts, source)) for x, source in listed]
     return rows + [(_shortened(x, dots), said) for x, said in found]
 

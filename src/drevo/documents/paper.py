@@ -53,7 +53,7 @@ class Renaming(NamedTuple):
 
 def as_printed(sequence: Sequence, facts: About) -> tuple[Sequence, About]:
     """The sequence and its facts for people, in its paper's notation where it has one."""
-    if facts.formalism not in LETTERS:
+    if facts.paper not in LETTERS:
         return _named_once(sequence), facts
     if facts.inputs is None:
         return _in_letters(sequence, facts), facts

@@ -17,7 +17,7 @@ NUMBER_PATTERN = re.compile(r"\d+(\.\d+)?(e[-+]?\d+)?")
 TEX = {
     "+": " + ", "-": " - ", "x": r" \times ", "(": "(", ")": ")", ")^T": ")^{T}", "<": r"\langle ",
     ">": r"\rangle ", ">^T": r"\rangle^{T} ", "[": r"\begin{bmatrix}", "&": " & ", ";": r" \\ ", 
-    "]": r"\end{bmatrix}", "sum": r"\textstyle\sum ",
+    "]": r"\end{bmatrix}", "sum": r"\textstyle\sum ", "sin": r"\sin", "cos": r"\cos",
 }  # fmt: skip
 MATHML = {
     "+": "<mo>+</mo>", "-": "<mo>−</mo>", "x": "<mo>×</mo>", "(": "<mo>(</mo>", ")": "<mo>)</mo>",
@@ -25,9 +25,11 @@ MATHML = {
     ">^T": "<msup><mo>⟩</mo><mi>T</mi></msup>",
     "[": "<mrow><mo>[</mo><mtable><mtr><mtd>", "&": "</mtd><mtd>", ";": "</mtd></mtr><mtr><mtd>",
     "]": "</mtd></mtr></mtable><mo>]</mo></mrow>", "sum": "<mo>∑</mo>",
+    "sin": "<mi>sin</mi>", "cos": "<mi>cos</mi>",
 }  # fmt: skip
-INDEX_FUNCTIONS = {"f", "ns"}
+INDEX_FUNCTIONS = {"f", "ns", "sin", "cos"}
 OPENING = {"(", "<", "[", "&", ";"}
+UNSIGNED = {"(", "<", "[", "sum", "sin", "cos"}  # a product goes on with them
 
 
 class VectorLine(NamedTuple):
@@ -94,7 +96,7 @@ def _written(
     out, before = "", "+"
     for word in words:
         apart = before in signs and before not in (")", ")^T", ">", ">^T", "]")
-        sign = word in signs and word not in ("(", "<", "[", "sum")
+        sign = word in signs and word not in UNSIGNED
         opens_argument = word == "(" and (before in INDEX_FUNCTIONS or TURN_PATTERN.fullmatch(before))
         if out and not (apart or sign or opens_argument):
             out += space

@@ -18,10 +18,11 @@ import numpy as np
 
 from ...codegen.graph.evaluate import evaluate
 from ...documents.sources import SOURCES
-from ...errors import TraceError
+from ...errors import TraceError, one_of
 from ...mechanics.algorithms.energy import kinetic_energy as exact_energy
 from ...mechanics.configuration import random
-from ...mechanics.formalisms import alyushin
+from ...mechanics.formalisms import alyushin, alyushin_page
+from ...mechanics.formalisms.telegin import SEQUENCES
 from ...mechanics.formalisms.telegin_lagrange import equations
 from ...mechanics.scalar import Vector
 from ...mechanics.tree import Tree, plain_tree
@@ -87,12 +88,20 @@ def inexact_energy(
     mode: str,
     parameters: Sequence[str] = (),
     merge_equal: bool = False,
+    sequence: str | None = None,
 ) -> Derivation:
-    """The Derivation of a mode "A", "B" or "C" of the kinetic energy; TraceError, InputError for another."""
+    """The Derivation of a mode "A", "B" or "C" of the kinetic energy; TraceError, InputError for another.
+
+    sequence: "paper" is the path of the paper itself.
+    """
     alyushin.known_mode(mode)
     if quantity != "kinetic_energy" or formalism not in ("auto", "alyushin"):
         raise TraceError(f"mode {mode!r} belongs to kinetic_energy by alyushin, not to {quantity} by {formalism}")
+    if sequence not in (None, "paper"):
+        one_of("sequence", sequence, SEQUENCES)
+        raise TraceError(f"sequence {sequence!r} belongs to mass_matrix by telegin, not to mode {mode!r}")
     compute = partial(alyushin.kinetic_energy, mode=mode)
+    written = partial(alyushin_page.kinetic_energy, mode=mode) if sequence else compute
     tree = plain_tree(model, f"mode {mode!r}")
     rng = np.random.default_rng(0)
     q, v = random(model, rng, (STATES,)), rng.normal(size=(STATES, model.nv))
@@ -102,12 +111,14 @@ def inexact_energy(
         "references": SOURCES["alyushin"].text,
         "assumptions": _said(mode, q, v, by_mode, exact),
     }
-    program = trace(model, quantity, parameters=parameters, compute=compute, meta=about, merge_equal=merge_equal)
-    derivation = write_out_program(program)
-    written = derivation.evaluate(q=q, v=v)
+    program = trace(
+        model, quantity, parameters=parameters, compute=written, snap=SNAP, meta=about, merge_equal=merge_equal
+    )
+    derivation = write_out_program(described(program, model, parameters, merge_equal))
+    by_lines = derivation.evaluate(q=q, v=v)
     scale = float(np.abs(exact).max(initial=0.0)) or 1.0
     rows = (
-        (f"written out, against mode {mode} on numbers, relative to the largest value", written - by_mode),
+        (f"written out, against mode {mode} on numbers, relative to the largest value", by_lines - by_mode),
         (f"mode {mode}, not exact, against the exact value, relative to the largest value", by_mode - exact),
     )
     return derivation.with_checks([(what, float(np.abs(x).max(initial=0.0)) / scale, STATES) for what, x in rows])

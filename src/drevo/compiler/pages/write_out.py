@@ -73,7 +73,7 @@ def quantity_equations(
         return lagrange_equations(model, patterns, merge)
     wanted = quantity(name).name
     if mode is not None:
-        return inexact_energy(model, wanted, formalism, mode, patterns, merge)
+        return inexact_energy(model, wanted, formalism, mode, patterns, merge, sequence)
     chosen = options_of([wanted], options, [l.name for l in model.links])
     require_readable(model, wanted)
     if sequence is not None:

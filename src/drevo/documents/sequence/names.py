@@ -19,7 +19,10 @@ GREEK = {
     "phi": "φ", "chi": "χ", "psi": "ψ", "omega": "ω", "Gamma": "Γ", "Delta": "Δ", "Theta": "Θ", "Lambda": "Λ",
     "Xi": "Ξ", "Sigma": "Σ", "Phi": "Φ", "Psi": "Ψ", "Omega": "Ω", "star": "∗", "prime": "′",
 }  # fmt: skip
-_BASES = {"Minv": ("M", "-1"), "Lambdainv": ("Lambda", "-1"), "ell": ("ell", "")}
+_BASES = {
+    "Minv": ("M", "-1"), "Lambdainv": ("Lambda", "-1"), "ell": ("ell", ""),
+    "Wk": ("W", "k"), "Wp": ("W", "p"), "We": ("W", "e"),
+}  # fmt: skip
 _GRAMMAR = re.compile(r"([^_^]*)(?:_([^^]*))?(?:\^(.*))?", re.DOTALL)
 _PARTIAL_PATTERN = re.compile(r"d([A-Za-z]+)_d([A-Za-z]+)(?:_(.*))?")
 _LETTERS_DIGITS = re.compile(r"([A-Za-z]+)(\d+)")

@@ -173,7 +173,7 @@ def kinetic_energy(tree: Tree, q: Vector, v: Vector, mode: str | None = None) ->
     """
     known_mode(mode)
     poses, X, rates = body_poses(tree, q), tree.placements(q), tree.rates(v)
-    start = _start(tree)
+    start = initial_turns(tree)
     turned = _turned(tree, start, q, v) if mode in ("A", "B") else []
     moving: list[Motion] = []
     total: Scalar = 0.0
@@ -197,7 +197,7 @@ def kinetic_energy(tree: Tree, q: Vector, v: Vector, mode: str | None = None) ->
     return total + tree.rotor_energy(v)
 
 
-def _start(tree: Tree) -> list[Mat]:
+def initial_turns(tree: Tree) -> list[Mat]:
     """World from body at q = 0."""
     out: list[Mat] = []
     for b in tree.bodies:
@@ -210,16 +210,21 @@ def _turned(tree: Tree, start: Sequence[Mat], q: Vector, v: Vector) -> list[tupl
     out: list[tuple[Vec, Vec]] = []
     for b, R in zip(tree.bodies, start):
         angles, rates = out[b.parent] if b.parent >= 0 else (ZERO, ZERO)
-        if b.kind in ("revolute", "helical"):
-            u = _observer_axis(b, R)
+        if (u := observer_axis(b, R)) is not None:
             angles, rates = angles + u * (b.factor * q[b.q]), rates + u * (b.factor * v[b.v])
-        elif b.kind != "prismatic":
-            _refuse(b)
         out.append((angles, rates))
     return out
 
 
-def _observer_axis(b: TreeBody, R: Mat) -> Vec:
+def observer_axis(b: TreeBody, R: Mat) -> Vec | None:
+    """The observer's axis that a joint turns about at q = 0, R: turn of its body there; None of a slide.
+
+    Raises TraceError where it turns about none of them.
+    """
+    if b.kind == "prismatic":
+        return None
+    if b.kind not in ("revolute", "helical"):
+        _refuse(b)
     axis = R @ UNIT_VECS[b.axis]
     k = max(range(3), key=lambda i: abs(axis[i]))
     if max(abs(abs(axis[k]) - 1.0), *(abs(x) for i, x in enumerate(axis) if i != k)) > ROTATION_SLACK:

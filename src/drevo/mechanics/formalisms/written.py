@@ -39,7 +39,7 @@ class Worded:
         """The transpose."""
         rows = [list(column) for column in zip(*self.rows)]
         if len(self.words) == 1:
-            return Worded(rows, (_transposed(self.words[0]),))
+            return Worded(rows, self.words if self.words[0] in ("E", "1", "0") else (_transposed(self.words[0]),))
         if self.words[0] == "<" and self.words.index(">") == len(self.words) - 1:
             return Worded(rows, (*self.words[:-1], ">^T"))
         return Worded(rows, ("(", *self.words, ")^T"))
