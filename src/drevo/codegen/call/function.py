@@ -84,6 +84,13 @@ class Function(FunctionFace):
     the call, or None; `code` the machine code, or None. Raises InputError, NumericsError.
     """
 
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+    else:
+        __slots__ = ("__call__",)  # the entry itself: a method in Python would cost more than the work of an arm
+
     def __init__(
         self,
         built: Built,
@@ -103,10 +110,7 @@ class Function(FunctionFace):
         self._several = _several(m.name, names) if len(names) > 1 else None
         self.fast: Callable[..., Any] | None = None
         self.fast = self._builtin()
-        self._entry = self.fast or self._slow()
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._entry(*args, **kwargs) if kwargs else self._entry(*args)
+        self._enter(self.fast or self._slow())
 
     def __repr__(self) -> str:
         return f"<Function {self._signature}, {self.backend}>"
@@ -127,6 +131,11 @@ class Function(FunctionFace):
         return self.manifest.steps * 8 / self.manifest.lanes / _STEPS_PER_NS
 
     # -- entries --------------------------------------------------------------------------------------------
+
+    def _enter(self, entry: Callable[..., Any]) -> None:
+        """Calls of the function are calls of `entry` from now on, whose signature is the function's."""
+        setattr(self, "__call__", entry)  # noqa: B010
+        self.__wrapped__ = entry
 
     def _slow(self) -> Callable[..., Any]:
         """A plain function: what the builtin calls for whatever is not a conforming array.
@@ -351,7 +360,8 @@ class Function(FunctionFace):
         assert self.code is not None
         for name in self._made:
             self.code.publish(name, False)
-        self.fast, self._entry = None, self._slow()
+        self.fast = None
+        self._enter(self._slow())
 
     def _without_code(self, error: Exception) -> None:
         if self._again is None:
