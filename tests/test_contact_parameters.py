@@ -84,3 +84,37 @@ def test_heights_of_a_grid_by_sample(law: str) -> None:
         alone = drevo.compile(robot, "step", dt=2e-3, law=law, ground=grids[k])(q[k], v[k], tau)
         for x, y in zip(found, alone):
             assert np.allclose(x[k], y, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("law", ["soft", "coulomb"])
+@pytest.mark.parametrize("wrong", [-0.5, -1e-9, np.nan, np.inf])
+def test_what_is_no_friction_is_refused_by_sample(law: str, wrong: float) -> None:
+    """Whether a place touches or not; a ground's own friction(x, y) where the robot is."""
+    robot, (q, v) = drevo.load(SLED), sliding(3)
+    q[2, 2] = 5.0
+    f = drevo.compile(robot, "step", dt=0.004, law=law, ground=None, parameters="friction")
+    mu = np.full((3, 1), 0.5)
+    assert np.isfinite(f(q, v, np.zeros(6), mu).v1).all()
+    mu[2] = wrong
+    told = r"friction, parameters\[0\] in row 2, is -" if wrong < 0.0 else r"parameters\[0\] in row 2 is (nan|inf)"
+    with pytest.raises(drevo.NumericsError, match=told):
+        f(q, v, np.zeros(6), mu)
+
+
+@pytest.mark.parametrize("product", ["jvp", "vjp"])
+def test_derivatives_refuse_what_is_no_friction(product: str) -> None:
+    robot, (q, v) = drevo.load(SLED), sliding(1)
+    f = drevo.compile(robot, "step", dt=0.004, ground=None, parameters="friction", product=product)
+    w = [np.ones(6)] * 3 + [np.ones(1)] if product == "jvp" else [np.ones(6)] * 2
+    assert all(np.isfinite(x).all() for x in f(q[0], v[0], np.zeros(6), [0.5], *w))
+    with pytest.raises(drevo.NumericsError, match="a coefficient of friction is 0 or more"):
+        f(q[0], v[0], np.zeros(6), [-0.5], *w)
+
+
+def test_friction_of_a_ground_that_falls_below_zero_is_refused_there() -> None:
+    ground = drevo.ground.function(lambda x, y: 0.0 * x, friction=lambda x, y: 0.5 - x)
+    f, (q, v) = drevo.compile(drevo.load(BALL), "step", dt=1e-3, law="coulomb", ground=ground), sliding(1)
+    assert np.isfinite(f(q[0], v[0], np.zeros(6)).v1).all()
+    q[0, 0] = 1.0
+    with pytest.raises(drevo.NumericsError, match=r"the ground's friction\(x, y\) is below zero"):
+        f(q[0], v[0], np.zeros(6))

@@ -65,3 +65,47 @@ def test_passive_forces_are_left_out_where_that_is_said() -> None:
     plan = control.optimise(robot, cost, q, v, 20, 0.01, passive=False)
     assert np.abs(plan.tau[:, 0]).max() < 1e-4
     assert np.abs(control.optimise(robot, cost, q, v, 20, 0.01).tau[:, 0]).max() > 1.0
+
+
+TABLE = """<mujoco><worldbody><geom name="table" type="box" size="1 1 .1"/>
+<body name="arm"><joint type="hinge" axis="0 1 0"/><geom type="capsule" fromto="0 0 .5 .3 0 .5" size=".02"/></body>
+<body name="cube" pos="0 0 .2"><freejoint/><geom type="box" size=".1 .1 .1"/></body></worldbody></mujoco>"""
+
+
+def test_what_passes_through_is_warned_of_without_a_law() -> None:
+    """A free body over a table without any plane; not where the law is named, nor one body alone."""
+    robot = drevo.load(TABLE)
+    with pytest.warns(drevo.DrevoWarning, match="'world' and 'cube' of .* pass through each other"):
+        robot.simulate(robot.initial, duration=0.01)
+    robot.simulate(robot.initial, duration=0.01, law="soft", ground=None)
+    drevo.load("go1", base="floating").simulate(drevo.load("go1", base="floating").neutral(), duration=0.002)
+
+
+@pytest.mark.parametrize("name", ["rtol", "max_steps", "events"])
+def test_options_of_free_motions_are_refused_under_a_law_by_name(name: str) -> None:
+    robot = drevo.load(BALL)
+    with pytest.raises(drevo.InputError, match=f"simulate: {name} is of a motion without contact"):
+        robot.simulate(robot.neutral(), duration=0.1, law="soft", **{name: 1})
+
+
+@pytest.mark.parametrize(
+    ("law", "told"),
+    [
+        (lambda t, q, v: [np.sin(q[0])] * 2, "NumPy met a traced value.*a plain function"),
+        (lambda t, q, v: [q[0] + "a"] * 2, "unsupported operand.*a plain function"),
+        (lambda t, q, v: [t[0], 1 / 0], "cannot be traced"),
+        (lambda t, q, v: [0.0, 1 / 0], "divides by zero whatever the state is; correct it$"),
+        (lambda t, q, v: missing, "NameError"),  # type: ignore[name-defined] # noqa: F821
+    ],
+)
+def test_a_law_that_fails_is_told_why(law: object, told: str) -> None:
+    robot = drevo.load(BALL)
+    with pytest.raises(drevo.InputError, match=f"the control law .*{told}"):
+        robot.simulate(robot.neutral(), tau=Control(law), duration=0.1)  # type: ignore[arg-type]
+
+
+def test_a_ground_that_fails_without_numpy_does_not_speak_of_it() -> None:
+    with pytest.raises(drevo.InputError, match="unsupported operand"):
+        drevo.ground.function(lambda x, y: x + "a")
+    with pytest.raises(drevo.InputError, match="cannot be traced"):
+        drevo.ground.function(lambda x, y: None)

@@ -193,6 +193,7 @@ def test_names_of_ones_own() -> None:
         ({"action": None}, "no effort limit of 'hip'"),
         ({"actions": (1.0, -1.0)}, "the least stands first"),
         ({"randomise": {"friction": 0.5}}, "the range of 'friction' is 0.5"),
+        ({"randomise": {"friction": (-0.5, 1.0)}}, "none is below 0"),
         ({"randomise": {"tail.mass": (0.5, 1.0)}}, "'tail.mass' names nothing"),
         ({"randomise": {"push": 3.0}}, "push is 3.0"),
         ({"reset": [0.0]}, r"reset has shape \(1,\)"),

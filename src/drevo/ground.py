@@ -19,7 +19,7 @@ from .constraint.functions import call_traced
 from .errors import InputError, shown
 from .io.given import Array, asked_all, finite, number, numbers
 from .mechanics.jet import Jet, jet
-from .mechanics.scalar import Scalar, clip, maximum, sqrt, where
+from .mechanics.scalar import Scalar, Vector, clip, maximum, sqrt, where
 from .mechanics.spatial import Vec
 
 __all__ = ["function", "grid"]
@@ -28,6 +28,7 @@ Height = Callable[[Scalar, Scalar], Scalar]
 Deciding = tuple[tuple[str, float], ...]  # geoms by name, with the friction that each of them has
 FRICTION = "friction"  # the name of a parameter: of sliding, at all places with any; of a geom "friction.GEOM"
 GROUND = "ground"  # among the parameters of a step: all of the ground's
+LARGEST_FRICTION = 3e38  # of single precision the largest numbers
 MOST_NODES = 1024  # of a grid in compiled code, which holds every height
 
 
@@ -105,6 +106,10 @@ class Frictions:
         first, *more = (self.made.get(f"{FRICTION}.{name}", own) for name, own in by)
         return maximum(first, more[0]) if more else first
 
+    def judged(self, tau: Vector) -> Vector:
+        """Torques that are NaN, so that the call is refused, where a parameter is no coefficient."""
+        return judged(self.made.values(), tau)
+
 
 def is_friction(parameter: str) -> bool:
     """True if a name or pattern is of friction, not of a number of the model."""
@@ -174,6 +179,13 @@ class TracedGround(Uneven):
 
 def _friction_at(trace: TracedFunction, x: Scalar, y: Scalar) -> Scalar:
     return trace([x, y])[0][0]
+
+
+def judged(coefficients: Iterable[Scalar], values: Vector) -> Vector:
+    """The values; NaN, for which programs have no constant, where a friction is below zero or not finite."""
+    for mu in coefficients:
+        values = [x * sqrt(where((mu >= 0.0) & (mu < LARGEST_FRICTION), 1.0, -1.0)) for x in values]
+    return values
 
 
 class GridGround(Uneven):

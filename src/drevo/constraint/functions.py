@@ -21,6 +21,7 @@ from .kinds import Array, Constraint, Reaction, Triple
 HOW_TO_WRITE = (
     "write it with + - * / **, drevo.sin, cos, sqrt, where, minimum, maximum, clip, without a branch on a value"
 )
+OF_NUMPY = "ufunc", "not 'Jet'", "not 'Expr'", "'Jet' object", "'Expr' object"  # in its errors
 NO_NUMPY = "a function or an array of NumPy met a traced value; give lists"
 
 
@@ -35,7 +36,7 @@ def call_traced(who: str, give: Callable[[], Any]) -> Any:
     except TraceError as error:
         raise InputError(f"{who} cannot be traced: {error}") from None
     except (DrevoError, TypeError) as error:
-        why = NO_NUMPY if any(word in str(error) for word in ("ufunc", "'Jet'", "'Expr'")) else error
+        why = NO_NUMPY if any(word in str(error) for word in OF_NUMPY) else error
         raise InputError(f"{who} cannot be traced: {why}; {HOW_TO_WRITE}") from error
     except Exception as error:
         raise InputError(f"{who} raised {type(error).__name__}: {error}; correct it") from error

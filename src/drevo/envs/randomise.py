@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from ..codegen.graph.program import Parameter
 from ..compiler.tracer import names_parameter
 from ..errors import InputError, shown
+from ..ground import is_friction
 from ..io.given import number
 from ..mechanics.scalar import Scalar, Vector, cos, sin, where
 
@@ -63,7 +64,7 @@ def randomised(given: Mapping[str, Any] | None, commands: Mapping[str, Any] | No
     more = given or {}
     noise = more.get("noise", ())
     return Randomise(
-        tuple((k, _range(k, x), isinstance(x, Scaled)) for k, x in plain.items()),
+        tuple((k, _range(k, x, 0.0 if is_friction(k) else -inf), isinstance(x, Scaled)) for k, x in plain.items()),
         tuple((k, _range(k, x)) for k, x in (commands or {}).items()),
         tuple(_least(f"noise[{k}]", x) for k, x in enumerate(noise if isinstance(noise, Sequence) else [noise])),
         _range("delay", more["delay"], 0.0) if "delay" in more else None,
@@ -79,7 +80,8 @@ def _range(name: str, given: Any, least: float = -inf) -> tuple[float, float]:
         )
     low, high = (number(f"Env: the range of {name!r}", x, "two numbers") for x in given)
     if not least <= low <= high:
-        raise InputError(f"Env: the range of {name!r} is {shown(given)}; the least value stands first")
+        from_zero = ", and none is below 0" * (least == 0.0)
+        raise InputError(f"Env: the range of {name!r} is {shown(given)}; the least value stands first{from_zero}")
     return low, high
 
 

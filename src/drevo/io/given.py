@@ -42,7 +42,8 @@ def numbers(what: str, x: Any, shape: ShapePattern | None = None, dtype: np.dtyp
     except (ValueError, TypeError, OverflowError, NotImplementedError) as error:  # the last: memoryviews' formats
         raise InputError(f"{what} is no array of numbers: {error}") from None
     if found.dtype.kind not in "fiub":
-        kind = "None" if x is None else f"values of type {found.dtype}"
+        called = f"a function: call it, as {getattr(x, '__name__', 'it')}()"
+        kind = "None" if x is None else called if callable(x) else f"values of type {found.dtype}"
         raise InputError(f"{what} must hold real numbers, it holds {kind}")
     if isinstance(x, np.ndarray) and type(x) is not np.ndarray and np.any(getattr(x, "mask", False)):
         raise InputError(f"{what} must hold real numbers, some are masked; fill them, or leave them out")

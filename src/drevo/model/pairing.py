@@ -53,6 +53,16 @@ def touching_pairs(model: Model) -> Iterator[tuple[Geom, Geom, ContactPair | Non
         yield named[pair.geom_a], named[pair.geom_b], pair
 
 
+def strangers(model: Model) -> tuple[Geom, Geom] | None:
+    """The first two geoms that may touch and belong to different free bodies, or to one and to the world."""
+    tree = {model.root: model.root}
+    for joint in model.joints:
+        tree[joint.child] = joint.child if joint.kind == "free" else tree[joint.parent]
+    if len({tree[x.link] for x in model.geoms}) < 2 or "contact" in model.stepping.disabled:
+        return None
+    return next(((a, b) for a, b, _ in touching_pairs(model) if tree[a.link] != tree[b.link]), None)
+
+
 def weld_bodies(model: Model) -> dict[str, str]:
     """By link, the first of those that it is welded to."""
     found = {model.root: model.root}

@@ -10,10 +10,22 @@ from numpy.typing import ArrayLike
 
 from ..errors import InputError, warn_caller
 from ..io.given import Array, asked_methods
+from ..model.description import Model
 from ..model.dynamics import START_TIME
+from ..model.pairing import strangers
 
 Found = TypeVar("Found")
 ON_GROUND = {"friction", "restitution", "touching", "impacts", "threads"}  # what only motions on a ground take
+OFF_GROUND = {
+    "rtol",
+    "atol",
+    "max_steps",
+    "events",
+    "contacts",
+    "constraints",
+    "stabilise",
+    "progress",
+}  # and others
 
 if TYPE_CHECKING:
     from ..constraint.kinds import Constraint
@@ -166,15 +178,30 @@ class MotionMethods:
             given["ground"] = ground  # None: the planes of the model itself
         robot: Any = self
         if given.keys() & {"ground", "law"}:
+            beside = OFF_GROUND - ({"rtol", "atol", "max_steps", "progress"} if method == "dop853" else set())
+            if of_none := given.keys() & beside:
+                raise InputError(
+                    f"simulate: {min(of_none)} is of a motion without contact; under law= or ground= leave it out"
+                )
             from ..simulate.bouncing import simulate_touching
 
             return simulate_touching(robot, q0, v0, tau, **given)
         if of_ground := given.keys() & ON_GROUND:
             raise InputError(f"simulate: {min(of_ground)} is of a motion on a ground: give ground='plane' too")
-        if not given.keys() & {"contacts", "constraints"} and any(x.kind == "plane" for x in robot.model.geoms):
-            warn_caller(
-                f"simulate: the floor of {robot.name!r} holds nothing without a law of contact: law='soft'"
-            )
+        if not given.keys() & {"contacts", "constraints"}:
+            _warn_of_no_law(robot.model)
         from ..simulate.run import simulate
 
         return simulate(robot, q0, v0, tau, **given)
+
+
+def _warn_of_no_law(model: Model) -> None:
+    """A DrevoWarning where a motion without a law of contact lets things pass through each other."""
+    if any(x.kind == "plane" for x in model.geoms):
+        warn_caller(f"simulate: the floor of {model.name!r} holds nothing without a law of contact: law='soft'")
+    elif pair := strangers(model):
+        names = " and ".join(repr(x.link) for x in pair)
+        warn_caller(
+            f"simulate: {names} of {model.name!r} pass through each other without a law of contact: law='soft', "
+            "ground=None"
+        )

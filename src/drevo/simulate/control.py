@@ -12,7 +12,8 @@ from ..codegen.call.function import Function, Spec
 from ..codegen.graph.node import Expr, Graph
 from ..compiler.trace import requested
 from ..compiler.tracer import TracedFunction, Tracer
-from ..errors import DrevoError, InputError, TraceError
+from ..constraint.functions import call_traced
+from ..errors import InputError
 from ..io.given import finite
 from ..mechanics.scalar import Scalar, Vector
 from ..model.description import Model
@@ -56,20 +57,18 @@ class Control:
 
     def traced(self, graph: Graph, t: Expr, q: Sequence[Expr], v: Sequence[Expr]) -> list[Scalar]:
         """The law on nodes of a graph; InputError where it is no law over scalars."""
-        try:
-            found = list(self.law(t, q, v))
-            for x in found:
+
+        def efforts() -> list[Scalar]:
+            values = list(self.law(t, q, v))
+            for x in values:
                 graph.edge(x)
-        except TraceError as error:
-            raise InputError(f"the control law cannot be traced: {error}") from None
-        except DrevoError:
-            raise
-        except Exception as error:
-            raise InputError(
-                f"the control law cannot be traced ({type(error).__name__}: {error}): a law(t, q, v) gives one "
-                "effort for each freedom by + - * / and drevo.sin, cos, sqrt, where, minimum, maximum and clip; "
-                "anything else is a plain function tau(t, q, v) of arrays"
-            ) from error
+            return values
+
+        try:
+            found: list[Scalar] = call_traced("the control law", efforts)
+        except InputError as error:
+            plain = "; anything else is a plain function tau(t, q, v) of arrays" * ("traced" in str(error))
+            raise InputError(f"{error}{plain}") from error
         if len(found) != len(v):
             raise InputError(f"the control law gives {len(found)} efforts for {len(v)} freedoms")
         return found

@@ -54,7 +54,7 @@ def report(
     ins = [x if rows else x.T for x in inputs]
     outs = finite_results(m, outputs, rows)
     many = len(outs[0]) > 1 if outs else False
-    sentence = _not_finite_input(m, ins, many) or _quaternion(m, ins, many)
+    sentence = _not_finite_input(m, ins, many) or _quaternion(m, ins, many) or _friction(m, ins, many)
     finite = all(np.isfinite(x).all() for x in outs)
     if not sentence and weakest is not None:
         with np.errstate(all="ignore"):
@@ -177,6 +177,18 @@ def _quaternion(m: Manifest, ins: Sequence[Array], many: bool) -> str | None:
     with np.errstate(over="ignore"):
         size = float(np.sqrt((value**2).sum()))
     return f"the quaternion {where}{_row(r, many)} has length {size:.9g}; it must be 1 to 1e-6: normalise it"
+
+
+def _friction(m: Manifest, ins: Sequence[Array], many: bool) -> str | None:
+    """The first coefficient of friction, among the parameters, that is below zero."""
+    at = [k for k, (name, _) in enumerate(m.parameters) if name.split(".")[0] == "friction"]
+    given = [x for x, (name, _) in zip(ins, m.inputs) if name == "parameters"]
+    below = np.argwhere(given[0][:, at] < 0.0).tolist() if at and given else []
+    if not below:
+        return None
+    r, k = below[0][0], at[below[0][1]]
+    name, value = m.parameters[k][0], float(given[0][r, k])
+    return f"{name}, parameters[{k}]{_row(r, many)}, is {value:g}: a coefficient of friction is 0 or more"
 
 
 def _output(m: Manifest, ins: Sequence[Array], outs: Sequence[Array], many: bool) -> str | None:

@@ -57,6 +57,9 @@ from .solve import MAX_HALVINGS, MAX_PARTING_SWEEPS, RESIDUAL_TOLERANCE, SOLVER_
 from .stages import NO_RESIDUAL, MoreauStages
 
 Array = np.ndarray[Any, Any]
+NO_FRICTION = (
+    "the ground's friction(x, y) is below zero or not finite at a place, or the mass matrix is singular there"
+)
 COLUMNS_AT_ONCE = 4  # columns of a product, and of factors, at a time
 
 
@@ -72,7 +75,8 @@ def moreau_program(robot: TouchingRobot, tolerance: float = RESIDUAL_TOLERANCE, 
     blocks = {k: x for k, x in sizes.items() if k not in (*STEP_ARGUMENTS, *STEP_RESULTS)}
     symbols = tuple(x._replace(node=t.graph.parameter(x.name).edge >> 1) for x in sets[0].symbols)
     stages = Stages(blocks, parts, partial(_write, sets, repeat))
-    return replace(t.program(), parameters=symbols, stages=stages)
+    about: dict[str, Any] = {"undefined": NO_FRICTION} if robot.floor.friction else {}
+    return replace(t.program(**about), parameters=symbols, stages=stages)
 
 
 def _without_limits(robot: TouchingRobot) -> TouchingRobot:

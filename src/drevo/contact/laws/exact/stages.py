@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ....codegen.graph.node import Expr
 from ....codegen.graph.program import Program
 from ....compiler.tracer import Tracer
-from ....ground import Frictions, is_friction, numbers_of_model
+from ....ground import Frictions, judged, numbers_of_model
 from ....mechanics.algorithms.coulomb import (
     Block,
     Carriers,
@@ -119,7 +119,8 @@ class MoreauStages:
     def _declare_free(self, t: Tracer, q: Sequence[Expr], v: Sequence[Expr], tau: Sequence[Expr]) -> None:
         r, pack = self.robot, Pack()
         with r.floor.traced(t, r.parameters):
-            found = free_motion(t.tree, q, v, tau, self._slots(t), r.joints, r.stepping, r.checked)
+            slots, frictions = self._slots(t)
+            found = free_motion(t.tree, q, v, frictions.judged(tau), slots, r.joints, r.stepping, r.checked)
         t.listed = r.parameters
         self.symbols = t.parameters
         put, p = pack.put_all, found.problem
@@ -131,7 +132,8 @@ class MoreauStages:
         self.laws = [type(x)(x.at, *put(x[1:])) for x in p.laws]
         self.push = {k: pack.put(x) for k, x in p.push.items()}
         self.prepared = [_packed(x, pack) for x in blocks(p)]
-        self.vf, self.Y = put(found.vf), [put(row) for row in found.rows]
+        by_place = [law.bound for x, law in zip(slots, p.laws) if callable(x.mu) and isinstance(law, ContactLaw)]
+        self.vf, self.Y = put(judged(by_place, found.vf)), [put(row) for row in found.rows]
         self.factors = found.factors.mapped(pack.put)
         self.frames = [put(x for axis in a.frame for x in axis) for a in found.touches]
         self.checked = [(list(row), put(row.values()), put(bounds)) for row, *bounds in found.bounds]
@@ -139,14 +141,12 @@ class MoreauStages:
         self.sizes[self.named("free")] = len(pack)
         self.parts[self.named("free")] = t.program()
 
-    def _slots(self, t: Tracer) -> Sequence[ContactSlot]:
+    def _slots(self, t: Tracer) -> tuple[Sequence[ContactSlot], Frictions]:
         """With symbols for friction that is a parameter; that by place stays as it is."""
         slots = self._placed(t)
         plain = [(0.0 if callable(x.mu) else x.mu, x.by) for x in slots]
-        if not any(map(is_friction, self.robot.parameters)):
-            return slots
         made = Frictions(t, self.robot.parameters, plain)
-        return [x if callable(x.mu) else x._replace(mu=made.of(x.mu, x.by)) for x in slots]
+        return [x if callable(x.mu) else x._replace(mu=made.of(x.mu, x.by)) for x in slots], made
 
     def _placed(self, t: Tracer) -> list[ContactSlot]:
         """With the numbers of places that are searched for; the stage before the search places their solids."""

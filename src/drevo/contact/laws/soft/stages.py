@@ -231,7 +231,7 @@ class Evaluation:
         poses = dict(enumerate(body_poses(tree, q))) | {-1: WORLD_POSE}
         columns = Columns(tree, poses)
         drag = problem.medium(columns, poses, v) if problem.medium else [0.0] * tree.nv
-        self._dynamics(q, v, [x + y for x, y in zip(tau, drag)])
+        self._dynamics(q, v, [x + y for x, y in zip(self.frictions.judged(tau), drag)])
         moving = Kinematics(tree, q, v)
         self.rows = [self._row(r, *r.place(moving), v) for r in problem.rows if not isinstance(r, LoopRow)]
         self.rows += [x for r in problem.rows if isinstance(r, LoopRow) for x in self._loop(r, moving)]
