@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,26 @@ from drevo.compiler.formalisms import PAPERS
 from drevo.errors import InputError
 from drevo.papers import make_paper
 
+NUMBERED = {  # the formulas that each paper numbers
+    "telegin": [str(k) for k in range(1, 23)],
+    "vereshchagin": [str(k) for k in range(1, 29)],
+    "kovalchuk": [str(k) for k in range(1, 6)],
+    "alyushin": [str(k) for k in range(1, 48)],
+    "zaremba": [
+        *(f"1.{k}" for k in range(1, 24)),  # in print 1.40 to 1.47 stand for 1.10 to 1.17
+        *(f"2.{k}" for k in range(1, 20) if k != 2),  # there is no (2.2)
+        *(f"3.{k}" for k in range(1, 6)),
+        *(f"4.{k}" for k in range(1, 3)),
+    ],
+}
+TELLS = {  # what else the papers tell, by words of its row
+    "telegin": ("single support", "inclined", "seven linear", "Lagrange", "crosses", "lengths among"),
+    "vereshchagin": ("body 0", "R_k", "ten rods", "printed, with a plus"),
+    "kovalchuk": ("s, ns", "dg+", "nan, an", "Dnum_k", "L:", "sigma", "T = T M A", "trunk", "singular", "rank 12",
+                  "forecast", "servos", "unit accelerations"),
+    "alyushin": ("det", "W_e", "mode A", "mode B", "mode C", "accelerations"),
+    "zaremba": ("contradict", "repeat", "n = 3", "linear model", "sections", "section", "accuracy"),
+}  # fmt: skip
 DOCS = Path(__file__).parent.parent / "docs"
 
 
@@ -22,8 +43,22 @@ def test_papers(tmp_path: Path, name: str) -> None:
     assert len(rows) >= 4 and {r.verdict for r in rows} <= {"agrees", "misprint"}
     assert (tmp_path / "table.md").read_text().count("\n| ") >= len(rows)
     assert list(tmp_path.glob("*.tex")) and list(tmp_path.glob("*.html"))
+    agreed = set().union(*(numbers_in(r.formula) for r in rows if r.verdict == "agrees"))
+    assert [n for n in NUMBERED[name] if n not in agreed] == []
+    said = " ".join(f"{r.says}:" for r in rows)
+    assert [words for words in TELLS[name] if words not in said] == [] and all(r.says for r in rows)
     slips = [r for r in rows if r.verdict == "misprint"]
-    assert len(slips) >= 3 - (name == "zaremba") and all(r.error > 0.005 for r in slips)
+    assert len(slips) >= 3 and all(r.error > 0.005 for r in slips)
+
+
+def numbers_in(formula: str) -> set[str]:
+    """ "(1.2), (2.9)-(2.11)" is 1.2, 2.9, 2.10, 2.11."""
+    out = set()
+    for first, last in re.findall(r"\((\d[\d.]*)\)(?:-\((\d[\d.]*)\))?", formula):
+        chapter, _, start = first.rpartition(".")
+        end = int((last or first).rpartition(".")[2])
+        out |= {f"{chapter}.{k}".lstrip(".") for k in range(int(start), end + 1)}
+    return out
 
 
 def test_the_five_side_by_side(tmp_path: Path) -> None:
@@ -42,7 +77,7 @@ def test_the_five_side_by_side(tmp_path: Path) -> None:
 def test_json(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["papers", "alyushin", "-o", str(tmp_path), "--json"])
     rows = json.loads(result.stdout)
-    assert result.exit_code == 0 and rows[0].keys() == {"formula", "call", "against", "error", "verdict"}
+    assert result.exit_code == 0 and rows[0].keys() == {"formula", "call", "against", "error", "verdict", "says"}
 
 
 def test_a_paper_that_is_none(tmp_path: Path) -> None:

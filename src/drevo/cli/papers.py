@@ -30,7 +30,7 @@ def papers(
         print_json([row._asdict() for row in rows])
     else:
         for row in rows:
-            print(f"{row.verdict:7} {row.error:8.1e}  {row.formula}: {row.call}, against {row.against}")
+            print(f"{row.verdict:8} {row.error:8.1e}  {row.formula} {row.says}: {row.call}, against {row.against}")
         print(f"written to {output}")
     if any(row.verdict == "differs" for row in rows):
         raise typer.Exit(1)

@@ -44,13 +44,18 @@ def make_paper(name: str, folder: Path) -> list[CheckedFormula]:
     """
     if one_of("paper", name, (*PAPERS, "together"), InputError) == "together":
         return together(folder)
-    checks = [*CHECKS[name]()]  # before anything is written: they may need a package
+    checks = [
+        row for part in CHECKS[name] for row in part()
+    ]  # before anything is written: they may need a package
     folder.mkdir(parents=True, exist_ok=True)
     rows = [*_pages(name, folder), *checks]
     if name == "vereshchagin":
         _programs(folder / "program")
-    table = ["| formula | call | against | worst error | verdict |", "|---|---|---|---|---|"]
-    table += [f"| {r.formula} | `{r.call}` | {r.against} | {r.error:.1e} | {r.verdict} |" for r in rows]
+    table = [
+        "| formula | what it says | call | checked against | worst error | verdict |",
+        "|---|---|---|---|---|---|",
+    ]
+    table += [f"| {r.formula} | {r.says} | `{r.call}` | {r.against} | {r.error:.1e} | {r.verdict} |" for r in rows]
     (folder / "table.md").write_text(
         "\n".join([f"# {name.title()}: formulas and checks", "", *table, ""]), "utf-8"
     )
@@ -75,10 +80,10 @@ def _pages(name: str, folder: Path) -> Iterator[CheckedFormula]:
             if d.about.drawing is not None:
                 (folder / f"{title}.svg").write_text(svg(d.about.drawing), "utf-8")
             numbers = dict.fromkeys(line.equation for s in d.about.vectors for line in s.lines if line.equation)
-            formula = ", ".join(numbers) or "statements 1 to 4, (1)-(12)"
+            formula = ", ".join(numbers) or "(1)-(12)"
             call = f"write_out({title}, {quantity!r}{more}, formalism={name!r}, sequence='paper')"
             for what, worst, _ in d.about.checks:
-                yield agreeing(formula, call, what, worst)
+                yield agreeing(formula, call, what, worst, says=f"{quantity}, the page of {title}")
 
 
 def _programs(folder: Path) -> None:

@@ -17,6 +17,8 @@ from ..robot.builder import Builder
 from ..robot.face import Robot
 from ..robot.writing import write_out
 from ..robots import model
+from .bodies_rows import slides_numbered, trees_numbered
+from .cloud_rows import energies_numbered
 from .misprints import kovalchuk_bias, kovalchuk_mass_matrix
 from .motions import alyushin_rows, zaremba_rows
 from .program import separate_bodies_program
@@ -29,6 +31,9 @@ from .rows import (
     random_states,
     relative_error,
 )
+from .telegin_rows import telegin_numbered
+from .twist_rows import twists_numbered
+from .whole_rows import chains_whole, slides_whole, telegin_whole, trees_whole
 
 CONDITIONS = {
     "H_33": 2,
@@ -78,9 +83,7 @@ def _telegin() -> Iterator[CheckedFormula]:
     judged = check_formulas(example("two-arm-planar"), printed)
     for slip in judged.wrong:
         call = f"check_formulas: {slip.suggestion}"
-        yield CheckedFormula(
-            f"example 2 as printed: {slip.printed}", call, "the element itself", float(slip.error), "misprint"
-        )
+        yield misprint(f"example 2 as printed: {slip.printed}", call, "the element itself", float(slip.error))
     for quantity, formula in (("lagrange_equations", "Lagrange's equations, by kinds of terms"),):
         d = write_out(example("three-link"), quantity, symbols="all")
         for against, worst, _ in d.checks:
@@ -126,7 +129,7 @@ def _vereshchagin() -> Iterator[CheckedFormula]:
         rest = tau - robot.bias(q, v)
         want = np.linalg.solve(robot.mass_matrix(q), rest[..., None])[..., 0]
         yield agreeing(
-            "(17)-(21)",
+            "(17)-(21): accelerations, tips to base and back",
             f"{title}: robot.forward_dynamics(q, v, tau)",
             "M^-1 (tau - h)",
             relative_error(robot.forward_dynamics(q, v, tau), want),
@@ -340,10 +343,10 @@ def _indices(robot: Robot) -> float:
     return float(wrong)
 
 
-CHECKS: dict[str, Callable[[], Iterator[CheckedFormula]]] = {
-    "telegin": _telegin,
-    "vereshchagin": _vereshchagin,
-    "kovalchuk": _kovalchuk,
-    "alyushin": alyushin_rows,
-    "zaremba": zaremba_rows,
+CHECKS: dict[str, tuple[Callable[[], Iterator[CheckedFormula]], ...]] = {
+    "telegin": (telegin_numbered, telegin_whole, _telegin),
+    "vereshchagin": (slides_numbered, slides_whole, _vereshchagin),
+    "kovalchuk": (trees_numbered, trees_whole, _kovalchuk),
+    "alyushin": (energies_numbered, alyushin_rows),
+    "zaremba": (twists_numbered, chains_whole, zaremba_rows),
 }

@@ -42,7 +42,10 @@ def alyushin_rows() -> Iterator[CheckedFormula]:
     )
     want = 0.5 * np.einsum("...i,...ij,...j", v, robot.mass_matrix(q), v)
     yield agreeing(
-        "(40)", "robot.kinetic_energy(q, v)", "v M v / 2", relative_error(robot.kinetic_energy(q, v), want)
+        "(40): energy of a robot",
+        "robot.kinetic_energy(q, v)",
+        "v M v / 2",
+        relative_error(robot.kinetic_energy(q, v), want),
     )
     power = np.sum(robot.inverse_dynamics(q, v, a) * v, -1)
     rates = _energy_rate(robot, q, v, a)
@@ -57,9 +60,8 @@ def alyushin_rows() -> Iterator[CheckedFormula]:
     turned = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])
     energy = rigid_body_energy(10.0, np.zeros(3), box, turned, np.zeros(3), np.array([0.0, 0.0, 3.0]), mode="C")
     said = "constant polar moments, a box turned by 90 degrees"
-    yield CheckedFormula(
-        "(28), (37) as printed", "rigid_body_energy(..., mode='C')", said, energy.error / energy.exact, "misprint"
-    )
+    off = energy.error / energy.exact
+    yield misprint("(28), (37): polar moments constant", "rigid_body_energy(..., mode='C')", said, off)
     yield from _modes_and_powers(robot, q, v, a)
 
 
@@ -118,7 +120,12 @@ def _superposition() -> Iterator[CheckedFormula]:
         ("accelerations", "acceleration"),
     ):
         error = relative_error(getattr(whole, call)(alpha, t), getattr(of_robot, call)(alpha, t))
-        yield agreeing(f"(7), {formula}", f"particles.superposed(...).{call}(alpha, t)", "the robot's link", error)
+        yield agreeing(
+            f"(7), {formula}: {call} of particles",
+            f"particles.superposed(...).{call}(alpha, t)",
+            "the robot's link",
+            error,
+        )
     yield agreeing(
         "det(dx/dalpha) = 1",
         "particles.superposed(...).determinant(alpha, t)",
@@ -155,7 +162,7 @@ def _poles() -> Iterator[CheckedFormula]:
     center = v + np.cross(w, turn @ (com - pole))
     exact = rigid_body_energy(2.0, com, box, turn, center, w)
     yield agreeing(
-        "(10)-(16), (30): pole P",
+        "(10)-(16), (30), (39): pole P, with the cross term",
         "rigid_body_energy(..., pole=)",
         "Koenig's theorem",
         relative_error(float(energy), float(exact)),
@@ -226,7 +233,7 @@ def zaremba_rows() -> Iterator[CheckedFormula]:
     )
     C = np.einsum("...ij,...j", robot.coriolis_matrix(q, v), v)
     yield agreeing(
-        "(2.14), (2.15)",
+        "(2.14), (2.15): products of rates",
         "robot.coriolis_matrix(q, v) v",
         "h - g",
         relative_error(C, robot.bias(q, v) - robot.gravity(q)),
@@ -236,7 +243,7 @@ def zaremba_rows() -> Iterator[CheckedFormula]:
     between = robot.velocity(q, v, last)[..., 3:] - robot.velocity(q, v, first)[..., 3:]
     relative = robot.velocity(q, v, last, relative_to=first)[..., 3:]
     yield agreeing(
-        "(1.4), (1.9)",
+        "(1.4), (1.9): angular velocity against another link",
         "robot.velocity(q, v, link, relative_to=other)",
         "difference of angular velocities",
         relative_error(relative, np.einsum("...ji,...j", turn, between)),
@@ -322,7 +329,7 @@ def _derivatives(robot: Robot, q: Array, v: Array, slope: Array) -> Iterator[Che
         "...ijk,...j,...k->...i", 0.5 * (slope + slope.swapaxes(-1, -2) - slope.swapaxes(-1, -3)), v, v
     )
     yield agreeing(
-        "(2.13)-(2.15)",
+        "(2.13)-(2.15): symbols of Christoffel",
         "Christoffel symbols of the derivative",
         "h - g",
         relative_error(twice, robot.bias(q, v) - robot.gravity(q)),
@@ -343,7 +350,7 @@ def _linear(robot: Robot, q: Array, v: Array) -> Iterator[CheckedFormula]:
     held = robot.constrained_dynamics(q, v, tau, constraints=[plane(height, rate, 0.7)], t=0.0)
     lift = robot.acceleration(q, v, held.a, link)[2]
     call = "robot.constrained_dynamics(constraints=)"
-    yield agreeing("(2.17)-(2.19): f(q, t) = 0", call, "acceleration of the plane", abs(lift - 0.7))
+    yield agreeing("(2.16)-(2.19): f(q, t) = 0", call, "acceleration of the plane", abs(lift - 0.7))
     wrong = robot.constrained_dynamics(q, v, tau, constraints=[plane(height, rate, rate)], t=0.0)
     off = relative_error(wrong.reactions, held.reactions)
     yield misprint("(2.18) as printed: f_t for its rate", call, "N of the plane that moves", off)
@@ -365,7 +372,7 @@ def _linear_model(robot: Robot, q: Array, v: Array, tau: Array) -> Iterator[Chec
     by_q = central_differences(lambda x: robot.forward_dynamics(x, v, tau), q)
     by_v = central_differences(lambda x: robot.forward_dynamics(q, x, tau), v)
     yield agreeing(
-        "(4.1), (4.2)",
+        "(4.1), (4.2): linear model",
         "robot.linearise(q, v, tau).A",
         "differences of the accelerations",
         relative_error(A[n:], np.concatenate([by_q, by_v], -1)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -14,16 +15,19 @@ from ..robots import model
 TIGHT, BY_DIFFERENCES = 1e-9, 1e-5  # relative errors of what agrees
 STEP = 1e-6  # of central differences
 STATES = 16
+FORMULA_NUMBERS_PATTERN = re.compile(r"\(\d[\d.]*\)(?:-\(\d[\d.]*\))?")  # of a formula, or of several: (3)-(6)
+HEAD_PATTERN = re.compile(rf"(?:after )?(?:{FORMULA_NUMBERS_PATTERN.pattern}[,: ]*)+")
 
 
 class CheckedFormula(NamedTuple):
-    """A formula, the call that gives it, what it was compared with, the worst relative error, and the verdict."""
+    """A formula by its numbers, the call for it, what it was compared with, error, verdict, what it says."""
 
     formula: str
     call: str
     against: str
     error: float
     verdict: str
+    says: str = ""
 
 
 def example(name: str) -> Robot:
@@ -31,14 +35,27 @@ def example(name: str) -> Robot:
     return Robot(model(name))
 
 
-def agreeing(formula: str, call: str, against: str, error: float, limit: float = TIGHT) -> CheckedFormula:
+def agreeing(
+    formula: str, call: str, against: str, error: float, limit: float = TIGHT, says: str = ""
+) -> CheckedFormula:
     """A row that agrees if its error is within the limit."""
-    return CheckedFormula(formula, call, against, float(error), "agrees" if error <= limit else "differs")
+    return _row(formula, call, against, error, "agrees" if error <= limit else "differs", says)
 
 
-def misprint(formula: str, call: str, against: str, error: float) -> CheckedFormula:
+def misprint(formula: str, call: str, against: str, error: float, says: str = "") -> CheckedFormula:
     """A formula as printed, and how far it is off."""
-    return CheckedFormula(formula, call, against, float(error), "misprint")
+    return _row(formula, call, against, error, "misprint", says)
+
+
+def _row(formula: str, call: str, against: str, error: float, verdict: str, says: str) -> CheckedFormula:
+    """A row; the numbers at the head of a formula stand apart from what it says."""
+    if not says:
+        head = HEAD_PATTERN.match(formula)
+        says = formula[head.end() :].strip(" ,:") if head else formula
+        formula = (
+            head[0].strip(" ,:") if head else ", ".join(FORMULA_NUMBERS_PATTERN.findall(formula)) or "unnumbered"
+        )
+    return CheckedFormula(formula, call, against, float(error), verdict, says)
 
 
 def relative_error(got: Any, want: Any) -> float:
