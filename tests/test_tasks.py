@@ -379,3 +379,29 @@ def test_a_robot_whose_matrix_is_factorised_by_loops():
 
         assert np.abs(v).max() <= speed and cost(DT * v) <= cost(best) * (1.0 + 1e-7)
     assert found.kkt.max() < 1e-12
+
+
+@pytest.mark.parametrize("places", [4, 1])
+def test_many_pairs_that_stay_apart_against_daqp(places, monkeypatch):
+    """The least change of posture that keeps all apart; also where more rows hold than a round has places for."""
+    qpsolvers = pytest.importorskip("qpsolvers")
+    pytest.importorskip("daqp")
+    monkeypatch.setattr("drevo.tasks.quadratic.MAX_WORKING_ROWS", places)
+    robot, distance = chain(7), 0.44
+    pairs = [(f"g{i}", f"g{j}") for i in range(7) for j in range(i + 2, 7)]
+    limits = [CollisionLimit(pairs, distance=distance, gain=0.85), ConfigurationLimit(), VelocityLimit(30.0)]
+    step = compile_ik(robot, [PostureTask(1.0)], DT, limits=limits)
+    q = states(robot, 300, 11)
+    goal = states(robot, 300, 12)
+    found, apart = step(q, goal), robot.distance(q, pairs).distance - distance
+    J = robot.distance_jacobian(q, pairs)
+    held, compared = found.active[:, robot.nv :].sum(1), 0
+    for k in range(len(q)):
+        low, high = np.maximum(0.95 * (robot.lower - q[k]), -0.3), np.minimum(0.95 * (robot.upper - q[k]), 0.3)
+        best = qpsolvers.solve_qp(
+            np.eye(7), q[k] - goal[k], -J[k], 0.85 * apart[k], lb=low, ub=high, solver="daqp", primal_tol=1e-10
+        )
+        if best is not None:  # feasible
+            compared += 1
+            assert np.abs(found.v[k] * DT - best).max() <= 1e-8 and found.kkt[k].max() <= 1e-8
+    assert compared > 50 and held.max() > 2

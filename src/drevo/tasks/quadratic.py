@@ -12,136 +12,41 @@ quasi-definite matrix
     [H  G^T      ]
     [G  -PROXIMAL]        (Vanderbei 1995, "Symmetric quasidefinite matrices"),
 
-and exactly where they can, by refinement, which is the proximal method of multipliers.
+and exactly where they can, by refinement, which is the proximal method of multipliers. Of many inequalities few
+hold at once: they are gathered lane by lane into places of the matrix; where they are too many, all are in it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from ..codegen.graph.program import Program
 from ..codegen.llvm.dense.tile import DenseCode, MatrixTile
 from ..codegen.llvm.stages import StageCalls
 from ..compiler.tracer import Tracer
-from ..contact.packing import Packed, of
+from ..contact.packing import of
 from ..mechanics.scalar import Scalar, Vector, accumulate, is_zero, maximum, minimum, where
+from .level import (
+    PROXIMAL,
+    LevelData,
+    LevelReader,
+    MatrixEntries,
+    along,
+    factorised_entries,
+    products_of,
+    substituted,
+    weighted_sum_of_rows,
+)
 
 MAX_PIVOTINGS = 500  # rounds of the active set; a few, but for one in a thousand of ill-posed stacks
 BLOCK_TRIALS = 2  # rounds that need not lessen what is contradicted, while all of it changes
 MAX_TRIALS = 100  # such rounds, before entries change one by one
-PROXIMAL = 1e-8  # of rows, in squares of their coefficients
 HELD = 1e30  # on the diagonal of what is at a bound, and of rows that do not hold
 NO_COUNT = 1e6  # more than there are entries
 TOLERANCE = 1e-12  # of multipliers and of values beyond bounds, relative to the slopes and the ranges
 MAX_STRAIGHT_PRODUCTS = 4000  # of a factorisation in straight-line code; beyond it loops are faster
 REFINEMENTS = 2  # of a solution with rows
-
-PackedMatrix = Mapping[tuple[int, int], Packed]
-MatrixEntries = dict[tuple[int, int], Scalar]  # of a matrix, those that are not zero
-
-
-class LevelData(NamedTuple):
-    """The terms of a level, packed in the block "terms": lower triangle of H, c, rows with their right sides.
-
-    equal: how many of the rows are equalities; those before `kept` have their right sides in "terms", the others
-    in "sides", for what earlier levels have found.
-    """
-
-    H: PackedMatrix
-    c: Sequence[Packed]
-    rows: Sequence[Mapping[int, Packed]]
-    sides: Sequence[Packed | None]
-    equal: Sequence[bool]
-
-
-class LevelReader(NamedTuple):
-    """The scalars of a level in a stage. w: 0 where a row's side is zero of itself."""
-
-    H: MatrixEntries
-    c: list[Scalar]
-    rows: list[dict[int, Scalar]]
-    sides: list[Scalar]
-
-    def times(self, x: Vector) -> list[Scalar]:
-        """H x."""
-        out: list[Scalar] = [0.0] * len(x)
-        for (i, j), value in self.H.items():
-            out[i] = out[i] + value * x[j]
-            if i != j:
-                out[j] = out[j] + value * x[i]
-        return out
-
-    def pushed(self, out: list[Scalar], multipliers: Vector) -> list[Scalar]:
-        """Adds G^T times multipliers."""
-        for row, y in zip(self.rows, multipliers):
-            for j, value in row.items():
-                out[j] = out[j] + value * y
-        return out
-
-
-def products_of(H: set[tuple[int, int]], rows: Sequence[Mapping[int, Packed]], n: int) -> int:
-    """The products of a factorisation, by its structure."""
-    pattern = {k: 1.0 for k in H} | {(i, i): 1.0 for i in range(n)}
-    count = [0]
-
-    def multiply(x: Scalar, y: Scalar) -> Scalar:
-        count[0] += 1
-        return 1.0
-
-    factorised_entries(
-        pattern | {(n + r, j): 1.0 for r, row in enumerate(rows) for j in row}, n, len(rows), multiply
-    )
-    return count[0]
-
-
-def factorised_entries(
-    A: MatrixEntries, n: int, m: int, times: object = None
-) -> tuple[MatrixEntries, list[Scalar], list[int]]:
-    """L, 1 / D and the order of A = L D L^T: freedoms from the leaves to the root, then rows; A has a triangle.
-
-    times: what stands for products, to count them.
-    """
-    order = [*reversed(range(n)), *range(n, n + m)]
-    rank = {k: r for r, k in enumerate(order)}
-    left: MatrixEntries = {}
-    for (i, j), x in A.items():
-        left[max(i, j, key=rank.__getitem__), min(i, j, key=rank.__getitem__)] = x
-    below: dict[int, list[int]] = {k: [] for k in order}
-    for i, j in left:
-        if i != j:
-            below[j].append(i)
-    L: MatrixEntries = {}
-    inverse: list[Scalar] = [0.0] * (n + m)
-    for k in order:
-        counting = callable(times)
-        inverse[k] = 1.0 if counting else 1.0 / left.get((k, k), -PROXIMAL)
-        rows = sorted(set(below[k]), key=rank.__getitem__)
-        shares = {i: 1.0 if counting else left[i, k] * inverse[k] for i in rows}
-        for a, i in enumerate(rows):
-            L[i, k] = shares[i]
-            for j in rows[: a + 1]:
-                product = times(1.0, 1.0) if callable(times) else -(shares[i] * left[j, k])
-                if i != j and (i, j) not in left:
-                    below[j].append(i)
-                accumulate(left, (i, j), product)
-    return L, inverse, order
-
-
-def substituted(L: MatrixEntries, inverse: Vector, order: Sequence[int], b: Vector) -> list[Scalar]:
-    """A^-1 b, by the factors of A."""
-    x = list(b)
-    columns: dict[int, list[tuple[int, Scalar]]] = {k: [] for k in order}
-    for (i, k), value in L.items():
-        columns[k].append((i, value))
-    for k in order:
-        for i, value in columns[k]:
-            x[i] = x[i] - value * x[k]
-    for k in reversed(order):
-        x[k] = x[k] * inverse[k]
-        for i, value in columns[k]:
-            x[k] = x[k] - value * x[i]
-    return x
+MAX_WORKING_ROWS = 4  # places in the matrix of a round for inequalities that hold
 
 
 class LevelSolver:
@@ -156,7 +61,8 @@ class LevelSolver:
         self.sizes = dict(sizes)
         self.one_sided = [r for r, equal in enumerate(data.equal) if not equal]
         self.pivots = any(low or high for low, high in bounds) or bool(self.one_sided)
-        self.straight = products_of(set(data.H), data.rows, n) <= MAX_STRAIGHT_PRODUCTS
+        self.selects = len(self.one_sided) > MAX_WORKING_ROWS
+        self.straight = not self.selects and products_of(set(data.H), data.rows, n) <= MAX_STRAIGHT_PRODUCTS
         self.parts: dict[str, Program] = {}
         size = n + self.m
         self.blocks = (
@@ -171,6 +77,10 @@ class LevelSolver:
             self._fill()
             self._refine()
             self._judge_alone()
+        if self.selects:
+            self.sizes["crowded"] = self.blocks["crowded"] = 1
+            self._count()
+            self._whole()
         if self.pivots:
             t, level = self._stage("measure")
             self._measure(level, self.read("x"), self.read("lam")[: self.m])
@@ -221,52 +131,78 @@ class LevelSolver:
         """1 for rows that hold, else 0."""
         return [1.0 if equal else x for x, equal in zip(self.read("holds"), self.data.equal)]
 
-    def _matrix(self, level: LevelReader) -> MatrixEntries:
+    def _matrix(self, level: LevelReader, held_rows: Vector) -> MatrixEntries:
         A: MatrixEntries = dict(level.H)
         for i, held in enumerate(self._held()):
             if not is_zero(held):
                 accumulate(A, (i, i), held * HELD)
-        for r, (row, on) in enumerate(zip(level.rows, self._on())):
+        for r, (row, on) in enumerate(zip(level.rows, held_rows)):
             A |= {(self.n + r, j): x for j, x in row.items()}
             A[self.n + r, self.n + r] = -PROXIMAL if isinstance(on, float) else -PROXIMAL - HELD * (1.0 - on)
         return A
 
-    def _residual(self, level: LevelReader, x: Vector, lam: Vector) -> list[Scalar]:
-        """The residual of the equations at x: of free entries, then of rows that hold."""
-        slope = level.pushed([a + b for a, b in zip(level.times(x), self._slope(level))], lam)
-        first = [-(g * (1.0 - held)) for g, held in zip(slope, self._held())]
-        return first + [
-            on * (side - self._along(row, x)) for row, side, on in zip(level.rows, level.sides, self._on())
-        ]
-
-    def _along(self, row: Mapping[int, Scalar], x: Vector) -> Scalar:
-        total: Scalar = 0.0
-        for j, value in row.items():
-            total = total + value * x[j]
-        return total
+    def _residual(
+        self, level: LevelReader, slope: Vector, x: Vector, lam: Vector, held_rows: Vector
+    ) -> list[Scalar]:
+        """The residual of the equations at x: of free entries, then of rows that hold. slope: where x is 0."""
+        force = level.pushed([a + b for a, b in zip(level.times(x), slope)], lam)
+        first = [-(g * (1.0 - held)) for g, held in zip(force, self._held())]
+        return first + [on * (side - along(row, x)) for row, side, on in zip(level.rows, level.sides, held_rows)]
 
     def _whole(self) -> None:
-        """A round in one stage."""
+        """A round in one stage; of many inequalities those that hold are in its matrix, while they are few."""
         t, level = self._stage("round")
-        x, lam = self._start(), [0.0] * self.m
-        factors = factorised_entries(self._matrix(level), self.n, self.m)
+        slope = self._slope(level)
+        chosen = self._working(level) if self.selects else [{r: 1.0} for r in range(self.m)]
+        on = self._on()
+        few = level._replace(
+            rows=[weighted_sum_of_rows(weights, level.rows) for weights in chosen],
+            sides=[along(weights, level.sides) for weights in chosen],
+        )
+        held_rows = [along(weights, on) for weights in chosen]
+        x, lam = self._start(), [0.0] * len(chosen)
+        factors = factorised_entries(self._matrix(few, held_rows), self.n, len(chosen))
         for _ in range(1 + (REFINEMENTS if self.m else 0)):
-            step = substituted(*factors, self._residual(level, x, lam))
+            step = substituted(*factors, self._residual(few, slope, x, lam, held_rows))
             free = [1.0 - held for held in self._held()]
             x = [a + f * b for a, f, b in zip(x, free, step)]
-            lam = [a + on * b for a, on, b in zip(lam, self._on(), step[self.n :])]
-        self._judge(level, x, lam)
+            lam = [a + on * b for a, on, b in zip(lam, held_rows, step[self.n :])]
+        spread: list[Scalar] = [0.0] * self.m
+        for weights, y in zip(chosen, lam):
+            for r, weight in weights.items():
+                spread[r] = spread[r] + weight * y
+        self._judge(level, x, spread)
         self.parts[f"{self.name}round"] = t.program()
+
+    def _working(self, level: LevelReader) -> list[dict[int, Scalar]]:
+        """The equalities, then places for inequalities that hold: for each the weights, 0 or 1, of the rows."""
+        places: list[dict[int, Scalar]] = [{} for _ in range(MAX_WORKING_ROWS)]
+        before: Scalar = 0.0
+        for r in self.one_sided:
+            on = self.read("holds")[r]
+            for k, place in enumerate(places):
+                place[r] = where(abs(before - k) < 0.5, on, 0.0)
+            before = before + on
+        return [{r: 1.0} for r, equal in enumerate(self.data.equal) if equal] + places
+
+    def _count(self) -> None:
+        """Above 0 where more inequalities hold than a round has places for."""
+        t, _ = self._stage("count")
+        count: Scalar = -(MAX_WORKING_ROWS + 0.5)
+        for r in self.one_sided:
+            count = count + self.read("holds")[r]
+        t.output("crowded", [count])
+        self.parts[f"{self.name}count"] = t.program()
 
     def _fill(self) -> None:
         """The matrix and the first right side, for the loops."""
         t, level = self._stage("fill")
-        size, A = self.n + self.m, self._matrix(level)
+        size, A = self.n + self.m, self._matrix(level, self._on())
         lower = {(max(k), min(k)): x for k, x in A.items()}
         t.output(f"{self.name}K", [lower.get((i, j), 0.0) for i in range(size) for j in range(size)])
         x, lam = self._start(), [0.0] * self.m
         self._write(x=x, lam=lam)
-        t.output(f"{self.name}way", self._residual(level, x, lam))
+        t.output(f"{self.name}way", self._residual(level, self._slope(level), x, lam, self._on()))
         self.parts[f"{self.name}fill"] = t.program()
 
     def _advanced(self) -> tuple[list[Scalar], list[Scalar]]:
@@ -280,7 +216,7 @@ class LevelSolver:
         t, level = self._stage("refine")
         x, lam = self._advanced()
         self._write(x=x, lam=lam)
-        t.output(f"{self.name}way", self._residual(level, x, lam))
+        t.output(f"{self.name}way", self._residual(level, self._slope(level), x, lam, self._on()))
         self.parts[f"{self.name}refine"] = t.program()
 
     def _judge_alone(self) -> None:
@@ -307,7 +243,7 @@ class LevelSolver:
                 judged.append(self._judged(k, x[k], force[k], slack))
         for r in self.one_sided:
             on = self.read("holds")[r] > 0.5
-            over = self._along(level.rows[r], x) - level.sides[r]
+            over = along(level.rows[r], x) - level.sides[r]
             beyond = where(on, 0.0, where(over > TOLERANCE, over, 0.0))
             freed = where(on, where(lam[r] < -(TOLERANCE * largest), 1.0, 0.0), 0.0)
             judged.append((beyond, freed, where(on, 0.0, 1.0)))
@@ -381,7 +317,7 @@ class LevelSolver:
                 push = where(within[k] < self.read("high")[k], push, maximum(push, 0.0))
             gaps.append(push)
         for row, side, equal in zip(level.rows, level.sides, self.data.equal):
-            over = self._along(row, within) - side
+            over = along(row, within) - side
             gaps.append(over if equal else maximum(over, 0.0))
         largest = _largest(gaps)
         self._write(x=within, lam=lam)
@@ -405,6 +341,17 @@ class LevelSolver:
         if self.straight:
             c.call(f"{self.name}round")
             return
+        if not self.selects:
+            self._looped(c)
+            return
+        c.call(f"{self.name}count")
+        crowded = c.some_above("crowded")
+        with c.f.when(~crowded):
+            c.call(f"{self.name}round")
+        with c.f.when(crowded):
+            self._looped(c)
+
+    def _looped(self, c: StageCalls) -> None:
         name, size = self.name, self.n + self.m
         dense, K = DenseCode(c.f.module, c.l, samples=True), MatrixTile(c.at(f"{name}K"), size, size, size)
         c.call(f"{name}fill")

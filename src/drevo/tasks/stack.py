@@ -24,8 +24,9 @@ from ..mechanics.algorithms.constraints import Kinematics
 from ..mechanics.scalar import Matrix, Scalar, Vector, accumulate, clip, is_zero, maximum, minimum
 from ..model.description import Model
 from .kinds import KinematicTask, Posed
+from .level import LevelData, MatrixEntries
 from .limits import Bounds, CollisionLimit, RateLimits, distance_rows
-from .quadratic import LevelData, LevelSolver, MatrixEntries
+from .quadratic import LevelSolver
 
 SparseTaskRows = list[dict[int, Scalar]]
 
