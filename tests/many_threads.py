@@ -135,6 +135,7 @@ def add_methods(add: Add, robot: drevo.Robot, one: State, many: State) -> None:
         if importlib.util.find_spec(module):
             add(module, lambda r, h, m=module: getattr(r, f"to_{m}")() is None)
     add("derivative", lambda r, h: drevo.compile(r, "mass_matrix", wrt=("q",))(q))
+    add("payload", lambda r, h: r.with_payload(link, 1.0, (0.1, 0.0, 0.0)).gravity(q))
     add("without passive forces", lambda r, h: r.without_passive().bias(q, v))
     add("a derivative by its method", lambda r, h: r.derivative("gravity", ("q",))(q))
     add("function", lambda r, h: drevo.compile(r, ["mass_matrix", "gravity"])(q))

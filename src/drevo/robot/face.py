@@ -17,7 +17,7 @@ from ..io.given import Array, asked_methods, generator
 from ..mechanics import configuration
 from ..mechanics.acting import without_passive
 from ..mechanics.reframe import refuse_gimbal_lock, trunk_pitch
-from ..model.description import Model
+from ..model.description import ORIGIN, Model
 from ..model.draft import model_of
 from ..model.quantities import CATALOGUE, quantity
 from .as_files import AsFiles
@@ -202,6 +202,20 @@ class Robot(Methods, JointArrays, ByName, InverseKinematics, MotionMethods, AsFi
     def without_passive(self) -> Robot:
         """The robot without damping, dry friction and springs of joints and tendons and weights taken away."""
         return memoised(self, "without passive", lambda: Robot(without_passive(self.model)))
+
+    def with_payload(
+        self, link: str, mass: float, point: ArrayLike = ORIGIN, inertia: ArrayLike | None = None,
+        name: str = "payload",
+    ) -> Robot:  # fmt: skip
+        """The robot with one more body, welded to a link: q and v stay as they are.
+
+        mass: kg. point: (3,), m, its centre of mass in the frame of the link. inertia: (3, 3), kg m^2, about that
+        point in the link's axes; None for a point mass. name: of the new link, whose numbers may be parameters:
+        `drevo.compile(loaded, "gravity", parameters=["payload.mass"])`. Raises InputError, ModelError.
+        """
+        from .parts import with_body
+
+        return Robot(with_body(self.model, link, mass, point, inertia, name))
 
     def rerooted(self, link: str) -> RerootedRobot:
         """A robot equal to this one with its base at another link; `.map(q, v)` carries states to it.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 from ..codegen.graph.node import Expr, Graph
 from ..codegen.graph.ops import ADD, CONST, DIV, INPUT, MUL, OPS, UNLESS, WHEN
 from ..errors import InputError, ModelError, one_of, shown
+from ..io.given import number
 from ..io.xml import ANY, MAX_MASS
 from ..model import values
 from ..model.description import (
@@ -21,20 +23,22 @@ from ..model.description import (
     JOINT_SIZES,
     ORIGIN,
     Inertial,
+    Joint,
     JointDynamics,
     Limit,
     Link,
     Mat3,
     Mimic,
+    Model,
     PoseFormula,
     Shape,
     TendonJoint,
     Vec3,
 )
-from ..model.draft import did_you_mean
+from ..model.draft import Draft, did_you_mean
 from ..model.formula import MAX_COORDINATES, POSE_STEPS, coordinate_names
 from ..model.rotations import from_rpy, shift_tensor
-from ..model.validation import KIND_NAMES
+from ..model.validation import KIND_NAMES, finish
 from ..model.values import checked, scalar
 
 _checked = partial(values.checked, ModelError)
@@ -90,6 +94,22 @@ def given_link(who: str, name: str, *given: Any) -> Link:
     *body, gravcomp = given
     part = _checked(who, "gravcomp", lambda x: values.scalar(x, ANY), gravcomp)
     return Link(name, _inertial(who, *body), gravcomp=part)
+
+
+def with_body(model: Model, link: str, mass: float, point: Numbers, inertia: Numbers, name: str) -> Model:
+    """The model with one more link that is welded to another, judged as a body of a file is."""
+    who = "with_payload"
+    names = [x.name for x in model.links]
+    carrier = one_of(f"{who}: link", link, names, InputError)
+    taken = [*names, *(x.name.removesuffix("_weld") for x in model.joints)]
+    kg = number(f"{who}: mass", mass, f"a mass above 0 kg, up to {MAX_MASS:g}", lambda x: 0.0 < x <= MAX_MASS)
+    if _checked(who, "name", values.name, name) in taken:
+        raise InputError(f"{who}: the robot has a part {name!r}; give another name=")
+    place = _checked(who, "point", values.vector, point)
+    body = Link(name, _inertial(who, kg, ORIGIN, inertia, "com"))
+    weld = Joint(f"{name}_weld", "fixed", carrier, name, origin=place)
+    finish(Draft(model.name, [Link(carrier), body], [weld]))  # which raises or warns if it is no real body
+    return replace(model, links=(*model.links, body), joints=(*model.joints, weld))
 
 
 def given_rotation(who: str, rotation: Numbers, rpy: Numbers) -> Mat3:
