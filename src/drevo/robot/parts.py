@@ -98,15 +98,15 @@ def given_link(who: str, name: str, *given: Any) -> Link:
 
 def with_body(model: Model, link: str, mass: float, point: Numbers, inertia: Numbers, name: str) -> Model:
     """The model with one more link that is welded to another, judged as a body of a file is."""
-    who = "with_payload"
+    verb = "with_payload"
     names = [x.name for x in model.links]
-    carrier = one_of(f"{who}: link", link, names, InputError)
+    carrier = one_of(f"{verb}: link", link, names, InputError)
     taken = [*names, *(x.name.removesuffix("_weld") for x in model.joints)]
-    kg = number(f"{who}: mass", mass, f"a mass above 0 kg, up to {MAX_MASS:g}", lambda x: 0.0 < x <= MAX_MASS)
-    if _checked(who, "name", values.name, name) in taken:
-        raise InputError(f"{who}: the robot has a part {name!r}; give another name=")
-    place = _checked(who, "point", values.vector, point)
-    body = Link(name, _inertial(who, kg, ORIGIN, inertia, "com"))
+    kg = number(f"{verb}: mass", mass, f"a mass above 0 kg, up to {MAX_MASS:g}", lambda x: 0.0 < x <= MAX_MASS)
+    if _checked(verb, "name", values.name, name) in taken:
+        raise InputError(f"{verb}: the robot has a part {name!r}; give another name=")
+    place = _checked(verb, "point", values.vector, point)
+    body = Link(name, _inertial(verb, kg, ORIGIN, inertia, "com"))
     weld = Joint(f"{name}_weld", "fixed", carrier, name, origin=place)
     finish(Draft(model.name, [Link(carrier), body], [weld]))  # which raises or warns if it is no real body
     return replace(model, links=(*model.links, body), joints=(*model.joints, weld))
