@@ -1,5 +1,8 @@
 """The tasks are known to gymnasium by their names, one or many at once."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -32,3 +35,15 @@ def test_gymnasium_s_own_checker_finds_nothing() -> None:
     from gymnasium.utils.env_checker import check_env
 
     check_env(gymnasium.make("drevo/Hopper-v5").unwrapped, skip_render_check=True)
+
+
+def test_gymnasium_imports_the_tasks_by_the_module_before_their_name() -> None:
+    """In a process that has not imported drevo."""
+    code = (
+        "import gymnasium\n"
+        "name = 'drevo.envs:drevo/InvertedPendulum-v5'\n"
+        "one, many = gymnasium.make(name), gymnasium.make_vec(name, num_envs=3)\n"
+        "print(one.reset(seed=0)[0].shape, many.reset(seed=0)[0].shape)"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.split("\n")[0] == "(4,) (3, 4)"
