@@ -5,9 +5,9 @@
     observations, rewards, terminated, truncated, infos = envs.step(actions)
 
 gymnasium makes them too: gymnasium.make("drevo.envs:drevo/HalfCheetah-v5"), which imports this module, and
-gymnasium.make_vec(.., num_envs=64); with it imported "drevo/HalfCheetah-v5" is enough. `Env` makes one of any robot
-and of functions for reward, observation, action and end; `register` gives it a name there, `stable_baselines` the
-interface of that library.
+gymnasium.make_vec(.., num_envs=64); with it imported "drevo/HalfCheetah-v5" is enough. `Env` makes one of any
+robot and of functions for reward, observation, action and end; `register` gives it a name there and
+`stable_baselines` the interface of that library.
 They need the extra `rl`: gymnasium, whose MJCF files they load; the quadruped is that of example-robot-data.
 """
 
