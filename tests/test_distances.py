@@ -166,3 +166,44 @@ def test_a_robot_without_geoms_is_told() -> None:
     assert robot.distance(np.zeros(6)).distance.shape == (0,)
     with pytest.raises(drevo.InputError, match="robot 'puma560' has no geoms; give its links collision shapes"):
         robot.distance(np.zeros(6), [("a", "b")])
+
+
+SIMPLE = """<mujoco><compiler angle="radian"/><worldbody><geom name="floor" type="plane" size="1 1 1"/>
+<body name="a"><freejoint/><geom name="s1" type="sphere" size=".1" pos=".1 .02 0"/>
+<geom name="c1" type="capsule" size=".05 .2" pos="0 .1 0"/>
+<geom name="box" type="box" size=".1 .1 .1" pos="3 3 3"/></body>
+<body name="b"><freejoint/><geom name="s2" type="sphere" size=".07" pos=".1 .02 0"/>
+<geom name="c2" type="capsule" size=".06 .15" pos="0 .1 0"/></body></worldbody></mujoco>"""
+SIMPLE_PAIRS = [
+    ("s1", "s2"),
+    ("s1", "c2"),
+    ("c1", "s2"),
+    ("c1", "c2"),
+    ("c2", "c1"),
+    ("floor", "s2"),
+    ("s1", "floor"),
+]
+
+
+def test_closed_forms_are_what_the_search_finds():
+    """Spheres and capsules in one straight line; a box among the pairs has all of them searched for."""
+    robot, rng = drevo.load(SIMPLE), np.random.default_rng(1)
+    q = np.array([robot.random(rng) for _ in range(600)])
+    q[:, :3], q[:, 7:10] = 0.4 * q[:, :3], 0.4 * q[:, 7:10]
+    q[:100, 10:14] = q[:100, 3:7]  # parallel capsules
+    q[100:200, 7:] = q[100:200, :7]  # one in the other: the same axes and centres
+    q[150:200, 9] += 1.0  # one behind the other on one axis, where it is upright
+    q[150:200, 3:7] = q[150:200, 10:14] = 0.0, 0.0, 0.0, 1.0
+    closed, searched = robot.distance(q, SIMPLE_PAIRS), robot.distance(q, [*SIMPLE_PAIRS, ("box", "s2")])
+    moves = robot.distance_jacobian(q, SIMPLE_PAIRS)
+    assert np.abs(closed.distance - searched.distance[:, :-1]).max() <= 1e-14
+    assert all(np.isfinite(x).all() for x in (*closed[1:], moves))
+    assert np.allclose(np.linalg.norm(closed.normal, axis=-1), 1.0, atol=1e-14)
+    between = closed.points[:, :, 1] - closed.points[:, :, 0] - closed.distance[..., None] * closed.normal
+    assert np.abs(between).max() <= 1e-14
+    rest = np.r_[200:600]
+    for mine, theirs in ((closed.points, searched.points), (closed.normal, searched.normal)):
+        assert np.abs((mine - theirs[:, :-1])[rest]).max() <= 1e-11
+    assert (
+        np.abs((moves - robot.distance_jacobian(q, [*SIMPLE_PAIRS, ("box", "s2")])[:, :-1])[rest]).max() <= 1e-11
+    )

@@ -17,6 +17,7 @@ from ..codegen.store.memo import memoised
 from ..compiler.trace import requested
 from ..compiler.tracer import Tracer
 from ..errors import InputError, one_of, shown
+from ..mechanics.algorithms.colliders import between
 from ..mechanics.algorithms.kinematics import WORLD_POSE, body_poses
 from ..mechanics.spatial import Vec
 from ..mechanics.tree import build_tree
@@ -30,6 +31,8 @@ from .pairs import held_geom, with_ground
 
 Array = np.ndarray[Any, Any]
 GeomPairs = tuple[tuple[str, str], ...]
+CLOSED_PAIRS = {("sphere", "sphere"), ("sphere", "capsule"), ("capsule", "capsule"), ("plane", "sphere")}
+MAX_CLOSED_PAIRS = 100  # in straight-line code, which is compiled in seconds
 POSTURES = 64  # random ones, in all of which a pair touches that is left out
 AUTO = "auto"
 
@@ -69,6 +72,9 @@ def distance_function(robot: Any, pairs: GeomPairs, jacobian: bool = False) -> F
 
 def _program(model: Model, name: str, pairs: GeomPairs) -> Program:
     geoms = {x.name: x for x in model.geoms}
+    ruled = [as_ruled(geoms[a], geoms[b]) for a, b in pairs]
+    if len(pairs) <= MAX_CLOSED_PAIRS and all((a.kind, b.kind) in CLOSED_PAIRS for a, b in ruled):
+        return _closed(model, name, [(a, b, a.name == x) for (a, b), (x, _) in zip(ruled, pairs)])
     used = list(dict.fromkeys(x for pair in pairs for x in pair))
     tree = build_tree(model)
     n, nv = len(pairs), tree.nv
@@ -94,6 +100,31 @@ def _program(model: Model, name: str, pairs: GeomPairs) -> Program:
     for result, shape in shapes.items():
         t.output(result, [0.0] * sizes[result], shape)
     return replace(t.program(), stages=Stages(blocks, parts, calls))
+
+
+def _closed(model: Model, name: str, pairs: Sequence[tuple[Geom, Geom, bool]]) -> Program:
+    """Every pair in closed form; the last of each: True where its first geom is the first one of the results."""
+    t = Tracer(name, model)
+    (q,) = t.state("q")
+    poses = dict(enumerate(body_poses(t.tree, q))) | {-1: WORLD_POSE}
+    columns, distance, points, normals, jacobian = Columns(t.tree, poses), [], [], [], []
+    for a, b, same in pairs:
+        ends = [held_geom(t.tree, x) for x in ((a, b) if same else (b, a))]
+        touch = between(*(held_geom(t.tree, x).at(poses) for x in (a, b)))[0]
+        n = touch.frame[0] if same else -touch.frame[0]
+        first = touch.point - n * (0.5 * touch.dist)
+        distance.append(touch.dist)
+        points += [*first, *(first + n * touch.dist)]
+        normals += [*n]
+        moves = columns.relative(ends[0].body, ends[1].body, first) if name != "distance" else {}
+        jacobian += [n.dot(moves[k].v) if k in moves else 0.0 for k in range(t.tree.nv)]
+    if name == "distance":
+        t.output("distance", distance)
+        t.output("points", points, (len(pairs), 2, 3))
+        t.output("normal", normals, (len(pairs), 3))
+    else:
+        t.output("jacobian", jacobian, (len(pairs), t.tree.nv))
+    return t.program()
 
 
 def _placing(model: Model, sizes: dict[str, int], geoms: Sequence[Geom]) -> Program:
