@@ -31,7 +31,7 @@ from report import insert
 
 import drevo
 from drevo.contact.pairs import contact_candidates
-from drevo.mechanics.algorithms.kinematics import WORLD_POSE, body_poses
+from drevo.mechanics.algorithms.kinematics import placed_bodies
 from drevo.mechanics.tree import build_tree
 from drevo.model.contact import Geom
 from drevo.robot.face import Robot
@@ -142,7 +142,7 @@ def scattered(robot: Robot) -> tuple[Array, ...]:
 def lower(robot: Robot, q: Array, depth: float) -> None:
     tree, found = build_tree(robot.model), contact_candidates(robot.model, "plane")
     for row in q:
-        poses = dict(enumerate(body_poses(tree, list(row)))) | {-1: WORLD_POSE}
+        poses = placed_bodies(tree, list(row))
         row[2] -= min(float(x.touch(poses).dist) for x in found) + depth
 
 

@@ -11,7 +11,7 @@ import pytest
 import drevo
 from drevo.contact.pairs import contact_candidates, inverse_weights, left_out_of_contact, with_ground
 from drevo.ground import ground_of
-from drevo.mechanics.algorithms.kinematics import body_poses
+from drevo.mechanics.algorithms.kinematics import placed_bodies
 from drevo.mechanics.tree import build_tree
 from drevo.model.description import Model
 
@@ -85,11 +85,11 @@ def test_candidates_are_the_contacts_of_mujoco(model: Model) -> None:
                 continue
             if c.dist < c.includemargin:
                 there.append(row(c.dist, c.pos, c.frame, c.dim, c.friction, c.solref, c.solimp))
-        poses = body_poses(tree, q)
+        poses = placed_bodies(tree, q)
         here = []
         for x in found:
-            touch = x.touch(dict(enumerate(poses)))
-            near = x.near(dict(enumerate(poses)))
+            touch = x.touch(poses)
+            near = x.near(poses)
             assert near is None or near <= touch.dist + 1e-12
             i = x.interaction
             kinds = [geom.kind for geom in x.geoms]

@@ -12,7 +12,7 @@ from contact_cases import HOPPER
 
 import drevo
 from drevo.contact.pairs import contact_candidates
-from drevo.mechanics.algorithms.kinematics import WORLD_POSE, body_poses
+from drevo.mechanics.algorithms.kinematics import placed_bodies
 from drevo.mechanics.tree import build_tree
 
 Array = np.ndarray[Any, Any]
@@ -49,7 +49,7 @@ def states(robot: Any) -> list[Array]:
     q = robot.integrate(robot.neutral(), rng.normal(0.0, 0.2, (COUNT, robot.nv)))
     places = contact_candidates(robot.model, "plane")
     for row in q:
-        poses = dict(enumerate(body_poses(tree, list(row)))) | {-1: WORLD_POSE}
+        poses = placed_bodies(tree, list(row))
         row[1 if robot.nq == robot.nv else 2] -= min(float(x.touch(poses).dist) for x in places) + 2e-3
     return [q, *rng.normal(0.0, 0.5, (2, COUNT, robot.nv))]
 

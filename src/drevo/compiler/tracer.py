@@ -71,7 +71,7 @@ def names_parameter(pattern: str, name: str) -> bool:
     return f"{name}.".startswith(f"{pattern}.") or fnmatch.fnmatchcase(name, pattern)
 
 
-OF_LINKS = ("mass", "com", "inertia", "gravcomp")  # parameters of links; all others of a name are of a joint
+OF_LINKS = ("mass", "com", "inertia", "gravcomp", "pose")  # parameters of links; all others are of a joint
 
 
 def parameters_in_order(made: Iterable[Parameter], patterns: Sequence[str], model: Model) -> tuple[Parameter, ...]:

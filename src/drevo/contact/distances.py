@@ -18,7 +18,7 @@ from ..compiler.trace import requested
 from ..compiler.tracer import Tracer
 from ..errors import InputError, one_of, shown
 from ..mechanics.algorithms.colliders import between
-from ..mechanics.algorithms.kinematics import WORLD_POSE, body_poses
+from ..mechanics.algorithms.kinematics import placed_bodies
 from ..mechanics.spatial import Vec
 from ..mechanics.tree import build_tree
 from ..model.contact import Geom
@@ -106,7 +106,7 @@ def _closed(model: Model, name: str, pairs: Sequence[tuple[Geom, Geom, bool]]) -
     """Every pair in closed form; the last of each: True where its first geom is the first one of the results."""
     t = Tracer(name, model)
     (q,) = t.state("q")
-    poses = dict(enumerate(body_poses(t.tree, q))) | {-1: WORLD_POSE}
+    poses = placed_bodies(t.tree, q)
     columns, distance, points, normals, jacobian = Columns(t.tree, poses), [], [], [], []
     for a, b, same in pairs:
         ends = [held_geom(t.tree, x) for x in ((a, b) if same else (b, a))]
@@ -134,7 +134,7 @@ def _placing(model: Model, sizes: dict[str, int], geoms: Sequence[Geom]) -> Prog
     for o in t.tree.owners():
         if o.nq > o.nv:
             t.require_unit(q[o.q + o.nq - 4 : o.q + o.nq])
-    poses = dict(enumerate(body_poses(t.tree, q))) | {-1: WORLD_POSE}
+    poses = placed_bodies(t.tree, q)
     t.output("places", [x for geom in geoms for x in placed_numbers(held_geom(t.tree, geom).at(poses))])
     return t.program()
 
@@ -151,7 +151,7 @@ def _moving(model: Model, sizes: dict[str, int], bodies: Sequence[tuple[int, ...
     """Along the normal how fast each rate moves the second geom at the nearest point as the first one sees it."""
     t = Tracer("tell", model)
     q, found = t.input("q", sizes["q"]), t.input("found", sizes["found"])
-    columns = Columns(t.tree, dict(enumerate(body_poses(t.tree, q))) | {-1: WORLD_POSE})
+    columns = Columns(t.tree, placed_bodies(t.tree, q))
     out: list[Any] = []
     for k, (first, second) in enumerate(bodies):
         x = found[RESULTS * k : RESULTS * (k + 1)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from ..mechanics.algorithms.boxes import PlacedGeom, Proximity, frame_of
 from ..mechanics.algorithms.colliders import between, on_ground, places
 from ..mechanics.algorithms.constraints import Kinematics
 from ..mechanics.algorithms.inertia_matrix import mass_matrix
-from ..mechanics.algorithms.kinematics import WORLD_POSE, Pose, jacobian
+from ..mechanics.algorithms.kinematics import Pose, Poses, jacobian
 from ..mechanics.algorithms.passive import tendon_length
 from ..mechanics.configuration import neutral
 from ..mechanics.scalar import Scalar, Vector, sqrt
@@ -34,7 +34,6 @@ from ..model.pairing import (
 )
 from .convex.solids import searched_places
 
-Poses = Mapping[int, Pose]
 LEAST_FRICTION = 1e-5
 LEAST_SOLMIX = 1e-15  # of solmix: below it a geom has none
 OF_PAIRS = "pairs of the kinds"  # how notes on pairs begin
@@ -101,7 +100,7 @@ class ContactCandidate(NamedTuple):
 
 
 class HeldGeom(NamedTuple):
-    """A geom in the body of a tree that has it."""
+    """A geom in the body of a tree that has it, or in its own link where that stands on the ground."""
 
     geom: Geom
     body: int
@@ -109,12 +108,15 @@ class HeldGeom(NamedTuple):
     p: Vec
 
     def at(self, poses: Poses) -> PlacedGeom:
-        pose = (poses[self.body] if self.body >= 0 else WORLD_POSE).compose(self.R, self.p)
+        pose = self._carrier(poses).compose(self.R, self.p)
         return PlacedGeom(self.geom.kind, self.geom.size, pose.R, pose.p, tuple(Vec(*x) for x in self.geom.points))
 
     def centre(self, poses: Poses) -> Vec:
-        pose = poses[self.body] if self.body >= 0 else WORLD_POSE
+        pose = self._carrier(poses)
         return pose.p + pose.R @ self.p
+
+    def _carrier(self, poses: Poses) -> Pose:
+        return poses[self.body if self.body >= 0 else self.geom.link]
 
 
 def contact_candidates(
@@ -150,6 +152,8 @@ def held_geom(tree: Tree, geom: Geom) -> HeldGeom:
     """A geom in the body of the tree that carries it."""
     frame = tree.frames[geom.link]
     R, p = Mat.of(geom.rotation), Vec(*geom.origin)
+    if frame.body < 0:
+        return HeldGeom(geom, frame.body, R, p)
     return HeldGeom(geom, frame.body, frame.R.mul(R), frame.p + frame.R @ p)
 
 

@@ -20,7 +20,7 @@ from ..codegen.llvm.stream import write_draws
 from ..codegen.store.build import Ahead
 from ..compiler.trace import requested
 from ..compiler.tracer import Tracer
-from ..contact.laws.soft.kernel import Loops, evaluation
+from ..contact.laws.soft.pair_loops import loops_of
 from ..contact.laws.soft.stages import StageTracer
 from ..contact.step import soft_step_cost
 from ..mechanics.rotation import from_quaternion
@@ -85,7 +85,8 @@ class EpisodeStages:
     def __init__(self, body: TaskRobot, task: TracedTask, same: bool) -> None:
         self.body, self.task, self.same, self.random = body, task, same, task.random
         model, n_action = body.model, body.controls.shape[1]
-        e = self.e = evaluation(body.problem)
+        self.loops = loops_of(body.problem)
+        e = self.e = self.loops.e
         self.kept = self._kept(n_action)
         self.n_even, self.n_log = task.draws
         self.n_even += sum(self.kept.get(x, 0) for x in DRAWN)
@@ -265,7 +266,7 @@ class EpisodeStages:
             write_draws(c, "luck", "stream", self.n_luck, self.n_noise)
         if self.random.delay:
             c.fill(0.0, "tick", 0, 1)
-        Loops(self.e).write(c)
+        self.loops.write(c)
         if self.seen:
             c.call("look")
         c.call("judged")

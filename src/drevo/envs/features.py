@@ -10,7 +10,7 @@ from functools import cached_property
 
 from ..contact.pairs import contact_candidates
 from ..errors import InputError
-from ..mechanics.algorithms.kinematics import WORLD_POSE, Pose, body_poses, step_velocity
+from ..mechanics.algorithms.kinematics import Pose, Poses, placed_bodies, step_velocity
 from ..mechanics.joints import NO_MOTION, Motion
 from ..mechanics.scalar import Scalar, Vector
 from ..mechanics.spatial import Mat, Sym, Vec, congruence
@@ -52,8 +52,8 @@ class Sight:
         return [x for link in self.links for x in by_link[name](link)]
 
     @cached_property
-    def poses(self) -> dict[int, Pose]:
-        return dict(enumerate(body_poses(self.tree, self.ask("Q")))) | {-1: WORLD_POSE}
+    def poses(self) -> Poses:
+        return placed_bodies(self.tree, self.ask("Q"))
 
     @cached_property
     def at(self) -> dict[str, Pose]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from ..contact.pairs import contact_candidates
 from ..errors import DrevoWarning, InputError
 from ..ground import FunctionGround, function
-from ..mechanics.algorithms.kinematics import body_poses
+from ..mechanics.algorithms.kinematics import placed_bodies
 from ..mechanics.rotation import from_quaternion
 from ..mechanics.scalar import Scalar, dot, sin, sqrt, where
 from ..mechanics.spatial import Vec
@@ -83,7 +83,7 @@ def driven_biped() -> Robot:
 
 def _lowered(model: Model, ground: object) -> Model:
     """Lowers or raises a model's initial state until its lowest point is just above the ground."""
-    poses = dict(enumerate(body_poses(build_tree(model), list(model.initial))))
+    poses = placed_bodies(build_tree(model), list(model.initial))
     lowest = min(float(x.touch(poses).dist) for x in contact_candidates(model, ground))
     q = list(model.initial)
     q[2] += CLEAR - lowest

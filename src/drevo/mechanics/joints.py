@@ -7,13 +7,15 @@ frame: revolute, prismatic and helical about or along a coordinate axis; spheric
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ..model import formula
 from ..model.carriers import elementary
 from ..model.description import Joint as JointData
+from ..model.rotations import quaternion_of
 from .rotation import axis_rotation, from_quaternion
-from .scalar import Scalar, Vector, atan2, cos, sin, sqrt, where
+from .scalar import Scalar, Vector, atan2, cos, dot, sin, sqrt, where
 from .spatial import EYE, UNIT_VECS, ZERO, Mat, Vec, rotate
 
 # a wheel is a hinge whose body's axes need not turn, see `mechanics.wheels`
@@ -174,3 +176,18 @@ def motion_subspace(kind: str, k: int, pitch: Scalar) -> list[Motion]:
         return [Motion(UNIT_VECS[k], UNIT_VECS[k] * pitch)]
     angular = [Motion(e, ZERO) for e in UNIT_VECS]
     return angular if kind == "spherical" else [Motion(ZERO, e) for e in UNIT_VECS] + angular
+
+
+POSE_NUMBERS = ("x", "y", "z", "qw", "qx", "qy", "qz")  # of a link of motion capture
+
+
+def posed(joint: JointData, turn: Mat, value: Callable[[str, float], Scalar]) -> tuple[Vec, Mat]:
+    """Where a link of motion capture stands: its place, and a quaternion w x y z of any length but zero."""
+    x, y, z, w = quaternion_of(joint.rotation)
+    numbers = zip(POSE_NUMBERS, (*joint.origin, w, x, y, z))
+    values = [value(f"{joint.child}.pose.{name}", number) for name, number in numbers]
+    if not all(isinstance(n, float) for n in values[3:]):
+        over = 1.0 / sqrt(dot(values[3:], values[3:]))
+        w, x, y, z = (n * over for n in values[3:])
+        turn = from_quaternion(x, y, z, w)
+    return Vec(*values[:3]), turn

@@ -13,10 +13,10 @@ from functools import partial
 from typing import NamedTuple
 
 from ..errors import TraceError
-from ..model.description import Inertial, Model, Tendon
+from ..model.description import Inertial, Link, Model, Tendon
 from ..model.description import Joint as JointData
 from .acting import Acting, ParameterValue, acting, armature, number_itself, offsets_of, weightless
-from .joints import NQ_NV, Elementary, Motion, Placement, elementary_chain, gamma, motion_subspace, place
+from .joints import NQ_NV, Elementary, Motion, Placement, elementary_chain, gamma, motion_subspace, place, posed
 from .rotation import ZERO_DIFFERENCE, axis_rotation, carrying, snap_rotation
 from .scalar import Context, Scalar, Vector, cos, dot, sin
 from .spatial import EYE, SYM_ZERO, UNIT_VECS, ZERO, ZERO_INERTIA, Mat, RigidInertia, Sym, Vec, inertia_of
@@ -239,6 +239,7 @@ class _Builder:
     """State of one pass from Model to Tree."""
 
     model: Model
+    links: Mapping[str, Link]
     value: ParameterValue
     snap: float
     bodies: list[partial[TreeBody]] = field(default_factory=list)  # each waits for its inertia
@@ -261,15 +262,16 @@ def build_tree(
     """The tree of a model. `value(name, number)` may return a symbol for a parameter; names are
     "<link>.mass", "<link>.com.x", "<link>.inertia.xy" (about the centre of mass), "<joint>.origin.x",
     "<joint>.child.origin.x" of a link apart from its joint, "<joint>.lead", "<joint>.armature" and the other
-    fields of `JointDynamics`, "gravity.z". Rotation entries within `snap` of 0 or +-1 are taken as such.
+    fields of `JointDynamics`, "<link>.pose.x" of a link of motion capture, "gravity.z". Rotation entries within
+    `snap` of 0 or +-1 are taken as such.
     forces: with those that act in the joints. shares: of the masses of links, all that there is of their inertia.
     """
-    state = _Builder(model, value, snap, shares=shares)
+    links = {l.name: l for l in model.links}
+    state = _Builder(model, links, value, snap, shares=shares)
     offsets = offsets_of(model)
     by_parent: dict[str, list[JointData]] = {}
     for joint in model.joints:
         by_parent.setdefault(joint.parent, []).append(joint)
-    links = {l.name: l for l in model.links}
     state.frames[model.root] = LinkFrame(-1, EYE, ZERO)
     stack = list(reversed(by_parent.get(model.root, [])))
     numbered = _numbering(model)
@@ -325,8 +327,12 @@ def _attach(
 ) -> None:
     """Adds the bodies of one joint (none for a weld) and the frame of its child link."""
     parent = state.frames[joint.parent]
-    origin = _lengths(state, f"{joint.name}.origin", joint.origin)
-    R = snap_rotation(_times(parent.R, snap_rotation(_matrix(joint.rotation), state.snap)), state.snap)
+    turn = snap_rotation(_matrix(joint.rotation), state.snap)
+    if state.links[joint.child].mocap:
+        origin, turn = posed(joint, turn, state.value)
+    else:
+        origin = _lengths(state, f"{joint.name}.origin", joint.origin)
+    R = snap_rotation(_times(parent.R, turn), state.snap)
     p = origin if parent.R == EYE and parent.p.zero else parent.p + parent.R @ origin
     if joint.kind == "fixed":
         state.frames[joint.child] = LinkFrame(parent.body, R, p)

@@ -167,6 +167,9 @@ class Link:
     shapes: tuple[Shape, ...] = ()
     line: int = 0
     gravcomp: float = 0.0  # the part of its weight that a passive force at its centre of mass takes away
+    mocap: bool = (
+        False  # stands on the base where the caller of a compiled function says: "LINK.pose" of parameters
+    )
 
 
 @concise
@@ -426,12 +429,9 @@ class Model:
 
     def units_of(self, rotary: str, linear: str, kind: str = "v") -> list[str]:
         """A unit for each rate ("v") or coordinate ("q"): `linear` of what slides, else `rotary`."""
-        out = []
-        for joint in self.moving_joints:
-            size = joint.nq if kind == "q" else joint.nv
-            slides = {"prismatic": size, "cylindrical": 1, "planar": 2, "free": 3}.get(joint.kind, 0)
-            out += [linear] * slides + [rotary] * (size - slides)
-        return out
+        sizes = [(j.kind, j.nq if kind == "q" else j.nv) for j in self.moving_joints]
+        slides = {"prismatic": 1, "cylindrical": 1, "planar": 2, "free": 3}
+        return [linear if k < slides.get(of, 0) else rotary for of, size in sizes for k in range(size)]
 
     @cached_property
     def nq(self) -> int:

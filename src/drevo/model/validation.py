@@ -36,6 +36,17 @@ LARGEST_RATIO = 1e6  # of a mimic joint to the one that drives it
 INERTIA_ROUNDING = 1e-9  # of the trace: what an inertia that was printed and read again may miss by
 
 
+def _check_mocap(draft: Draft) -> None:
+    """A link of motion capture stands on the base itself, so that nothing else says where it is."""
+    carriers = {joint.child: joint for joint in draft.joints}
+    for link in draft.links:
+        joint = carriers.get(link.name)
+        if link.mocap and (not joint or joint.kind != "fixed" or joint.parent in carriers):
+            draft.problems.append(
+                f"link {link.name!r} is of motion capture and not welded to the base; weld it, or take mocap away"
+            )
+
+
 def finish(draft: Draft, base: str = "fixed", strict: bool = False) -> Model:
     """A valid Model on its base; ModelError with every problem, or one DrevoWarning with every doubt."""
     if base == "fixed":
@@ -44,6 +55,7 @@ def finish(draft: Draft, base: str = "fixed", strict: bool = False) -> Model:
     _check_inertias(draft)
     draft.joints = [_checked_joint(draft, joint) for joint in draft.joints]
     _check_tree(draft)
+    _check_mocap(draft)
     check_closures(draft)
     draft.joints = _resolve_mimics(draft)
     check_keyframes(draft)

@@ -22,7 +22,7 @@ from ..contact.step import METHODS, compile_step
 from ..errors import InputError, NumericsError, one_of, warn_caller
 from ..io.given import Array, asked, flag, seconds, whole
 from ..mechanics.algorithms.delassus import ContactSlot, impact_problem
-from ..mechanics.algorithms.kinematics import WORLD_POSE, body_poses
+from ..mechanics.algorithms.kinematics import placed_bodies
 from ..mechanics.algorithms.passive import passive_tree
 from ..mechanics.tree import Tree
 from ..model.contact import Stepping
@@ -84,7 +84,7 @@ def simulate_bouncing(
 
 
 def _gap(tree: Tree, slot: ContactSlot, t: float, q: Array, v: Array) -> float:
-    return float(slot.touch(dict(enumerate(body_poses(tree, q.tolist()))) | {-1: WORLD_POSE}).dist)
+    return float(slot.touch(placed_bodies(tree, q.tolist())).dist)
 
 
 def _after(m: TouchingRobot, tree: Tree, at: Occurrence, now: float) -> Array:

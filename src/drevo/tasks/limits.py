@@ -20,7 +20,7 @@ from ..contact.pairs import ContactCandidate, held_geom, interaction_of, with_gr
 from ..errors import InputError, warn_caller
 from ..io.given import Array, number, numbers
 from ..mechanics.algorithms.colliders import places
-from ..mechanics.algorithms.kinematics import WORLD_POSE, body_poses
+from ..mechanics.algorithms.kinematics import placed_bodies
 from ..mechanics.scalar import Matrix, Scalar, Vector, clip, maximum, minimum, sqrt, where
 from ..mechanics.tree import build_tree
 from ..model.description import Model
@@ -267,7 +267,7 @@ class DistanceRows(NamedTuple):
 
 def distance_rows(at: Posed, places: Sequence[tuple[ContactCandidate, float, float]]) -> DistanceRows:
     """-J dq <= gain (d - distance) of places, each with its distance and gain."""
-    poses = dict(enumerate(body_poses(at.tree, at.q))) | {-1: WORLD_POSE}
+    poses = placed_bodies(at.tree, at.q)
     columns, G, h = Columns(at.tree, poses), [], []
     for c, distance, gain in places:
         touch = c.touch(poses)

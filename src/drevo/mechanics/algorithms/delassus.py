@@ -25,7 +25,7 @@ from .boxes import Proximity
 from .coulomb import Carriers, ContactLaw, ImpulseProblem, JointLaw, RowLaw
 from .inertia_matrix import Factors, SparseRows, elimination_order, guard_pivots, mass_matrix_rows
 from .inverse_dynamics import inverse_dynamics
-from .kinematics import WORLD_POSE, Pose, body_poses
+from .kinematics import Poses, placed_bodies
 from .passive import passive
 
 MIN_SHARED_PLACES = 3  # places of two bodies, from which on their motion has fewer rows than they
@@ -108,7 +108,7 @@ def free_motion(
     checked: Sequence[JointBounds] = (),
 ) -> FreeMotion:
     """The problem of a step. checked: joints whose bounds have no rows, but are told."""
-    poses = dict(enumerate(body_poses(tree, q))) | {-1: WORLD_POSE}
+    poses = placed_bodies(tree, q)
     f = _damped_factors(tree, q, s.h)
     force = [t - x + p for t, x, p in zip(tau, fixed_axes_bias(tree, q, v), without_friction(tree, q, v))]
     half = f.solve_transposed([s.h * x for x in force])
@@ -138,7 +138,7 @@ def impact_problem(
     tree: Tree, q: Vector, v: Vector, slots: Sequence[ContactSlot], restitution: Scalar
 ) -> FreeMotion:
     """The impulse problem of an impact: impulses at slots that close change v at once."""
-    poses = dict(enumerate(body_poses(tree, q))) | {-1: WORLD_POSE}
+    poses = placed_bodies(tree, q)
     f, touches = _damped_factors(tree, q, 0.0), [x.touch(poses) for x in slots]
     J, P = carried_rows(tree, poses, slots, touches)
     G, Y, S = _delassus(f, J, P)
@@ -236,7 +236,7 @@ def without_friction(tree: Tree, q: Vector, v: Vector) -> list[Scalar]:
 
 
 def carried_rows(
-    tree: Tree, poses: Mapping[int, Pose], slots: Sequence[ContactSlot], touches: Sequence[Proximity]
+    tree: Tree, poses: Poses, slots: Sequence[ContactSlot], touches: Sequence[Proximity]
 ) -> tuple[Matrix, RowSums]:
     """Rows J by v, and of which of them the velocities at the contacts are sums: those of the second body less the
     first at the point, along normal and tangents. Bodies that may touch at three places and more give the six of
@@ -259,14 +259,12 @@ def carried_rows(
     return J, P
 
 
-def contact_rows(tree: Tree, poses: Mapping[int, Pose], bodies: tuple[int, int], a: Proximity) -> Matrix:
+def contact_rows(tree: Tree, poses: Poses, bodies: tuple[int, int], a: Proximity) -> Matrix:
     """The velocity of the second body less that of the first at the point, along normal and tangents, by v."""
     return _relative(tree, poses, bodies, a.point, a.frame)[:3]
 
 
-def _relative(
-    tree: Tree, poses: Mapping[int, Pose], bodies: tuple[int, int], point: Vec, axes: Iterable[Vec]
-) -> Matrix:
+def _relative(tree: Tree, poses: Poses, bodies: tuple[int, int], point: Vec, axes: Iterable[Vec]) -> Matrix:
     """Jacobian, along axes, of the second body's velocity at a point and angular velocity, seen from the first."""
     directions = tuple(axes)
     rows: Matrix = [[0.0] * tree.nv for _ in range(2 * len(directions))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..joints import NO_MOTION, Motion, Placement
@@ -32,6 +32,7 @@ class Pose(NamedTuple):
 
 
 WORLD_POSE = Pose(EYE, ZERO)
+Poses = Mapping[int | str, Pose]  # of bodies by number, of the ground by -1, of links that stand on it by name
 
 
 def body_poses(tree: Tree, q: Vector) -> list[Pose]:
@@ -40,6 +41,12 @@ def body_poses(tree: Tree, q: Vector) -> list[Pose]:
     for b, X in zip(tree.bodies, tree.placements(q)):
         poses.append((poses[b.parent] if b.parent >= 0 else WORLD_POSE).then(X))
     return poses
+
+
+def placed_bodies(tree: Tree, q: Vector) -> Poses:
+    """World from every body, the ground and the links that stand on it."""
+    bodies: dict[int | str, Pose] = dict(enumerate(body_poses(tree, q)))
+    return bodies | {-1: WORLD_POSE} | {x: Pose(f.R, f.p) for x, f in tree.frames.items() if f.body < 0}
 
 
 def path_poses(tree: Tree, q: Vector, body: int) -> dict[int, Pose]:

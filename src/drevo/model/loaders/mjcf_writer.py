@@ -60,7 +60,15 @@ from .writing import TextValue, Written, begin, element
 
 MJCF_WRITTEN_KINDS = {"fixed": "", "revolute": "hinge", "continuous": "hinge", "prismatic": "slide"}
 MJCF_WRITTEN_KINDS |= {"spherical": "ball", "free": "free"}
-SAYS = ("quadratic", "cubic", "stiffness2", "stiffness3", "rest", "gravcomp")  # of what acts, unlike other formats
+SAYS = (
+    "quadratic",
+    "cubic",
+    "stiffness2",
+    "stiffness3",
+    "rest",
+    "gravcomp",
+    "mocap",
+)  # unlike other formats
 LEAST_MASS = 1e-14  # kg, of what MuJoCo takes as a body
 MOMENT_ROUNDING = 1e-12  # of the trace: what moments may break the triangle inequality by
 
@@ -84,8 +92,8 @@ def to_mjcf(robot: Model) -> Written:
         link = links[run[-1].child]
         pose, joints = _placed(run, stands, softness)
         inside = (*joints, _inertial(link.inertial), *geoms_of(link, geoms[link.name]), sites[link.name])
-        lifted = {"gravcomp": link.gravcomp or None}
-        body = element("body", *inside, *reversed(below[link.name]), name=link.name, **place_of(pose), **lifted)
+        more = {"gravcomp": link.gravcomp or None, "mocap": "true" if link.mocap else None}
+        body = element("body", *inside, *reversed(below[link.name]), name=link.name, **place_of(pose), **more)
         below[_holder(model, run[0])].append(body)
     world = (*geoms_of(model.links[0], geoms[WORLD]), sites[WORLD], *reversed(below[WORLD]))
     out.lines = element(

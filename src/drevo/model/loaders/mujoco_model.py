@@ -62,6 +62,7 @@ def _body(model: Any, i: int) -> Element:
     place = {"pos": _text(model.body_pos[i]), "quat": _text(model.body_quat[i])}
     body = Element("body", {"name": _named(model, "body", i), **place}, 0)
     body.attributes["gravcomp"] = _text(model.body_gravcomp[i])
+    body.attributes["mocap"] = "true" if model.body_mocapid[i] >= 0 else "false"
     if model.body_mass[i] > 0.0 or model.body_inertia[i].any():
         inertial = {
             "mass": _text(model.body_mass[i]),

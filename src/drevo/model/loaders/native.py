@@ -268,6 +268,12 @@ def _whole(value: object) -> int:
     return value
 
 
+def _switch(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{str(value)[:40]!r} is neither true nor false")
+    return value
+
+
 def _pair(value: object) -> tuple[str, str]:
     if not isinstance(value, list) or len(value) != 2:
         raise ValueError('it is not a list of ["name", "formula"]')
@@ -306,7 +312,12 @@ _OTHERWISE: dict[type, FieldReaders] = {
     Model: dict.fromkeys(("links", "joints"), lambda rows: ()),
 }
 _UNBOUNDED = (Limit, JointDynamics, Tendon, Link, Actuator, Stepping)  # their numbers are no lengths
-_OF_TYPES: dict[Any, Callable[[object], Any]] = {int: _whole, Vec3: values.vector, Mat3: values.rotation}
+_OF_TYPES: dict[Any, Callable[[object], Any]] = {
+    int: _whole,
+    bool: _switch,
+    Vec3: values.vector,
+    Mat3: values.rotation,
+}
 
 
 @lru_cache

@@ -66,6 +66,8 @@ def begin(
     for what, named in ((x, said) for x, said in _SELDOM_SAID.items() if x not in says):
         if found := [j.name for j in robot.joints if getattr(j.dynamics or JointDynamics(), what)]:
             out.lost.append(f"{named} of {listed(found)}")
+    if "mocap" not in says and (given := [link.name for link in robot.links if link.mocap]):
+        out.lost.append(f"the motion capture of {listed(given)}")
     if "gravcomp" not in says and (lifted := [link.name for link in robot.links if link.gravcomp]):
         out.lost.append(f"the compensated weight of {listed(lifted)}")
     if odd := [j for j in model.joints if j.kind not in kinds]:

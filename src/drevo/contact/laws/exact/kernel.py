@@ -44,7 +44,7 @@ from ....mechanics.algorithms.delassus import (
     moved,
     without_friction,
 )
-from ....mechanics.algorithms.kinematics import WORLD_POSE, body_poses
+from ....mechanics.algorithms.kinematics import placed_bodies
 from ....mechanics.scalar import Scalar, Vector, dot, maximum, sqrt, where
 from ...convex.clipping import PLACE_NUMBERS
 from ...convex.solids import PLACE, PairSearch
@@ -409,7 +409,7 @@ class ExactDerivative:
     def _remainders(self, t: Tracer, given: dict[str, list[Expr]]) -> tuple[list[Scalar], list[Scalar]]:
         tree, r = t.tree, self.s.robot
         q, v, tau, u, lam, at = (given[x] for x in ("Q", "V", "tau", "ended", "best", "at"))
-        step, poses = r.stepping, dict(enumerate(body_poses(tree, q))) | {-1: WORLD_POSE}
+        step, poses = r.stepping, placed_bodies(tree, q)
         left = [-step.h * (x - y + z) for x, y, z in
                 zip(tau, fixed_axes_bias(tree, q, v), without_friction(tree, q, v))]  # fmt: skip
         way = [x - y for x, y in zip(u, v)]

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ....codegen.graph.node import Expr
 from ....codegen.graph.program import Program
+from ....codegen.graph.rebuild import part_of_graph
 from ....compiler.tracer import Tracer
 from ....ground import Frictions, judged, numbers_of_model
 from ....mechanics.algorithms.coulomb import (
@@ -42,8 +43,8 @@ from ....mechanics.algorithms.coulomb_newton import (
     stabiliser,
 )
 from ....mechanics.algorithms.delassus import ContactSlot, free_motion, moved
-from ....mechanics.algorithms.kinematics import WORLD_POSE, body_poses
-from ....mechanics.scalar import Scalar, dot, maximum, where
+from ....mechanics.algorithms.kinematics import placed_bodies
+from ....mechanics.scalar import Scalar, Vector, dot, maximum, where
 from ...convex.clipping import PLACE_NUMBERS
 from ...convex.solids import PLACE, placed_numbers, searched_places
 from ...packing import Pack, Packed, of
@@ -119,7 +120,7 @@ class MoreauStages:
     def _declare_free(self, t: Tracer, q: Sequence[Expr], v: Sequence[Expr], tau: Sequence[Expr]) -> None:
         r, pack = self.robot, Pack()
         with r.floor.traced(t, r.parameters):
-            slots, frictions = self._slots(t)
+            slots, frictions = self._slots(t, q)
             found = free_motion(t.tree, q, v, frictions.judged(tau), slots, r.joints, r.stepping, r.checked)
         t.listed = r.parameters
         self.symbols = t.parameters
@@ -141,14 +142,14 @@ class MoreauStages:
         self.sizes[self.named("free")] = len(pack)
         self.parts[self.named("free")] = t.program()
 
-    def _slots(self, t: Tracer) -> tuple[Sequence[ContactSlot], Frictions]:
+    def _slots(self, t: Tracer, q: Vector) -> tuple[Sequence[ContactSlot], Frictions]:
         """With symbols for friction that is a parameter; that by place stays as it is."""
-        slots = self._placed(t)
+        slots = self._placed(t, q)
         plain = [(0.0 if callable(x.mu) else x.mu, x.by) for x in slots]
         made = Frictions(t, self.robot.parameters, plain)
         return [x if callable(x.mu) else x._replace(mu=made.of(x.mu, x.by)) for x in slots], made
 
-    def _placed(self, t: Tracer) -> list[ContactSlot]:
+    def _placed(self, t: Tracer, q: Vector) -> list[ContactSlot]:
         """With the numbers of places that are searched for; the stage before the search places their solids."""
         slots, pairs = list(self.robot.slots), self.robot.searched
         counts = [searched_places(*(x.geom.kind for x in pair.solids)) for pair in pairs]
@@ -162,10 +163,11 @@ class MoreauStages:
                 slots[k] = slots[k]._replace(touch=partial(slots[k].touch, place=place))
         self.found = [sum(counts[:k]) for k in range(len(pairs))]  # where each pair's places begin
         if pairs:
-            s = StageTracer("placing", self.sizes | {"Q": t.tree.nq})
-            poses = dict(enumerate(body_poses(t.tree, s.read("Q")))) | {-1: WORLD_POSE}
-            s.write(placed=[x for pair in pairs for solid in pair.solids for x in placed_numbers(solid.at(poses))])
-            self.parts["placing"] = s.t.program()
+            poses, ends = placed_bodies(t.tree, q), (solid for pair in pairs for solid in pair.solids)
+            placed = [t.graph.edge(x) for solid in ends for x in placed_numbers(solid.at(poses))]
+            self.parts["placing"] = part_of_graph(
+                "placing", t.graph, tuple(t.inputs[:1]), {"placed": placed}, t.parameters
+            )
         return slots
 
     def read(self, s: StageTracer, block: str) -> list[Expr]:

@@ -10,12 +10,12 @@ from math import pi
 
 import numpy as np
 
-from ....mechanics.algorithms.kinematics import WORLD_POSE
+from ....mechanics.algorithms.kinematics import Poses
 from ....mechanics.joints import Force, Motion
 from ....mechanics.scalar import Scalar, Vector
 from ....mechanics.spatial import ZERO, Mat, Vec
 from ....model.description import Inertial, Model
-from .stages import Columns, Poses
+from .stages import Columns
 
 TENSOR_ROUNDING = 1e-12  # of a tensor: beyond its diagonal that much is rounding
 
@@ -39,7 +39,7 @@ def fluid_efforts(model: Model, columns: Columns, poses: Poses, v: Vector) -> li
         if not body or not body.mass or at.body < 0:
             continue
         axes, box = box_of(body)
-        here = (poses[at.body] if at.body >= 0 else WORLD_POSE).compose(at.R, at.p)
+        here = poses[at.body].compose(at.R, at.p)
         turned, moved = here.R.mul(axes), columns.relative(-1, at.body, here.p + here.R @ Vec(*body.com))
         motion = Motion(ZERO, ZERO)
         for rate, s in moved.items():

@@ -15,6 +15,7 @@ from ....codegen.graph.program import Program
 from ....codegen.llvm.ir import F64, I8, I64, Value
 from ....codegen.llvm.stages import StageCalls, Stages
 from ....compiler.tracer import Tracer
+from ....ground import is_friction
 from ....mechanics.spatial import Vec
 from ...convex.solids import PLACE
 from .factor_loops import FactorLoops, minus_product, plus_product
@@ -45,15 +46,21 @@ def step_program(
     problem: SoftProblem, stages: type[LoopedEvaluation] = LoopedEvaluation, calls: type[PairLoops] | None = None
 ) -> Program:
     """(q, v, tau) -> (q1, v1, forces, residual), and on request of the last evaluation Q, V and r, what holds."""
-    looped = bool(calls) or takes_loops(problem)
-    e = evaluation(problem, stages if looped else Evaluation)
-    loops = (calls or PairLoops)(e) if looped else Loops(e)
+    loops = calls(evaluation(problem, stages)) if calls else loops_of(problem)
+    e = loops.e
     t = Tracer("step", problem.model)
     t.state(*STEP_ARGUMENTS)
     declare(t, e.sizes, results := (*STEP_RESULTS, *(LAST_EVALUATION if problem.last else ())))
     symbols = (x._replace(node=t.graph.parameter(x.name).edge >> 1) for x in e.symbols)
     blocks = {name: size for name, size in e.sizes.items() if name not in (*STEP_ARGUMENTS, *results)}
     return replace(t.program(), parameters=tuple(symbols), stages=Stages(blocks, e.parts, loops.write))
+
+
+def loops_of(problem: SoftProblem) -> Loops:
+    """The calls of a step: over pairs of a kind where it has many places, else one after another."""
+    if takes_loops(problem):
+        return PairLoops(evaluation(problem, LoopedEvaluation))
+    return Loops(evaluation(problem, Evaluation))
 
 
 def takes_loops(problem: SoftProblem) -> bool:
@@ -64,7 +71,7 @@ def takes_loops(problem: SoftProblem) -> bool:
 def may_loop(problem: SoftProblem) -> bool:
     """True where places of contact need nothing that only straight lines know."""
     stepping = problem.model.stepping
-    plain = not (problem.parameters or "diagexact" in stepping.enabled)
+    plain = not (any(map(is_friction, problem.parameters)) or "diagexact" in stepping.enabled)
     still = all(s.held and not any(any(x.geom.surface) for x in s.held) for s in problem.slots)
     return plain and still
 

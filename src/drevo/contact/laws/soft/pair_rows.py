@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from ....mechanics.algorithms.boxes import PlacedGeom, frame_of
 from ....mechanics.algorithms.colliders import between
+from ....mechanics.algorithms.kinematics import Poses
 from ....mechanics.scalar import Vector
 from ....mechanics.spatial import Mat, Vec
 from ....model.contact import GEOM_SIZES
@@ -13,7 +14,7 @@ from ...convex.clipping import PLACE_NUMBERS
 from ...convex.solids import PLACE, placed_numbers
 from ...packing import Packed
 from .layout import PackedRows, SlotLayout
-from .stages import Columns, Evaluation, Poses, Slot, StageTracer, declare_dynamics
+from .stages import Columns, Evaluation, Slot, StageTracer, declare_dynamics
 
 MAX_GEOM_SIZES = 3  # of a geom, or a corner of a hull
 PAIR_NUMBERS = 2 * MAX_GEOM_SIZES + 2  # with the inverse weight and the margin; a reach follows

@@ -10,6 +10,7 @@ from ....errors import InputError
 from ....ground import LEVEL, Uneven, ground_of
 from ....mechanics.acting import offsets_of
 from ....mechanics.algorithms.colliders import PARALLEL_SINE2
+from ....mechanics.algorithms.kinematics import Poses
 from ....mechanics.scalar import Scalar, where
 from ....model.contact import JointSoftness
 from ....model.description import Joint, Model
@@ -18,7 +19,7 @@ from ...pairs import ContactCandidate, contact_candidates, inverse_weights, with
 from .couplings import EQUALITY, CouplingRow, JointRow, LoopRow, TendonRow
 from .fluid import fluid_efforts
 from .law import DryFriction, OneSided, Softness, contact_group
-from .stages import Poses, Slot, SoftProblem
+from .stages import Slot, SoftProblem
 
 ROUND_GEOMS = ("sphere", "capsule")
 KNOWN_LOOPS = (("point", True), ("weld", False))  # loops that the law knows, and whether they have no rotation

@@ -19,7 +19,7 @@ from ....mechanics.algorithms.constraints import Kinematics
 from ....mechanics.algorithms.delassus import MoreauStep
 from ....mechanics.algorithms.inertia_matrix import Factors, SparseRows, elimination_order, mass_matrix_rows
 from ....mechanics.algorithms.inverse_dynamics import inverse_dynamics
-from ....mechanics.algorithms.kinematics import WORLD_POSE, Pose, body_poses
+from ....mechanics.algorithms.kinematics import Poses, placed_bodies
 from ....mechanics.algorithms.passive import passive
 from ....mechanics.joints import Motion
 from ....mechanics.scalar import Scalar, Vector, accumulate, dot, is_zero, maximum, sqrt, where
@@ -38,9 +38,6 @@ from .layout import PackedRows, SlotLayout, slip_numbers, slot_layout
 
 PLACE_INPUT = "place"  # of a slot: what has been found of a place
 LEAST_GAP_SQUARE = 1e-30  # of how far a loop is from closed, where its root is taken
-
-
-Poses = Mapping[int, Pose]
 
 
 class Slot(NamedTuple):
@@ -228,7 +225,7 @@ class Evaluation:
         self.nv, self.order, self.main = tree.nv, elimination_order(tree), Pack()
         self.sizes = {"Q": tree.nq, "V": tree.nv, "tau": tree.nv}
         q, v, tau = (t.input(name, self.sizes[name]) for name in ("Q", "V", "tau"))
-        poses = dict(enumerate(body_poses(tree, q))) | {-1: WORLD_POSE}
+        poses = placed_bodies(tree, q)
         columns = Columns(tree, poses)
         drag = problem.medium(columns, poses, v) if problem.medium else [0.0] * tree.nv
         self._dynamics(q, v, [x + y for x, y in zip(self.frictions.judged(tau), drag)])

@@ -105,7 +105,8 @@ def _read_body(
     read_geoms(name, geoms)
     compensated = file.flags.passive and "gravity" not in file.flags.off
     gravcomp = reader.scalar(element, "gravcomp", 0.0, xml.ANY) if compensated else 0.0
-    file.draft.links.append(Link(name, inertial, shapes, element.line, gravcomp))
+    mocap = true(element.get("mocap", "false"))
+    file.draft.links.append(Link(name, inertial, shapes, element.line, gravcomp, mocap))
     return place
 
 
