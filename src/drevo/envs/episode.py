@@ -20,7 +20,7 @@ from ..codegen.llvm.stream import write_draws
 from ..codegen.store.build import Ahead
 from ..compiler.trace import requested
 from ..compiler.tracer import Tracer
-from ..contact.laws.soft.pair_loops import loops_of
+from ..contact.laws.soft.pair_loops import step_loops
 from ..contact.laws.soft.stages import StageTracer
 from ..contact.step import soft_step_cost
 from ..mechanics.rotation import from_quaternion
@@ -34,7 +34,7 @@ from .traced import TracedTask
 
 Array = np.ndarray[Any, Any]
 LEFT = {"efforts": "tau", "constraint": "r"}  # what is seen and stands in blocks of a step
-OF_STEP = {"forces": "forces", "earlier": "v"}  # what is seen of a step alone
+OF_STEP = {"forces": "forces", "earlier": "v", "positions": "Q"}  # what is seen of a step alone
 DRAWN = {"commands": "commands0", "numbers": "numbers0"}  # what is drawn where an episode begins
 STATE = ("q", "v", "elapsed", "over", "stream")
 AFTER = ("q1", "v1", "elapsed1", "over1", "stream1")  # the same after a step
@@ -85,7 +85,7 @@ class EpisodeStages:
     def __init__(self, body: TaskRobot, task: TracedTask, same: bool) -> None:
         self.body, self.task, self.same, self.random = body, task, same, task.random
         model, n_action = body.model, body.controls.shape[1]
-        self.loops = loops_of(body.problem)
+        self.loops = step_loops(body.problem)
         e = self.e = self.loops.e
         self.kept = self._kept(n_action)
         self.n_even, self.n_log = task.draws
@@ -231,7 +231,7 @@ class EpisodeStages:
         left: dict[str, Sequence[Scalar]] = {p: s.read(DRAWN[p]) for p in self.kept if p in DRAWN}
         if self.kept:
             left["past"] = [0.0] * self.kept["past"]
-        first = left | {"earlier": v, "elapsed": [0.0], "previous": still}
+        first = left | {"earlier": v, "positions": q, "elapsed": [0.0], "previous": still}
         first["commands"] = first.get("commands", [])[: len(self.random.commands)]
         first |= {"forces": [0.0] * self.e.sizes["forces"]} if self.kept else {}
         look = Look(lambda part: first[part] if part in first else s.read(self.parts[part]))

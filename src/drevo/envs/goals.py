@@ -1,16 +1,15 @@
-"""Tasks with goals: the Shadow hand that turns a block, an egg or a pen, as in gymnasium-robotics.
+"""Tasks with goals, as in gymnasium-robotics: what those of the Shadow hand and of Fetch have in common.
 
 Plappert et al. 2018, "Multi-goal reinforcement learning: challenging robotics environments and request for
-research". Observations are dictionaries; episodes begin and goals are drawn in NumPy, the hand is stepped by the
+research". Observations are dictionaries; episodes begin and goals are drawn in NumPy, the robot is stepped by the
 compiled function of its task.
 """
 
 from __future__ import annotations
 
-import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from functools import cache
-from math import inf, pi
+from math import inf
 from typing import Any
 
 import gymnasium
@@ -18,46 +17,29 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from ..errors import InputError, NumericsError, one_of, shown
+from ..errors import InputError, one_of, shown
 from ..io.given import finite, whole
-from ..robot.face import Robot
-from ..robots.loading import load
 from .episode import episode
-from .ours import GoalTask
-from .rotations import apart, octahedral, of_axis, product, without_turn
 from .simulation import RENDER_MODES, Picture, TaskRobot
-from .tasks import Outcome, Task
+from .tasks import Task
 from .traced import traced_task
 from .vector import MOST_THREADS, reset_mask
 
 Array = np.ndarray[Any, Any]
-HAND, OBJECT = 24, 7  # coordinates of the hand, and of what it holds
-SETTLING_STEPS, SETTLING_TRIES = 10, 100
-PALM_HEIGHT = 0.04  # m, below which the object has fallen off the hand
-TARGET_RANGE = np.array([(-0.04, 0.04), (-0.06, 0.02), (0.0, 0.06)])  # m, of goals about the object
-START_NOISE = 0.005  # m
-DENSE_WEIGHT = 10.0  # of the distance, 1/m, beside the angle
 
 
-@cache
-def _hand(file: str) -> Robot:
-    with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # ranges of tendons are held as MuJoCo holds them; a forearm touches nothing
-        return load(file)
+class GoalEnv(VectorEnv, ABC):  # type: ignore[misc]
+    """Environments of a task with goals, side by side.
 
-
-class HandEnv(VectorEnv):  # type: ignore[misc]
-    """Environments of a task of the hand, side by side; observations as in gymnasium-robotics.
-
-    A dictionary of arrays: observation (num_envs, 61): q and v of the hand, v and q of the object; achieved_goal
-    and desired_goal (num_envs, 7): place and quaternion w x y z. infos["is_success"]: 1.0 where it is reached.
+    Observations are dictionaries of arrays: observation, achieved_goal and desired_goal, (num_envs, n) each, as in
+    gymnasium-robotics. infos["is_success"]: 1.0 where the goal is reached.
     """
 
+    _state: dict[str, Array]
+
     def __init__(
-        self, name: str, task: GoalTask, num_envs: int, threads: int, autoreset: str,
-        render_mode: str | None = None, **options: Any,
+        self, name: str, task: Any, num_envs: int, threads: int, autoreset: str, render_mode: str | None = None,
+        **options: Any,
     ) -> None:  # fmt: skip
         if options:
             raise InputError(f"{name} has no option {min(options)!r}")
@@ -69,26 +51,21 @@ class HandEnv(VectorEnv):  # type: ignore[misc]
         self._compile()
         self.metadata = {"autoreset_mode": self.autoreset, "render_modes": [*RENDER_MODES]}
         self.metadata["render_fps"] = round(1.0 / self.body.seconds)
-        sizes = {"observation": 2 * HAND + 2 * OBJECT - 1, "achieved_goal": OBJECT, "desired_goal": OBJECT}
         self.single_observation_space = gymnasium.spaces.Dict(
-            {k: gymnasium.spaces.Box(-inf, inf, (n,), np.float64) for k, n in sizes.items()}
+            {k: gymnasium.spaces.Box(-inf, inf, (n,), np.float64) for k, n in self._sizes().items()}
         )
-        self.single_action_space = gymnasium.spaces.Box(-1.0, 1.0, (self.body.controls.shape[1],), np.float32)
+        self.single_action_space = gymnasium.spaces.Box(-1.0, 1.0, (self._action_size(),), np.float32)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         none = np.zeros(num_envs, bool)
-        self._state = {
-            "q": np.repeat(self.body.beginning, num_envs, 0), "v": np.zeros((num_envs, self.body.model.nv)),
-            "goal": np.zeros((num_envs, OBJECT)), "elapsed": np.zeros(num_envs, int), "over": none,
-        }  # fmt: skip
+        goals = np.zeros((num_envs, self._sizes()["desired_goal"]))
+        self._state = {"q": np.repeat(self.body.beginning, num_envs, 0),
+                       "v": np.zeros((num_envs, self.body.model.nv)), "goal": goals,
+                       "elapsed": np.zeros(num_envs, int), "over": none}  # fmt: skip
         self._restart(~none)
 
     def _compile(self) -> None:
-        robot = _hand(self.task.source)
-        plain = Task(
-            lambda: robot, self.task.skip, 1, lambda m: [*m.q[:HAND], *m.v[:HAND], *m.v[HAND : HAND + 6],
-            *m.q[HAND : HAND + OBJECT]], lambda m, n: Outcome(0.0, 0.0, {}), {},
-        )  # fmt: skip
+        plain = self._plain_task()
         self.body = TaskRobot(plain)
         self.f = episode(self.body, traced_task(plain, self.body, {}), False)
         self.picture: Picture | None = None
@@ -110,12 +87,12 @@ class HandEnv(VectorEnv):  # type: ignore[misc]
         return self._observed(), {}
 
     def step(self, actions: Any) -> tuple[dict[str, Array], Array, Array, Array, dict[str, Any]]:
-        """One action (num_envs, 20), from -1 to 1 over the range of each servo, in every environment."""
+        """One action (num_envs, n), from -1 to 1, in every environment."""
         action = finite("step: actions", actions, self.action_space.shape)
         state, mode = self._state, self.autoreset
         fresh = state["over"].copy() if mode is AutoresetMode.NEXT_STEP else np.zeros(self.num_envs, bool)
         at = np.flatnonzero(~fresh)
-        state["q"][at], state["v"][at] = self._stepped(state["q"][at], state["v"][at], action[at])
+        self._act(at, np.clip(action[at], -1.0, 1.0))
         state["elapsed"][at] += 1
         if fresh.any():
             self._restart(fresh)
@@ -132,11 +109,10 @@ class HandEnv(VectorEnv):  # type: ignore[misc]
         return observed, reward, np.zeros(self.num_envs, bool), truncated, infos
 
     def compute_reward(self, achieved_goal: Array, desired_goal: Array, info: Any) -> Array:
-        """The reward (...,) of goals (..., 7): 0 where reached, else -1; dense: minus what is left."""
+        """The reward (...,) of goals (..., n): 0 where reached, else -1; dense: minus what is left."""
         if not self.task.dense:
             return np.asarray(self._reached(achieved_goal, desired_goal) - 1.0)
-        distance, angle = self._away(achieved_goal, desired_goal)
-        return -(DENSE_WEIGHT * distance + angle)
+        return -self._left(achieved_goal, desired_goal)
 
     @property
     def state(self) -> dict[str, Array]:
@@ -151,82 +127,52 @@ class HandEnv(VectorEnv):  # type: ignore[misc]
         self._state = new
 
     def render(self, index: int = 0) -> Array | None:
-        """A picture of one environment with its goal beside it, (height, width, 3) of uint8; or a window."""
+        """A picture of one environment, (height, width, 3) of uint8; or a window."""
         index = whole("render: index", index, 0, self.num_envs - 1)
         if self.picture is None:
             self.picture = Picture(self.body.robot, None)
-        q, v = (x[index : index + 1] for x in self.body.told(self._state["q"], self._state["v"]))
-        q = q.copy()
-        q[0, HAND + OBJECT :] = self._state["goal"][index] + [0.0 if self.task.place else 0.15, *[0.0] * 6]
-        return self.picture.shown(self.body.given(q, v)[0][0], window=self.render_mode == "human")
+        return self.picture.shown(self._shown(index), window=self.render_mode == "human")
 
     def close_extras(self, **_: Any) -> None:
         """Ends the window, if there is one."""
         if self.picture:
             self.picture.close()
 
-    # -- inside ------------------------------------------------------------------------------------------------
+    # -- what a task says --------------------------------------------------------------------------------------
 
-    def _stepped(self, q: Array, v: Array, action: Array) -> tuple[Array, Array]:
-        """The states after one action each."""
-        count, (low, high) = len(q), self.body.controls
-        controls = 0.5 * (low + high) + np.clip(action, -1.0, 1.0) * (0.5 * (high - low))
-        none = np.zeros((count, 1))
-        found = self.f(q, v, none, none, np.zeros((count, 2)), controls, threads=self.threads)
-        return found[0], found[1]
+    @abstractmethod
+    def _plain_task(self) -> Task:
+        """The robot, and what is seen of its steps."""
 
+    @abstractmethod
+    def _sizes(self) -> dict[str, int]:
+        """Numbers of an observation, by its parts."""
+
+    @abstractmethod
+    def _action_size(self) -> int:
+        """Numbers of an action."""
+
+    @abstractmethod
+    def _act(self, at: Array, action: Array) -> None:
+        """Steps some environments."""
+
+    @abstractmethod
     def _observed(self) -> dict[str, Array]:
-        q, v = self.body.told(self._state["q"], self._state["v"])
-        held = q[:, HAND : HAND + OBJECT].copy()
-        parts = (q[:, :HAND], v[:, :HAND], v[:, HAND : HAND + 6], held)
-        goal = self._state["goal"].copy()
-        return {"observation": np.concatenate(parts, 1), "achieved_goal": held, "desired_goal": goal}
+        """The observations."""
 
-    def _away(self, achieved: Array, goal: Array) -> tuple[Array, Array]:
-        """Distances, m, and angles, rad, between goals; the place is no matter where the goal has none."""
-        distance = np.linalg.norm(achieved[..., :3] - goal[..., :3], axis=-1) * self.task.place
-        turned = achieved[..., 3:]
-        if self.task.held == "pen":
-            turned = without_turn(turned, goal[..., 3:])
-        return distance, apart(turned, goal[..., 3:])
-
+    @abstractmethod
     def _reached(self, achieved: Array, goal: Array) -> Array:
-        near = [x < most for x, most in zip(self._away(achieved, goal), self.task.tolerance)]
-        return np.asarray(near[0] & near[1], float)
+        """1.0 where a goal is reached, else 0.0."""
 
+    @abstractmethod
+    def _left(self, achieved: Array, goal: Array) -> Array:
+        """Distances to goals, as dense rewards count them."""
+
+    @abstractmethod
     def _restart(self, mask: Array) -> None:
-        """New episodes where a mask says so: the object settles in the hand, and is drawn again if it falls."""
-        at, state = np.flatnonzero(mask), self._state
-        seeking = at
-        for _ in range(SETTLING_TRIES):
-            q, v = self._settled(len(seeking))
-            stays = self.body.told(q, v)[0][:, HAND + 2] > PALM_HEIGHT
-            state["q"][seeking[stays]], state["v"][seeking[stays]] = q[stays], v[stays]
-            seeking = seeking[~stays]
-            if not len(seeking):
-                break
-        else:
-            raise NumericsError(f"{self.name}: the {self.task.held} fell off the hand in {SETTLING_TRIES} tries")
-        state["elapsed"][at], state["over"][at] = 0, False
-        held = self.body.told(state["q"], state["v"])[0][at, HAND : HAND + 3]
-        if self.task.place:
-            held = held + self.np_random.uniform(*TARGET_RANGE.T, (len(at), 3))
-        state["goal"][at] = np.concatenate([held, self._turns(len(at))], 1)
+        """New episodes where a mask says so."""
 
-    def _settled(self, count: int) -> tuple[Array, Array]:
-        q = np.repeat(self.body.initial[None], count, 0)
-        held = q[:, HAND : HAND + OBJECT]
-        if self.task.held != "pen":
-            held[:, 3:] = product(held[:, 3:], self._turns(count))
-        held[:, :3] += self.np_random.normal(0.0, START_NOISE, (count, 3))
-        q, v = self.body.given(q, np.zeros((count, self.body.model.nv)))
-        for _ in range(SETTLING_STEPS):
-            q, v = self._stepped(q, v, np.zeros((count, self.single_action_space.shape[0])))
-        return q, v
-
-    def _turns(self, count: int) -> Array:
-        """Quaternions (count, 4) as goals of the task are drawn."""
-        draw, kind = self.np_random, self.task.turns
-        axis = draw.uniform(-1.0, 1.0, (count, 3)) if kind == "xyz" else np.array([[0.0, 0.0, 1.0]] * count)
-        turned = of_axis(draw.uniform(-pi, pi, count), axis)
-        return product(turned, octahedral(draw.integers(24, size=count))) if kind == "parallel" else turned
+    def _shown(self, index: int) -> Array:
+        """q of a picture."""
+        q: Array = self._state["q"][index]
+        return q

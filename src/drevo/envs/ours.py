@@ -140,7 +140,7 @@ TASKS = {**GYMNASIUM, **OURS}
 
 
 @dataclass(frozen=True)
-class GoalTask:
+class HandTask:
     """A task of the hand. place: the goal has a place. turns: how its orientation is drawn."""
 
     held: str
@@ -158,22 +158,66 @@ class GoalTask:
     @property
     def source(self) -> str:
         """The file, gymnasium-robotics' own."""
-        spec = find_spec("gymnasium_robotics")
-        if spec is None or not spec.submodule_search_locations:
-            raise InputError("tasks of the hand take files of gymnasium-robotics: pip install gymnasium-robotics")
-        return str(Path(spec.submodule_search_locations[0], "envs/assets/hand", f"manipulate_{self.held}.xml"))
+        return robotics_file(f"hand/manipulate_{self.held}.xml")
 
 
-def _goal_tasks() -> dict[str, GoalTask]:
+@dataclass(frozen=True)
+class FetchTask:
+    """A task of Fetch. start: x of the base, m. held: where the object is put first, x, y, z, m; None for none.
+
+    fingers: whether they move. lift: of the gripper above its usual start, m. spread, reach: ranges of the object
+    and of goals about the gripper, m. ahead: of goals, m. air: whether goals may be above the table.
+    """
+
+    file: str
+    start: float
+    held: tuple[float, float, float] | None
+    fingers: bool = False
+    lift: float = 0.0
+    spread: float = 0.15
+    reach: float = 0.15
+    ahead: float = 0.0
+    air: bool = False
+    dense: bool = False
+    limit: int = 50
+    skip: int = 20  # steps under one action
+
+
+def robotics_file(name: str) -> str:
+    """A file of gymnasium-robotics' own."""
+    spec = find_spec("gymnasium_robotics")
+    if spec is None or not spec.submodule_search_locations:
+        raise InputError(
+            "tasks of the hand and of Fetch take files of gymnasium-robotics: pip install gymnasium-robotics"
+        )
+    return str(Path(spec.submodule_search_locations[0], "envs/assets", name))
+
+
+def _fetch_tasks() -> dict[str, FetchTask]:
+    block = (1.25, 0.53, 0.4)
+    tasks = {
+        "Reach": FetchTask("reach", 0.4049, None, lift=0.2, air=True),
+        "Push": FetchTask("push", 0.405, block),
+        "Slide": FetchTask("slide", 0.05, (1.7, 1.1, 0.41), lift=-0.02, spread=0.1, reach=0.3, ahead=0.4),
+        "PickAndPlace": FetchTask("pick_and_place", 0.405, block, fingers=True, lift=0.2, air=True),
+    }
+    return {
+        f"Fetch{name}{'Dense' * dense}-v4": replace(task, dense=dense)
+        for name, task in tasks.items()
+        for dense in (False, True)
+    }
+
+
+def _hand_tasks() -> dict[str, HandTask]:
     kinds = {"": (True, "xyz"), "Full": (True, "xyz")}
     block = {**kinds, "RotateZ": (False, "z"), "RotateParallel": (False, "parallel"), "RotateXYZ": (False, "xyz")}
     others = {**kinds, "Rotate": (False, "xyz")}
     return {
-        f"HandManipulate{held.capitalize()}{kind}{'Dense' * dense}-v1": GoalTask(held, *goal, dense)
+        f"HandManipulate{held.capitalize()}{kind}{'Dense' * dense}-v1": HandTask(held, *goal, dense)
         for held, goals in (("block", block), ("egg", others), ("pen", others))
         for kind, goal in goals.items()
         for dense in (False, True)
     }
 
 
-GOALS: dict[str, GoalTask] = _goal_tasks()
+GOALS: dict[str, HandTask | FetchTask] = {**_hand_tasks(), **_fetch_tasks()}

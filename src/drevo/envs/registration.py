@@ -14,8 +14,10 @@ import numpy as np
 from ..errors import InputError, one_of
 from ..io.given import Array
 from ..io.packages import package
-from .goals import HandEnv
-from .ours import GOALS, TASKS
+from .fetch import FetchEnv
+from .goals import GoalEnv
+from .hand import HandEnv
+from .ours import GOALS, TASKS, FetchTask
 from .simulation import RENDER_MODES
 from .vector import StepEnv
 
@@ -67,14 +69,15 @@ def _first(observed: Any) -> Any:
 def many_of(
     num_envs: int, task: str, threads: int = 1, autoreset: str = "NextStep", dtype: str = "float64",
     render_mode: str | None = None, **options: Any,
-) -> StepEnv | HandEnv:  # fmt: skip
+) -> StepEnv | GoalEnv:  # fmt: skip
     """Environments of a task side by side, as `drevo.envs.make`: what gymnasium.make_vec makes."""
     how = {"threads": threads, "autoreset": autoreset, "dtype": dtype, "render_mode": render_mode}
     if task in ENVIRONMENTS_OF_USERS:
         return ENVIRONMENTS_OF_USERS[task](num_envs=num_envs, **how, **options)
     if task in GOALS:
         one_of(f"{task}: dtype", dtype, ("float64",), InputError)
-        return HandEnv(task, GOALS[task], num_envs, threads, autoreset, render_mode, **options)
+        kind = FetchEnv if isinstance(GOALS[task], FetchTask) else HandEnv
+        return kind(task, GOALS[task], num_envs, threads, autoreset, render_mode, **options)
     return StepEnv(task, TASKS[task], num_envs, threads, autoreset, options, dtype, render_mode)
 
 

@@ -7,7 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ..mechanics.rotation import unit_quaternion
+from ..mechanics.spatial import Mat
+
 Array = np.ndarray[Any, Any]
+MIN_COSINE = 4.0 * np.finfo(float).eps  # of the second angle: below it the first is taken as 0
 
 
 def product(a: Array, b: Array) -> Array:
@@ -54,3 +58,18 @@ def _angles(a: Array) -> tuple[Array, Array, Array]:
     sine = np.clip(2.0 * (x * z + w * y), -1.0, 1.0)
     about_x = np.arctan2(2.0 * (w * x - y * z), 1.0 - 2.0 * (x * x + y * y))
     return about_x, np.arcsin(sine), np.arctan2(2.0 * (w * z - x * y), 1.0 - 2.0 * (y * y + z * z))
+
+
+def cardan_angles(R: Array) -> Array:
+    """The angles (..., 3) of rotations (..., 3, 3) about x, then y, then z, each about the turned axis."""
+    cosine = np.hypot(R[..., 1, 2], R[..., 2, 2])
+    plain = cosine > MIN_COSINE
+    about_x = np.where(plain, np.arctan2(-R[..., 1, 2], R[..., 2, 2]), 0.0)
+    about_z = np.where(plain, np.arctan2(-R[..., 0, 1], R[..., 0, 0]), np.arctan2(R[..., 1, 0], R[..., 1, 1]))
+    return np.stack([about_x, np.arctan2(R[..., 0, 2], cosine), about_z], -1)
+
+
+def rotation_quaternions(R: Array) -> Array:
+    """The quaternions (n, 4) of rotations (n, 3, 3), up to their signs."""
+    x, y, z, w = unit_quaternion(Mat.of([[R[:, i, j] for j in range(3)] for i in range(3)]))
+    return np.stack([w, x, y, z], -1)

@@ -71,7 +71,8 @@ def _at(trace: TracedFunction, m: Moment) -> list[Sequence[Scalar]]:
 def traced_task(task: Task, body: TaskRobot, numbers: TaskNumbers) -> TracedTask:
     """A task as its functions are now."""
     model = body.model
-    sizes = {"efforts": model.nv, "constraint": model.nv, "earlier": model.nv, "elapsed": 1}
+    sizes = {"efforts": model.nv, "constraint": model.nv, "earlier": model.nv, "positions": model.nq}
+    sizes["elapsed"] = 1
     sizes |= {"previous": body.controls.shape[1], "commands": len(task.random.commands)}
     sizes |= {"forces": 3 * sum(slot.most for slot in body.problem.slots)} if not task.mujoco else {}
     sizes |= Sight(model, build_tree(model), task.looks, lambda _: []).sizes if task.looks else {}

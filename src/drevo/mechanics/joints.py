@@ -182,7 +182,7 @@ POSE_NUMBERS = ("x", "y", "z", "qw", "qx", "qy", "qz")  # of a link of motion ca
 
 
 def posed(joint: JointData, turn: Mat, value: Callable[[str, float], Scalar]) -> tuple[Vec, Mat]:
-    """Where a link of motion capture stands: its place, and a quaternion w x y z of any length but zero."""
+    """Place and rotation of a link of motion capture, whose quaternion w x y z may have any length but zero."""
     x, y, z, w = quaternion_of(joint.rotation)
     numbers = zip(POSE_NUMBERS, (*joint.origin, w, x, y, z))
     values = [value(f"{joint.child}.pose.{name}", number) for name, number in numbers]

@@ -266,8 +266,7 @@ def build_tree(
     `snap` of 0 or +-1 are taken as such.
     forces: with those that act in the joints. shares: of the masses of links, all that there is of their inertia.
     """
-    links = {l.name: l for l in model.links}
-    state = _Builder(model, links, value, snap, shares=shares)
+    state = _Builder(model, {l.name: l for l in model.links}, value, snap, shares=shares)
     offsets = offsets_of(model)
     by_parent: dict[str, list[JointData]] = {}
     for joint in model.joints:
@@ -279,7 +278,7 @@ def build_tree(
         joint = stack.pop()
         _attach(state, joint, offsets, numbered)
         frame = state.frames[joint.child]
-        inertial = links[joint.child].inertial
+        inertial = state.links[joint.child].inertial
         if frame.body >= 0 and inertial is not None:
             body = _inertia(state, joint.child, inertial)
             if frame.R != EYE or not frame.p.zero:
@@ -398,9 +397,7 @@ def _lengths(state: _Builder, name: str, origin: Sequence[float]) -> Vec:
 
 def _times(a: Mat, b: Mat) -> Mat:
     """a b; most placements of large trees are parallel, and cost nothing."""
-    if b == EYE:
-        return a
-    return b if a == EYE else a.mul(b)
+    return a if b == EYE else b if a == EYE else a.mul(b)
 
 
 def _matrix(rows: Sequence[Sequence[float]]) -> Mat:

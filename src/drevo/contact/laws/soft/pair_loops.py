@@ -46,7 +46,7 @@ def step_program(
     problem: SoftProblem, stages: type[LoopedEvaluation] = LoopedEvaluation, calls: type[PairLoops] | None = None
 ) -> Program:
     """(q, v, tau) -> (q1, v1, forces, residual), and on request of the last evaluation Q, V and r, what holds."""
-    loops = calls(evaluation(problem, stages)) if calls else loops_of(problem)
+    loops = calls(evaluation(problem, stages)) if calls else step_loops(problem)
     e = loops.e
     t = Tracer("step", problem.model)
     t.state(*STEP_ARGUMENTS)
@@ -56,7 +56,7 @@ def step_program(
     return replace(t.program(), parameters=tuple(symbols), stages=Stages(blocks, e.parts, loops.write))
 
 
-def loops_of(problem: SoftProblem) -> Loops:
+def step_loops(problem: SoftProblem) -> Loops:
     """The calls of a step: over pairs of a kind where it has many places, else one after another."""
     if takes_loops(problem):
         return PairLoops(evaluation(problem, LoopedEvaluation))

@@ -1,0 +1,195 @@
+"""Fetch's arm that reaches, pushes, slides, and picks and places, as in gymnasium-robotics.
+
+An action moves a body of motion capture, to which a weld draws the gripper.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..io.meshes import read_mesh
+from ..model.contact import Geom
+from ..model.description import ORIGIN, Model
+from ..robot.face import Robot
+from ..robots.loading import load
+from .goals import GoalEnv
+from .ours import FetchTask, robotics_file
+from .randomise import Randomise
+from .rotations import cardan_angles, rotation_quaternions
+from .tasks import Outcome, Task
+
+Array = np.ndarray[Any, Any]
+BASE_LINK, GRIPPER_LINK, GRIP_POINT = (
+    "robot0:base_link",
+    "robot0:gripper_link",
+    (0.02, 0.0, 0.0),
+)  # grip: a point of the gripper
+FINGER_JOINTS = ("robot0:r_gripper_finger_joint", "robot0:l_gripper_finger_joint")
+OBJECT_JOINT, OBJECT_LINK = "object0:joint", "object0"
+BASE_Y = 0.48  # m, y of the base
+FIRST_REACH = np.array([-0.498, 0.005, -0.431])  # m, by which the gripper is led before all episodes
+DOWNWARD_QUATERNION = np.array([1.0, 0.0, 1.0, 0.0])  # the gripper's quaternion w x y z, of any length
+LEADING_STEPS = 10
+ACTION_REACH = np.float32(0.05)  # m that an action of 1 moves the gripper by
+GOAL_RADIUS = 0.05  # m, under which a goal is reached
+LEAST_WAY = 0.1  # m, of the object from the gripper where an episode begins
+MAX_RISE, RISING_SHARE = 0.45, 0.5  # m, of goals above the table, and how many of them are
+LOWEST_RANGE = 1e-6  # m, within which corners of the base are its lowest
+
+
+@cache
+def _fetch(file: str) -> Robot:
+    """The robot of a file. Of its meshes the base alone touches: it stands on the floor by four corners."""
+    path = robotics_file(f"fetch/{file}.xml")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # meshes that touch nothing
+        model = load(path).model
+    points = read_mesh(Path(path).parents[1].joinpath("stls/fetch/base_link_collision.stl").read_bytes(), "stl")[0]
+    low = points[points[:, 2] < points[:, 2].min() + LOWEST_RANGE]
+    corners = [low[np.argmax(low[:, :2] @ way)] for way in product((-1.0, 1.0), repeat=2)]
+    feet = Geom(
+        "robot0:feet", BASE_LINK, "hull", (),
+        solref=(0.01, 1.0), solimp=(0.99, 0.99, 0.01, 0.5, 2.0), margin=0.001,  # of the file's meshes
+        points=tuple((float(x), float(y), float(z)) for x, y, z in corners),
+    )  # fmt: skip
+    welds = tuple(replace(x, point_a=ORIGIN, point_b=ORIGIN) for x in model.loops)  # as its environments have it
+    return Robot(replace(model, geoms=(*model.geoms, feet), loops=welds, notes=()))
+
+
+class FetchEnv(GoalEnv):
+    """Environments of a task of Fetch.
+
+    observation (num_envs, 25), or 10 without an object: the grip's place, the object's, the way between them, the
+    fingers, the object's angles about x, y, z, its rates less those of the grip, its turning rates, those of the
+    grip and of the fingers; rates per step. Goals (num_envs, 3): places of the object, else of the grip. An action
+    is 4 numbers from -1 to 1: how far the gripper goes, over 0.05 m, and how far the fingers open.
+    """
+
+    task: FetchTask
+
+    def _plain_task(self) -> Task:
+        robot = _fetch(self.task.file)
+        still = None if robot.model.actuators else ((-1.0,), (1.0,))
+        pose = Randomise(parameters=(("robot0:mocap.pose", (0.0, 0.0), False),))
+        return Task(
+            lambda: robot, self.task.skip, 1, lambda m: m.seen.positions, lambda m, n: Outcome(0.0, 0.0, {}), {},
+            controls=still, random=pose,
+        )  # fmt: skip
+
+    def _compile(self) -> None:
+        super()._compile()
+        model = self.body.model
+        places = {joint.name: (at.start, rate.start) for joint, at, rate in model.slices()}
+        self.fingers = [[places[name][k] for name in FINGER_JOINTS] for k in (0, 1)]
+        self.servos = [places[x.joint][0] for x in model.actuators]
+        self.held = places[OBJECT_JOINT] if self.task.held else None
+        self.settled = self._settled(model, places)
+
+    def _settled(self, model: Model, places: dict[str, tuple[int, int]]) -> tuple[Array, Array, Array]:
+        """q and v after the gripper was led to where it starts, and where its grip and the object were."""
+        q, v = self.body.beginning.copy(), np.zeros((1, model.nv))
+        q[0, places["robot0:slide0"][0]], q[0, places["robot0:slide1"][0]] = self.task.start, BASE_Y
+        if self.held and self.task.held:
+            q[0, self.held[0] : self.held[0] + 7] = [*self.task.held, 0.0, 0.0, 0.0, 1.0]
+        grip = self._gripper(q)[1] + FIRST_REACH + [0.0, 0.0, self.task.lift]
+        pose = np.concatenate([grip, DOWNWARD_QUATERNION[None]], 1)
+        seen = q
+        for _ in range(LEADING_STEPS):
+            q, v, seen = self._led(q, v, np.zeros((1, max(1, len(self.servos)))), pose)
+        height = seen[:, self.held[0] + 2] if self.held else np.zeros(1)
+        return q[0], v[0], np.append(self._gripper(seen)[1][0], height)
+
+    def _sizes(self) -> dict[str, int]:
+        return {"observation": 25 if self.task.held else 10, "achieved_goal": 3, "desired_goal": 3}
+
+    def _action_size(self) -> int:
+        return 4
+
+    # -- steps -------------------------------------------------------------------------------------------------
+
+    def _led(self, q: Array, v: Array, controls: Array, pose: Array) -> tuple[Array, Array, Array]:
+        """The states after some steps with the gripper drawn to a pose, and q as it was last seen."""
+        none = np.zeros((len(q), 1))
+        after = self.f(q, v, none, none, np.zeros((len(q), 2)), controls, pose, threads=self.threads)
+        return after[0], after[1], after[5]
+
+    def _act(self, at: Array, action: Array) -> None:
+        state, action = self._state, action.astype(np.float32)
+        frame, _ = self._gripper(state["seen"][at])
+        turn = rotation_quaternions(frame[:, :3, :3])
+        turn *= np.where(turn @ DOWNWARD_QUATERNION < 0.0, -1.0, 1.0)[:, None]
+        pose = np.concatenate([frame[:, :3, 3] + action[:, :3] * ACTION_REACH, turn + DOWNWARD_QUATERNION], 1)
+        opened = action[:, 3:] * np.float32(self.task.fingers)
+        controls = state["q"][at][:, self.servos] + opened if self.servos else np.zeros((len(at), 1))
+        q, v, seen = self._led(state["q"][at], state["v"][at], controls, pose)
+        if not self.task.fingers:
+            q[:, self.fingers[0]] = 0.0
+            seen = q
+        state["q"][at], state["v"][at], state["seen"][at] = q, v, seen
+
+    def _gripper(self, q: Array) -> tuple[Array, Array]:
+        """Poses of the gripper (n, 4, 4), and places of its grip (n, 3)."""
+        frame = self.body.robot.pose(q, GRIPPER_LINK)
+        return frame, frame[:, :3, 3] + frame[:, :3, :3] @ np.array(GRIP_POINT)
+
+    def _observed(self) -> dict[str, Array]:
+        q, v, seen = (self._state[x] for x in ("q", "v", "seen"))
+        seconds, robot = self.body.seconds, self.body.robot
+        _, grip = self._gripper(seen)
+        moved = robot.velocity(seen, v, GRIPPER_LINK, point=GRIP_POINT)[:, :3] * seconds
+        fingers, opening = q[:, self.fingers[0]], v[:, self.fingers[1]] * seconds
+        parts, achieved = [grip, fingers, moved, opening], grip
+        if self.held:
+            rate = self.held[1]
+            frame = robot.pose(seen, OBJECT_LINK)
+            achieved, R = frame[:, :3, 3], frame[:, :3, :3]
+            along = self.body.told(q, v)[1][:, rate : rate + 3] * seconds
+            turning = np.einsum("nij,nj->ni", R, v[:, rate + 3 : rate + 6]) * seconds
+            way, angles = achieved - grip, cardan_angles(R)
+            parts = [grip, achieved, way, fingers, angles, along - moved, turning, moved, opening]
+        goal = self._state["goal"].copy()
+        return {"observation": np.concatenate(parts, 1), "achieved_goal": achieved.copy(), "desired_goal": goal}
+
+    def _left(self, achieved: Array, goal: Array) -> Array:
+        return np.asarray(np.linalg.norm(achieved - goal, axis=-1))
+
+    def _reached(self, achieved: Array, goal: Array) -> Array:
+        return np.asarray(self._left(achieved, goal) < GOAL_RADIUS, float)
+
+    # -- beginnings --------------------------------------------------------------------------------------------
+
+    def _restart(self, mask: Array) -> None:
+        """One after another, in the order in which gymnasium-robotics draws."""
+        q, v, grip = self.settled
+        state = self._state
+        state.setdefault("seen", state["q"].copy())
+        for k in np.flatnonzero(mask):
+            state["q"][k], state["v"][k] = q, v
+            if self.held:
+                state["q"][k, self.held[0] : self.held[0] + 2] = self._object_place(grip[:2])
+            state["goal"][k] = self._drawn_goal(grip)
+        state["seen"][mask] = state["q"][mask]
+        state["elapsed"][mask], state["over"][mask] = 0, False
+
+    def _object_place(self, grip: Array) -> Array:
+        place = grip
+        while np.linalg.norm(place - grip) < LEAST_WAY:
+            place = grip + self.np_random.uniform(-self.task.spread, self.task.spread, 2)
+        return place
+
+    def _drawn_goal(self, grip: Array) -> Array:
+        draw, task = self.np_random, self.task
+        goal: Array = grip[:3] + draw.uniform(-task.reach, task.reach, 3)
+        if task.held:
+            goal += [task.ahead, 0.0, 0.0]
+            goal[2] = grip[3]
+            if task.air and draw.uniform() < RISING_SHARE:
+                goal[2] += draw.uniform(0.0, MAX_RISE)
+        return goal
