@@ -36,7 +36,7 @@ RIGHT = {
         Q_2y^f = m_2*g_y; rho_2x = x_c2*c_12"""),
     "zaremba": ("zaremba", """
         a_21 = a_22 + L_2*m_2*x_c2*c_2; d_11^2 = L_2*Theta_2x*s_2; Theta_2x = x_c2*m_2
-        Theta_1x = x_c1*m_1 + L_2*m_2 + f_1y^2; b_2 = f_g2 + d_11^2*v_1^2"""),
+        Theta_1x = x_c1*m_1 + L_2*m_2 + f_1y^2; b_2 = d_11^2*v_1^2 - f_g2; f_g2 = m_2*g_y*x_c2*c_12"""),
     "alyushin": ("alyushin", """
         E_1 = 0.5*m_1*v_1y^c^2 + 0.5*I_1zz*v_1^2; v_2y^c = c_2*L_2*v_1 + x_c2*omega_2z; T = E_1 + E_2
         v_2x^c = s_2*L_2*v_1; M_22 = I_2zz + m_2*x_c2^2""".replace("v_1y^c^2", "v_1y^c*v_1y^c")),

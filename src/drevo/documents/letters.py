@@ -136,7 +136,7 @@ LETTERS: dict[str, tuple[tuple[str, str], ...]] = {
         (r"Theta_\w+[xyz](\^\w+)?", "first moment of a link with all that it carries, kg m"),
         (r"M_\w+", "element of the inertia matrix A, kg m², kg m or kg"),
         (r"d_\w+\^\w+", "Christoffel's symbol of the first kind of the inertia matrix"),
-        (r"f_g\w+", "torque of gravity, N m or N"),
+        (r"f_g\w+", "effort of gravity in a joint, N m or N"),
         (r"h_\w+|tau_\w+", "result of the equations of motion, N m or N"),
         *COMMON,
     ),

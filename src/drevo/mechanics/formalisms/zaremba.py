@@ -98,9 +98,9 @@ def mass_matrix(tree: Tree, q: Vector, meeting: int = 0) -> Matrix:
 
 
 def gravity(tree: Tree, q: Vector, meeting: int = 0) -> list[Scalar]:
-    """g(q) by (2.8)."""
+    """g(q) = -f_g by (2.8)."""
     g = gravity_derivatives(tree, q, 0, meeting)
-    return [tree.named(g.get((i,), 0.0), f"f_g{i + 1}") for i in range(tree.nv)]
+    return [-tree.named(-g.get((i,), 0.0), f"f_g{i + 1}") for i in range(tree.nv)]
 
 
 def christoffel(tree: Tree, q: Vector, meeting: int = 0) -> Entries:

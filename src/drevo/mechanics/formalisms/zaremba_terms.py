@@ -261,7 +261,7 @@ class ZarembaTerms:
     def _named(self, x: Motion, r: int, m: int, ts: Indices) -> Motion:
         """A column with its letters."""
         above = _above_letters(*((r,) if r >= 0 else ()), *ts)
-        self.tree.named_vec(x.v, f"{'v' if r >= 0 else 'g'}{above}", m)
+        self.tree.named_vec(x.v if r >= 0 else -x.v, f"{'v' if r >= 0 else 'g'}{above}", m)
         self.tree.named_vec(x.w, f"omega{above}", m)
         return x
 
