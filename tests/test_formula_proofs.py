@@ -133,6 +133,33 @@ def test_slips_are_refuted_and_mended(name: str, seed: int = 0, count: int = 12)
     assert np.mean(same) >= 0.9, [x for x, ok in zip(mends, same) if not ok]
 
 
+@pytest.mark.parametrize(("notation", "line", "printed"), [
+    ("telegin", "H_66 = I_6^z + I_7^z + m_7*L_7^2 + 2*L_7*(d_x7*s_7 + d_y7*c_7)",
+     "H_66 = I_6^z + I_7^z + m_7*L_7^2 + 2*L_7*d_x7*s_7 + d_y7*c_7"),
+    ("telegin", "H_32 = -I_3^xz*s_3 - (I_3^yz + L_4*d_z4)*c_3 + H_42",
+     "H_32 = -I_3^xz*s_3 - I_3^yz + L_4*d_z4*c_3 + H_42"),
+    ("telegin", "I_1^d = I_1^y + m_2*L_2^2 + m_5*L_5^2", "I_1^d = I_1^y + m_2*L_2^3 + m_5*L_5^2"),
+    ("kovalchuk", "I_11 = I_1zz + m_1*x_c1^2 + I_22 + m_2*L_2^2 + 2*m_2*x_c2*L_2*c_2",
+     "I_11 = I_1zz + m_1*x_c1^3 + I_22 + m_2*L_2^2 + 2*m_2*x_c2*L_2*c_2"),
+    ("kovalchuk", "phi_1x = m_1*(g_y*s_1 + x_c1*v_1^2)", "phi_1x = m_1*(g_y*s_1 + x_c1*v_1^3)"),
+    ("kovalchuk", "epsilon_2z = a_1 + a_2", "epsilon_2z = a_1"),
+    ("zaremba", "a_22 = I_2zz + m_2*x_c2^2", "a_22 = I_2zz + m_2*x_c2^3"),
+    ("alyushin", "E_2 = 0.5*m_2*(v_2x^c*v_2x^c + v_2y^c*v_2y^c) + 0.5*I_2zz*omega_2z*omega_2z",
+     "E_2 = 0.5*m_2*v_2x^c*v_2x^c + v_2y^c*v_2y^c + 0.5*I_2zz*omega_2z*omega_2z"),
+])  # fmt: skip
+def test_brackets_and_exponents_are_mended(notation: str, line: str, printed: str) -> None:
+    """What agrees by a chance of this robot's numbers, 4 x_c^3 for x_c = 0.25 m, is no mend: its units differ."""
+    robot = robot_of("two-arm-spatial" if notation == "telegin" else notation)
+    assert not drevo.check_formulas(robot, line, notation=notation).wrong
+    (row,) = drevo.check_formulas(robot, printed, notation=notation)
+    assert row.verdict == "wrong" and expanded(row.mend) == expanded(line)
+
+
+def test_units_refute_what_agrees_by_chance() -> None:
+    (row,) = drevo.check_formulas(robot_of("kovalchuk"), "I_22 = I_2zz + 4*m_2*x_c2^3", notation="kovalchuk")
+    assert row.verdict == "wrong" and row.units
+
+
 def test_conditions_may_be_given() -> None:
     """Telegin's (17): H_33 loses its angle; without them the same line is refuted at a point."""
     robot = drevo.load("two-arm-spatial")

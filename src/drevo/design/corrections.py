@@ -15,6 +15,7 @@ import numpy as np
 
 from . import expressions
 from .expressions import FormulaNode
+from .slipped import other_exponents, with_brackets
 from .statements import statement, with_statement
 from .telegin_names import LETTERS, split_name
 from .truth import FORMULA_SAMPLES, Truth
@@ -126,6 +127,8 @@ class Corrections:
         for part in self._parts(node, None, true):
             for cost, new in self._edits(name, part, context):
                 yield cost, expressions.simplified(expressions.replaced(node, part.node, new))
+        yield from ((0.85, x) for x in other_exponents(node))
+        yield from ((1.3, x) for x in with_brackets(node))
         yield from ((1.4, x) for x in _swapped(node))
         yield from ((1.1, x) for x in _turned_signs(node))
         yield from ((2.0, x) for x in with_statement(node, statement(self.truth, name)))
@@ -237,7 +240,7 @@ class Corrections:
                 return
 
     def _factor_names(self, count: int, context: set[str]) -> list[str]:
-        names = [n for n in self.symbols.names if not re.match(r"[qva]_\d+$", n)]
+        names = [n for n in self.symbols.names if count == 1 or not re.match(r"[qva]_\d+$", n)]
         if count < 3:
             return names
         plain = [n for n in names if self.rarity(n, context) <= 1.0 and not n.startswith(("H_", "M_"))]

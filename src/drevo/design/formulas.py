@@ -240,7 +240,7 @@ class _Check:
             return self._proved(name, node, printed)
         if holds is None and self._error(self.varied, name, node) <= CLOSE:
             return FormulaRow(name, printed, "sampled", "it holds at random states with random parameters")
-        if self._error(self.numbers, name, node) <= CLOSE:
+        if self._error(self.numbers, name, node) <= CLOSE and not self._units_differ(name, node):
             return self._by_numbers(name, node, printed)
         return self._refuted(name, node, printed, self._error(self.numbers, name, node))
 
@@ -294,9 +294,22 @@ class _Check:
     def _mended(self, name: str, node: FormulaNode) -> FormulaNode | None:
         """The likeliest correction: for all parameters, or for the robot's numbers where that is much likelier."""
         general, special = self.varied.mend(name, node), self.numbers.mend(name, node)
+        if special is not None and self._units_differ(name, special[1]):
+            special = None
         if special is not None and (general is None or special[0] + BY_NUMBERS_COST < general[0]):
             return self._general(name, special[1]) or special[1]
         return general[1] if general is not None else None
+
+    def _units_differ(self, name: str, node: FormulaNode) -> str:
+        """Names the units of two parts of a formula that are not the same; nothing where all agree."""
+        whole = FormulaNode("-", None, (FormulaNode("name", name), node))
+        try:
+            unit_of(whole, self._named, self.algebra, self.exact)
+        except UnitsDiffer as differ:
+            return str(differ)
+        except (TraceError, ZeroDivisionError):
+            pass
+        return ""
 
     def _refuted(self, name: str, node: FormulaNode, printed: str, error: float) -> FormulaRow:
         mend = self._mended(name, node)
@@ -306,19 +319,14 @@ class _Check:
         return self._row(name, node, printed, error, f"{name} = {expressions.formula_text(mend)}")
 
     def _row(self, name: str, node: FormulaNode, printed: str, error: float, mend: str) -> FormulaRow:
-        units = ""
         proof = f"off by {error:.3g} of the largest value at random states"
         try:
             true, side = (self.algebra.polynomial(x) for x in (self._named(name), self._expression(node)))
             point = counterexample(name, true, side, self.algebra, self.exact, self.given)
             proof = f"counterexample {point}" if point else proof
-            unit_of(
-                FormulaNode("-", None, (FormulaNode("name", name), node)), self._named, self.algebra, self.exact
-            )
-        except UnitsDiffer as differ:
-            units = str(differ)
         except (TraceError, ZeroDivisionError):
             pass
+        units = self._units_differ(name, node)
         return FormulaRow(name, printed, "wrong", proof, mend, error, units)
 
     def _error(self, c: Corrections, name: str, node: FormulaNode) -> float:
