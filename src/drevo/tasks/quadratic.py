@@ -18,7 +18,7 @@ hold at once: they are gathered lane by lane into places of the matrix; where th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ..codegen.graph.program import Program
 from ..codegen.llvm.dense.tile import DenseCode, MatrixTile
@@ -55,13 +55,20 @@ class LevelSolver:
     """
 
     def __init__(
-        self, name: str, n: int, data: LevelData, bounds: Sequence[tuple[bool, bool]], sizes: Mapping[str, int]
+        self,
+        name: str,
+        n: int,
+        data: LevelData,
+        bounds: Sequence[tuple[bool, bool]],
+        sizes: Mapping[str, int],
+        warm: bool = False,
     ) -> None:
         self.name, self.n, self.m, self.data, self.bounds = name, n, len(data.rows), data, bounds
         self.sizes = dict(sizes)
         self.one_sided = [r for r, equal in enumerate(data.equal) if not equal]
         self.pivots = any(low or high for low, high in bounds) or bool(self.one_sided)
         self.selects = len(self.one_sided) > MAX_WORKING_ROWS
+        self.bounded_first = self.selects and not warm and any(map(any, bounds))
         self.straight = not self.selects and products_of(set(data.H), data.rows, n) <= MAX_STRAIGHT_PRODUCTS
         self.parts: dict[str, Program] = {}
         size = n + self.m
@@ -81,6 +88,8 @@ class LevelSolver:
             self.sizes["crowded"] = self.blocks["crowded"] = 1
             self._count()
             self._whole()
+            if self.bounded_first:
+                self._whole("within", [])
         if self.pivots:
             t, level = self._stage("measure")
             self._measure(level, self.read("x"), self.read("lam")[: self.m])
@@ -149,11 +158,13 @@ class LevelSolver:
         first = [-(g * (1.0 - held)) for g, held in zip(force, self._held())]
         return first + [on * (side - along(row, x)) for row, side, on in zip(level.rows, level.sides, held_rows)]
 
-    def _whole(self) -> None:
+    def _whole(self, name: str = "round", inequalities: Sequence[int] | None = None) -> None:
         """A round in one stage; of many inequalities those that hold are in its matrix, while they are few."""
-        t, level = self._stage("round")
+        t, level = self._stage(name)
         slope = self._slope(level)
-        chosen = self._working(level) if self.selects else [{r: 1.0} for r in range(self.m)]
+        inequalities = self.one_sided if inequalities is None else inequalities
+        chosen: list[dict[int, Scalar]] = [{r: 1.0} for r in range(self.m) if r not in self.one_sided]
+        chosen += self._working(inequalities) if self.selects else [{r: 1.0} for r in inequalities]
         on = self._on()
         few = level._replace(
             rows=[weighted_sum_of_rows(weights, level.rows) for weights in chosen],
@@ -171,19 +182,19 @@ class LevelSolver:
         for weights, y in zip(chosen, lam):
             for r, weight in weights.items():
                 spread[r] = spread[r] + weight * y
-        self._judge(level, x, spread)
-        self.parts[f"{self.name}round"] = t.program()
+        self._judge(level, x, spread, inequalities)
+        self.parts[f"{self.name}{name}"] = t.program()
 
-    def _working(self, level: LevelReader) -> list[dict[int, Scalar]]:
-        """The equalities, then places for inequalities that hold: for each the weights, 0 or 1, of the rows."""
-        places: list[dict[int, Scalar]] = [{} for _ in range(MAX_WORKING_ROWS)]
+    def _working(self, inequalities: Sequence[int]) -> list[dict[int, Scalar]]:
+        """Places for inequalities that hold: for each the weights, 0 or 1, of the rows."""
+        places: list[dict[int, Scalar]] = [{} for _ in range(min(MAX_WORKING_ROWS, len(inequalities)))]
         before: Scalar = 0.0
-        for r in self.one_sided:
+        for r in inequalities:
             on = self.read("holds")[r]
             for k, place in enumerate(places):
                 place[r] = where(abs(before - k) < 0.5, on, 0.0)
             before = before + on
-        return [{r: 1.0} for r, equal in enumerate(self.data.equal) if equal] + places
+        return places
 
     def _count(self) -> None:
         """Above 0 where more inequalities hold than a round has places for."""
@@ -221,7 +232,7 @@ class LevelSolver:
 
     def _judge_alone(self) -> None:
         t, level = self._stage("judge")
-        self._judge(level, *self._advanced())
+        self._judge(level, *self._advanced(), self.one_sided)
         self.parts[f"{self.name}judge"] = t.program()
 
     def _write(self, **values: Sequence[Scalar]) -> None:
@@ -231,7 +242,7 @@ class LevelSolver:
 
     # -- the active set ---------------------------------------------------------------------------------------
 
-    def _judge(self, level: LevelReader, x: list[Scalar], lam: list[Scalar]) -> None:
+    def _judge(self, level: LevelReader, x: list[Scalar], lam: list[Scalar], inequalities: Sequence[int]) -> None:
         """Counts what a solution contradicts, and changes it; measures a solution that nothing bounds."""
         slope = self._slope(level)
         force = level.pushed([a + b for a, b in zip(level.times(x), slope)], lam)
@@ -241,7 +252,7 @@ class LevelSolver:
             if any(bounded):
                 slack = TOLERANCE * (largest + abs(level.H.get((k, k), 0.0) * x[k]))
                 judged.append(self._judged(k, x[k], force[k], slack))
-        for r in self.one_sided:
+        for r in inequalities:
             on = self.read("holds")[r] > 0.5
             over = along(level.rows[r], x) - level.sides[r]
             beyond = where(on, 0.0, where(over > TOLERANCE, over, 0.0))
@@ -250,7 +261,7 @@ class LevelSolver:
         if not self.pivots:
             self._measure(level, x, lam)
             return
-        self._change(*zip(*judged))
+        self._change(inequalities, *zip(*judged))
         self._write(x=x, lam=lam)
 
     def _judged(self, k: int, x: Scalar, force: Scalar, slack: Scalar) -> tuple[Scalar, Scalar, Scalar]:
@@ -270,7 +281,13 @@ class LevelSolver:
         held = s * s > 0.5
         return where(held, 0.0, beyond), where(held, pulled, 0.0), where(held, 0.0, state)
 
-    def _change(self, beyond: Sequence[Scalar], freed: Sequence[Scalar], after: Sequence[Scalar]) -> None:
+    def _change(
+        self,
+        inequalities: Sequence[int],
+        beyond: Sequence[Scalar],
+        freed: Sequence[Scalar],
+        after: Sequence[Scalar],
+    ) -> None:
         """The next states, unless nothing is contradicted."""
         t, farthest = self._t, _largest(beyond)
         wrong = [where(x > 0.0, 1.0, y) for x, y in zip(beyond, freed)]
@@ -295,10 +312,10 @@ class LevelSolver:
         limited = [k for k, b in enumerate(self.bounds) if any(b)]
         for k, take, new in zip(limited, takes, after):
             state[k] = where(take > 0.5, new, state[k])
-        for r, take, new in zip(self.one_sided, takes[len(limited) :], after[len(limited) :]):
+        for r, take, new in zip(inequalities, takes[len(limited) :], after[len(limited) :]):
             holds[r] = where(take > 0.5, new, holds[r])
         t.output("state", state)
-        if self.one_sided:
+        if inequalities:
             t.output("holds", holds)
 
     def _measure(self, level: LevelReader, x: list[Scalar], lam: list[Scalar]) -> None:
@@ -326,16 +343,21 @@ class LevelSolver:
     # -- calls ------------------------------------------------------------------------------------------------
 
     def write(self, c: StageCalls) -> None:
-        """Rounds until no lane contradicts its state."""
+        """Rounds until no lane contradicts its state; at first within bounds alone where rows are many."""
         if not self.pivots:
             self._round(c)
             return
+        if self.bounded_first:
+            self._until_right(c, lambda: c.call(f"{self.name}within"))
+        self._until_right(c, lambda: self._round(c))
+        c.call(f"{self.name}measure")
+
+    def _until_right(self, c: StageCalls, write_round: Callable[[], None]) -> None:
         c.fill(NO_COUNT, "least", 0, 1)
         c.fill(float(MAX_TRIALS), "tries", 0, 1)
         with c.f.loop(MAX_PIVOTINGS, some=True) as loop:
-            self._round(c)
+            write_round()
             loop.leave(~c.some_above("going"))
-        c.call(f"{self.name}measure")
 
     def _round(self, c: StageCalls) -> None:
         if self.straight:

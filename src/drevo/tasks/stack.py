@@ -212,7 +212,7 @@ class StackProgram:
         solvers = []
         for k, data in enumerate(levels):
             sizes[f"level{k}_kkt"] = 1
-            solvers.append(LevelSolver(f"level{k}_", n, data, limited, sizes))
+            solvers.append(LevelSolver(f"level{k}_", n, data, limited, sizes, self.p.warm))
             sizes |= solvers[-1].blocks
         sizes |= {"overrun": n} if self.overruns else {}
         parts = {k: x for s in solvers for k, x in s.parts.items()}
