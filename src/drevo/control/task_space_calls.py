@@ -13,6 +13,7 @@ from ..constraint.checks import driven_rates
 from ..constraint.functions import call_traced
 from ..errors import InputError, one_of, shown
 from ..io.given import Array, finite, number
+from ..kinematics.points import at_point
 from ..mechanics.configuration import neutral, random, require_unit_quaternions
 from ..mechanics.spatial import Mat
 from ..mechanics.tree import build_tree
@@ -31,7 +32,7 @@ def operational_space(
     axes: str | Sequence[str] | None = None,
     rotation: ArrayLike | None = None, posture: ArrayLike | None = None, posture_stiffness: float = 0.0,
     posture_damping: float = POSTURE_DAMPING, regularisation: float = 0.0,
-    actuated: Sequence[str] | None = None,
+    actuated: Sequence[str] | None = None, point: ArrayLike | None = None,
 ) -> TaskSpaceLaw:  # fmt: skip
     """The law under which the errors of a link follow e'' + damping e' + stiffness e = 0 along each axis.
 
@@ -41,11 +42,12 @@ def operational_space(
     logarithm of SO(3). axes: some of "x y z rx ry rz", by default all; they are the columns of rotation (3, 3), by
     default the world's. posture (nq,), posture_stiffness (1/s^2), posture_damping (1/s): motions that the task
     leaves free follow a = - posture_damping v - posture_stiffness (q - posture). regularisation: added squared to
-    the diagonal of J M^-1 J^T, for singular postures. actuated: driven joints, by default all but a free base. It
-    is called as tau(t, q, v), simulated, compiled by drevo.simulate.Control, exported by its c(). Raises
+    the diagonal of J M^-1 J^T, for singular postures. actuated: driven joints, by default all but a free base.
+    point (3,): of the link, m, in its frame, in the place of its origin, as `robot.pose` has it.
+    It is called as tau(t, q, v), simulated, compiled by drevo.simulate.Control, exported by its c(). Raises
     InputError.
     """
-    free, rest = (posture, posture_stiffness, posture_damping), (regularisation, actuated)
+    free, rest = (posture, posture_stiffness, posture_damping), (regularisation, actuated, point)
     given = _task("operational_space", robot, link, stiffness, damping, reference, axes, rotation, free, *rest)
     return TaskSpaceLaw(**given)
 
@@ -55,7 +57,7 @@ def impedance(
     axes: str | Sequence[str] | None = None,
     rotation: ArrayLike | None = None, posture: ArrayLike | None = None, posture_stiffness: float = 0.0,
     posture_damping: float = POSTURE_DAMPING, regularisation: float = 0.0,
-    actuated: Sequence[str] | None = None,
+    actuated: Sequence[str] | None = None, point: ArrayLike | None = None,
 ) -> ImpedanceLaw:  # fmt: skip
     """The law under which a link pushed by a force F moves as Lambda e'' + damping e' + stiffness e = F.
 
@@ -63,7 +65,7 @@ def impedance(
     the axes, so that nothing has to be measured. All other arguments are as of operational_space. Raises
     InputError.
     """
-    free, rest = (posture, posture_stiffness, posture_damping), (regularisation, actuated)
+    free, rest = (posture, posture_stiffness, posture_damping), (regularisation, actuated, point)
     given = _task("impedance", robot, link, stiffness, damping, reference, axes, rotation, free, *rest)
     return ImpedanceLaw(**given)
 
@@ -73,15 +75,15 @@ def admittance(
     reference: PoseReference | None = None, axes: str | Sequence[str] | None = None,
     rotation: ArrayLike | None = None, posture: ArrayLike | None = None, posture_stiffness: float = 0.0,
     posture_damping: float = POSTURE_DAMPING, regularisation: float = 0.0,
-    actuated: Sequence[str] | None = None,
+    actuated: Sequence[str] | None = None, point: ArrayLike | None = None,
 ) -> AdmittanceLaw:  # fmt: skip
     """The law under which a link moves as inertia e'' + damping e' + stiffness e = F of a measured force F.
 
-    It is called as tau(t, q, v, wrench), wrench (6,) what acts on the link at its origin, world axes, N, N m.
+    It is called as tau(t, q, v, wrench), wrench (6,) what acts on the link at its origin, or point, world axes.
     inertia in kg and kg m^2: a number, one for each axis, or a matrix. All other arguments are as of impedance.
     Raises InputError.
     """
-    free, rest = (posture, posture_stiffness, posture_damping), (regularisation, actuated)
+    free, rest = (posture, posture_stiffness, posture_damping), (regularisation, actuated, point)
     given = _task("admittance", robot, link, stiffness, damping, reference, axes, rotation, free, *rest)
     M = np.array(_gains("admittance: inertia", inertia, len(given["axes"])))
     if np.linalg.eigvalsh(M).min() <= 0.0:
@@ -95,7 +97,7 @@ def hybrid(
     axes: str | Sequence[str] | None = None, force_gain: float = 0.0, force_damping: float = 0.0,
     rotation: ArrayLike | None = None, posture: ArrayLike | None = None, posture_stiffness: float = 0.0,
     posture_damping: float = POSTURE_DAMPING, regularisation: float = 0.0,
-    actuated: Sequence[str] | None = None,
+    actuated: Sequence[str] | None = None, point: ArrayLike | None = None,
 ) -> HybridLaw:  # fmt: skip
     """The law that moves a link along some axes as operational_space does, and presses along the others.
 
@@ -109,7 +111,7 @@ def hybrid(
     chosen = tuple(x for x in TASK_AXES if x not in pressed) if axes is None else _axes("hybrid: axes", axes)
     if both := set(chosen) & set(pressed):
         raise InputError(f"hybrid: {min(both)!r} is an axis of motion and one of force; it can be one of them")
-    free, rest = (posture, posture_stiffness, posture_damping), (regularisation, actuated)
+    free, rest = (posture, posture_stiffness, posture_damping), (regularisation, actuated, point)
     given = _task("hybrid", robot, link, stiffness, damping, reference, chosen, rotation, free, *rest, pressed)
     if not callable(force):
         force = _numbers("hybrid: force", force, len(pressed))
@@ -122,10 +124,11 @@ def hybrid(
 def _task(
     name: str, robot: Dynamics, link: str, stiffness: ArrayLike, damping: ArrayLike, reference: Any, axes: Any,
     rotation: ArrayLike | None, free: tuple[ArrayLike | None, float, float], regularisation: float,
-    actuated: Sequence[str] | None, also: tuple[str, ...] = (),
+    actuated: Sequence[str] | None, point: ArrayLike | None, also: tuple[str, ...] = (),
 ) -> dict[str, Any]:  # fmt: skip
     """The fields of a law, checked; also: axes that are controlled too."""
     expect_robot(robot, name)
+    robot, link = at_point(name, robot, link, point)
     model = robot.model
     if model.closed:
         raise InputError(f"{name}: robot {robot.name!r} has loops, which have more joints than motions; use track")

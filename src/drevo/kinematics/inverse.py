@@ -23,6 +23,7 @@ from ..io.given import Array, asked, finite, flag, positive, whole
 from ..mechanics.configuration import ranges, require_unit_quaternions
 from ..mechanics.tree import build_tree
 from ..model.draft import did_you_mean, names_in
+from .points import at_point
 from .reaching import CENTER_OF_MASS, REACHED, STEPS_A_CALL, PoseTargets, reach_program
 
 MAX_ROUNDS = 16  # of STEPS_A_CALL steps from one start
@@ -52,7 +53,7 @@ class Reached(NamedTuple):
 def inverse_kinematics(
     robot: Any, link: str | Sequence[str], poses: ArrayLike, q0: ArrayLike | None = None, limits: bool = True,
     seeds: ArrayLike | int | None = None, attempts: int = 100, tolerance: float = 1e-9, avoid: Any = None,
-    all: bool = False, reach: str | Sequence[str] = "pose",
+    all: bool = False, reach: str | Sequence[str] = "pose", point: ArrayLike | None = None,
 ) -> Reached | list[Reached]:  # fmt: skip
     """Configurations that bring a link to poses (..., 4, 4): q, success, residual, iterations, reason.
 
@@ -61,8 +62,10 @@ def inverse_kinematics(
     q0 (..., nq): the first start, from which the nearest solution is mostly found. limits: within those of the
     file. seeds: (starts, nq) of later starts, or the number of the first point of the sequence that they are
     drawn from. attempts: starts for a pose. tolerance: m and rad. avoid: "auto", or pairs of geoms or links that
-    must not touch. all: a list of the distinct solutions of every pose found. Raises InputError.
+    must not touch. all: a list of the distinct solutions of every pose found. point (3,):
+    of one link, m, in its frame, in the place of its origin. Raises InputError.
     """
+    robot, link = at_point("inverse_kinematics", robot, link, point)
     links = names_in(link, "inverse_kinematics: link")
     kinds = names_in(reach, "inverse_kinematics: reach")
     kinds = kinds * len(links) if len(kinds) == 1 else kinds

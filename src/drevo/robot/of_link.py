@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import InputError, shown
 from ..io.given import Array, numbers
+from ..kinematics.points import at_point
 from ..model.quantities import FRAMES
 
 FRAME = FRAMES[0]
@@ -279,6 +280,7 @@ class OfLink:
         frame: str = FRAME,
         terms: str | Sequence[str] | None = None,
         out: OperationalSpace | None = None,
+        point: ArrayLike | None = None,
     ) -> OperationalSpace:
         """Khatib's equations of a link, Lambda x'' + mu + p = F, along k axes, in SI units: all in one kernel.
 
@@ -286,9 +288,12 @@ class OfLink:
         axes: some of "x y z rx ry rz" of the frame, as a text or a list, by default all; the inertia is that along
         these axes alone, the others are free. damping: added squared to the diagonal of J M^-1 J^T, for postures
         near singular ones. terms: those that are wanted, such as "Lambda mu p", by default all: N and Jbar are
-        half of the work. out: of an earlier call alike, to be filled anew.
+        half of the work. out: of an earlier call alike, to be filled anew. point (3,): as of `pose`.
         Forces on the joints are J^T F + N^T tau0. NumericsError where the link cannot move along the axes.
         """
+        if point is not None:
+            robot, frame_name = at_point("operational_space", self.robot, link, point)
+            return robot.operational_space(frame_name, q, v, axes, damping, frame, terms, out)  # type: ignore[no-any-return]
         axes = tuple(axes) if isinstance(axes, list) else axes
         terms = tuple(terms) if isinstance(terms, list) else terms
         key = link, axes, damping, frame, terms

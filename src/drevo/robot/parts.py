@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import Any
@@ -17,13 +16,13 @@ from ..codegen.graph.ops import ADD, CONST, DIV, INPUT, MUL, OPS, UNLESS, WHEN
 from ..errors import InputError, ModelError, one_of, shown
 from ..io.given import number
 from ..io.xml import ANY, MAX_MASS
+from ..kinematics.points import welded
 from ..model import values
 from ..model.description import (
     IDENTITY,
     JOINT_SIZES,
     ORIGIN,
     Inertial,
-    Joint,
     JointDynamics,
     Limit,
     Link,
@@ -107,9 +106,8 @@ def with_body(model: Model, link: str, mass: float, point: Numbers, inertia: Num
         raise InputError(f"{verb}: the robot has a part {name!r}; give another name=")
     place = _checked(verb, "point", values.vector, point)
     body = Link(name, _inertial(verb, kg, ORIGIN, inertia, "com"))
-    weld = Joint(f"{name}_weld", "fixed", carrier, name, origin=place)
-    finish(Draft(model.name, [Link(carrier), body], [weld]))  # which raises or warns if it is no real body
-    return replace(model, links=(*model.links, body), joints=(*model.joints, weld))
+    finish(Draft(model.name, [body]))  # which raises or warns if it is no real body
+    return welded(model, carrier, body, place)
 
 
 def given_rotation(who: str, rotation: Numbers, rpy: Numbers) -> Mat3:

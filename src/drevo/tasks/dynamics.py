@@ -39,6 +39,7 @@ from .kinds import (
     Posed,
     PostureTask,
     RelativeFrameTask,
+    twist_at,
     unit_rows,
 )
 from .solve import CompiledStack, checked_stack
@@ -186,7 +187,11 @@ def _task_motion(task: KinematicTask, at: Posed, along: Posed, v: Vector) -> tup
     more = {"relative_to": task.root} if isinstance(task, RelativeFrameTask) else {}
     options = {"link": task.link, "frame": "local", **more}
     moved = common_algorithm("velocity")(along.tree, along.q, v, **options)
-    return at.quantity("jacobian", **options), [jet(x).d for x in moved]
+    J, bias = at.quantity("jacobian", **options), [jet(x).d for x in moved]
+    if isinstance(task, FrameTask) and task.point is not None:
+        arm = Vec(*np.asarray(task.point).tolist())
+        return [list(row) for row in zip(*(twist_at(arm, x) for x in zip(*J)))], twist_at(arm, bias)
+    return J, bias
 
 
 def _point_rows(at: Posed, along: Posed, v: Vector, c: GroundedPoint) -> tuple[Matrix, list[Scalar]]:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ..compiler.formalisms import common_algorithm
 from ..errors import InputError, shown
-from ..io.given import number, numbers, whole
+from ..io.given import finite, number, numbers, whole
 from ..mechanics.algorithms.derivatives import displaced
 from ..mechanics.configuration import neutral
 from ..mechanics.jet import Jet, jet
@@ -132,14 +132,27 @@ def frame_rows(T: Matrix, J: Matrix, target: Vector) -> TaskRows:
     return TaskRows(list(map(list, rows)), logarithm(WHOLE_FRAME, FRAME_AT_REST, seen))
 
 
+def twist_at(arm: Vec, twist: Vector) -> list[Scalar]:
+    """A velocity, linear first, of a point that is an arm away from the origin: v + w x r."""
+    v, w = Vec(*twist[:3]), Vec(*twist[3:])
+    return [*(v + w.cross(arm)), *w]
+
+
 @dataclass(frozen=True)
 class FrameTask(KinematicTask):
     """Brings a link to a pose, target (4, 4). Costs in 1/m and 1/rad: a number, or one for each axis of the
-    link."""
+    link. point (3,): of the link, m, in its frame, in the place of its origin."""
 
     link: str
     position_cost: ArrayLike = 1.0
     orientation_cost: ArrayLike = 1.0
+    point: Any = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.point is not None:
+            place = finite("FrameTask: point", self.point, (3,), InputError)
+            object.__setattr__(self, "point", tuple(place.tolist()))
 
     @property
     def default_name(self) -> str:
@@ -157,7 +170,12 @@ class FrameTask(KinematicTask):
     def rows(self, at: Posed, target: Vector) -> TaskRows:
         """log(T_target^-1 T) and its Jacobian."""
         T = at.quantity("pose", link=self.link)
-        return frame_rows(T, at.quantity("jacobian", link=self.link, frame="local_world_aligned"), target)
+        J = at.quantity("jacobian", link=self.link, frame="local_world_aligned")
+        if self.point is not None:
+            arm = Mat.of([row[:3] for row in T[:3]]) @ Vec(*self.point)
+            T = [[*row[:3], row[3] + x] for row, x in zip(T[:3], arm)]
+            J = [list(row) for row in zip(*(twist_at(arm, column) for column in zip(*J)))]
+        return frame_rows(T, J, target)
 
     def links(self) -> tuple[str, ...]:
         """The link of the task."""

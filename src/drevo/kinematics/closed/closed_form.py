@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...codegen.call.function import Function
 from ...codegen.graph.program import Guard, Program
@@ -20,6 +21,7 @@ from ...mechanics.spatial import EYE, Mat, Vec
 from ...mechanics.tree import build_tree
 from ...model.description import Model
 from ...model.draft import did_you_mean, listed
+from ..points import at_point
 from .arm_angle import ARM_ANGLE, arm_angle_form
 from .chain import REMEDY, Chain, RigidMotion, chain_of, held_chain
 from .forms import ChainForm, recognised
@@ -59,8 +61,11 @@ class BranchRequest(NamedTuple):
 
 
 @asked
-def closed_form(robot: Any, link: str, limits: bool = False, **given: float | None) -> Function:
+def closed_form(
+    robot: Any, link: str, limits: bool = False, point: ArrayLike | None = None, **given: float | None
+) -> Function:
     """The branches of a link's inverse kinematics as a Function of poses (..., 4, 4): see `Robot.closed_form`."""
+    robot, link = at_point("closed_form", robot, link, point)
     return _request(robot.model, link, limits, given).function(robot)
 
 
