@@ -67,5 +67,7 @@ class InverseKinematics:
         as of `closed_form`. Raises NumericsError that names the pose where no branch is real, or none is near.
         """
         from ..kinematics.closed.path import branch_path
+        from ..kinematics.points import at_point
 
-        return self._method(branch_path)(link, poses, q0, limits, jump, point, **given)  # type: ignore[no-any-return]
+        robot, frame = at_point("inverse_kinematics_path", self, link, point)
+        return branch_path(robot, frame, poses, q0, limits, jump, **given)  # type: ignore[no-any-return]

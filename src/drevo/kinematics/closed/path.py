@@ -10,25 +10,16 @@ from numpy.typing import ArrayLike
 from ...errors import InputError, NumericsError, TraceError
 from ...io.given import Array, asked, finite, number
 from ...mechanics.tree import build_tree
-from ..points import at_point
 from .chain import REMEDY, chain_of
 from .closed_form import WHOLE_TURN, closed_form
 
 
 @asked
 def branch_path(
-    robot: Any,
-    link: str,
-    poses: ArrayLike,
-    q0: ArrayLike,
-    limits: bool,
-    jump: float,
-    point: ArrayLike | None = None,
-    **given: float | None,
+    robot: Any, link: str, poses: ArrayLike, q0: ArrayLike, limits: bool, jump: float, **given: float | None
 ) -> Array:
     """The branches nearest to one another along a path: see `Robot.inverse_kinematics_path`."""
     title = "inverse_kinematics_path"
-    robot, link = at_point(title, robot, link, point)
     T, at = finite(f"{title}: poses", poses, (..., 4, 4)), finite(f"{title}: q0", q0, (robot.nq,))
     farthest = number(f"{title}: jump", jump, "a number above 0", lambda x: x > 0.0)
     try:
