@@ -70,4 +70,4 @@ class InverseKinematics:
         from ..kinematics.points import at_point
 
         robot, frame = at_point("inverse_kinematics_path", self, link, point)
-        return branch_path(robot, frame, poses, q0, limits, jump, **given)  # type: ignore[no-any-return]
+        return branch_path(robot, frame, poses, q0, limits, jump, **given)
