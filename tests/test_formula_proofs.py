@@ -155,6 +155,11 @@ def test_brackets_and_exponents_are_mended(notation: str, line: str, printed: st
     assert row.verdict == "wrong" and expanded(row.mend) == expanded(line)
 
 
+def test_a_number_is_mended_where_it_stands() -> None:
+    (row,) = drevo.check_formulas(drevo.load("two-arm-spatial"), "H_75 = -2*I_7^xz*s_67 - I_7^yz*c_67")
+    assert row.mend == "H_75 = -I_7^xz*s_67 - I_7^yz*c_67"
+
+
 def test_units_refute_what_agrees_by_chance() -> None:
     (row,) = drevo.check_formulas(robot_of("kovalchuk"), "I_22 = I_2zz + 4*m_2*x_c2^3", notation="kovalchuk")
     assert row.verdict == "wrong" and row.units

@@ -372,6 +372,8 @@ def product_of(names: Sequence[str], number: float = 1.0) -> FormulaNode:
 
 def _with_number(node: FormulaNode, x: float) -> FormulaNode:
     """A product with another number in front."""
+    if node.kind == "neg":
+        return FormulaNode("neg", None, (_with_number(node.parts[0], x),))
     if node.kind == "*":
         return FormulaNode("*", None, (_with_number(node.parts[0], x), node.parts[1]))
     if node.kind == "number":

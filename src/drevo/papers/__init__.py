@@ -6,6 +6,7 @@ Errors are computed when the table is made. "agrees": relative error below 1e-9,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ EXAMPLES = {
 
 
 DERIVED = {"zaremba": ("mass_matrix", "gravity", "inverse_dynamics")}  # by q, by theorems 1 and 3
+MARKS_PATTERN = re.compile(r"[|<>*_\\]")  # of Markdown
 CONSTRAINED = ("kovalchuk", "zaremba")
 
 
@@ -55,7 +57,11 @@ def make_paper(name: str, folder: Path) -> list[CheckedFormula]:
         "| formula | what it says | call | checked against | worst error | verdict |",
         "|---|---|---|---|---|---|",
     ]
-    table += [f"| {r.formula} | {r.says} | `{r.call}` | {r.against} | {r.error:.1e} | {r.verdict} |" for r in rows]
+    plain = [[MARKS_PATTERN.sub(r"\\\g<0>", x) for x in (r.formula, r.says, r.against)] for r in rows]
+    table += [
+        f"| {formula} | {says} | `{r.call}` | {against} | {r.error:.1e} | {r.verdict} |"
+        for (formula, says, against), r in zip(plain, rows)
+    ]
     (folder / "table.md").write_text(
         "\n".join([f"# {name.title()}: formulas and checks", "", *table, ""]), "utf-8"
     )
