@@ -42,11 +42,11 @@ LETTERS = {
         "f(3)",
         r"\epsilon_{2}",
         r"\phi_{3}",
-        "M_{2}",
+        r"M_{2}^{o}",
         r"\omega_{2}",
         "(4)",
     ),
-    "zaremba": (r"\Theta_{1}^{1\star }", "l_{3}^{1}", "f^{2}", "a_{3,1}", r"d_{1,2}^{1}", "(2.9)", "(2.14)"),
+    "zaremba": (r"\Theta_{1}^{1\star }", "l_{3}^{1}", "f^{2}", "a_{31}", r"d_{1,2}^{1}", "(2.9)", "(2.14)"),
     "alyushin": ("R_{3}", "v_{2}^{C}", "J_{3}", "E_{1}", "(7)", "(40)"),
 }
 
@@ -110,6 +110,41 @@ def test_derivatives_of_higher_order(order: int) -> None:
     special_page_reads_back(embedded.model("screw-arm"), "mass_matrix", wrt=("q",) * order)
 
 
+@pytest.mark.parametrize(
+    ("quantity", "options"),
+    [
+        ("pose", {}),
+        ("velocity", {"frame": "local"}),
+        ("velocity", {}),
+        ("jacobian", {}),
+        ("jacobian", {"frame": "local"}),
+        ("acceleration", {"kind": "spatial"}),
+        ("acceleration", {"frame": "local", "kind": "spatial"}),
+        ("kinetic_energy", None),
+    ],
+)
+@pytest.mark.parametrize("name", ["three-link", "screw-arm", "two-arm-spatial", "random"])
+def test_motion_of_links_in_the_letters_of_zaremba(name: str, quantity: str, options: Any) -> None:
+    """(1.1), (1.2), (1.9), (1.10), the energy (2.1): any link, also one that is welded beside a body's frame."""
+    kinds = "revolute", "prismatic", "helical"
+    model = strategies.robot(12, kinds, 4, "ground", 0.5, 0.0) if name == "random" else embedded.model(name)
+    if options is None:
+        read_back(model, quantity, formalism="zaremba", sequence="paper")
+    else:
+        special_page_reads_back(model, quantity, formalism="zaremba", link=model.links[-1].name, **options)
+
+
+def test_motion_that_the_page_of_zaremba_refuses() -> None:
+    robot, how = drevo.load("three-link"), {"formalism": "zaremba", "sequence": "paper"}
+    for options, sentence in (
+        ({"link": "link3", "relative_to": "link1"}, "leave relative_to out"),
+        ({"link": robot.model.root}, "name a link that does"),
+        ({"link": "link3", "frame": "world"}, "local_world_aligned"),
+    ):
+        with pytest.raises(TraceError, match=sentence):
+            drevo.write_out(robot, "velocity", **how, **options)
+
+
 @pytest.mark.parametrize("formalism", ["zaremba", "kovalchuk"])
 @pytest.mark.parametrize("name", ["three-link", "screw-arm", "two-arm-spatial"])
 def test_constrained_dynamics_in_the_letters_of_a_paper(name: str, formalism: str) -> None:
@@ -167,8 +202,10 @@ def test_what_no_page_has(ask: dict[str, Any]) -> None:
 
 
 def test_paper_of_a_quantity_that_none_gives() -> None:
-    with pytest.raises(TraceError, match="none of the five papers"):
-        drevo.write_out(drevo.load("three-link"), "pose", link="link3", sequence="paper")
+    with pytest.raises(TraceError, match="none of the five papers: leave sequence out"):
+        drevo.write_out(drevo.load("three-link"), "momentum", sequence="paper")
+    with pytest.raises(TraceError, match="ask for formalism='zaremba'"):
+        drevo.write_out(drevo.load("three-link"), "jacobian", link="link3", formalism="telegin", sequence="paper")
     with pytest.raises(TraceError, match="vereshchagin"):
         drevo.write_out(drevo.load("three-link"), "forward_dynamics", formalism="zaremba", sequence="paper")
 

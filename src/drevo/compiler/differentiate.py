@@ -34,7 +34,7 @@ from .formalisms import MEETINGS, common_algorithm, fastest
 from .packing import falling, in_order, is_even, row_major, scattered
 from .packing import unpack as unpack
 from .search import Compute, Preparation
-from .trace import output_shape, requested, trace
+from .trace import in_letters, output_shape, requested, trace
 from .tracer import Tracer, unknowns
 
 SCATTERED = 20_000  # entries: beyond it a dense kernel is mostly stores, which take long to compile
@@ -124,7 +124,9 @@ def derivative_page(model: Model, quantity: str, wrt: tuple[str, ...], formalism
     """A derivative by the theorems of Zaremba, line by line, full arrays; how: of `trace`."""
     x = found_quantity(quantity)
     one_of(f"derivative of {x.name}: formalism", formalism, ("auto", "zaremba"))
-    outputs = tuple((_title(n, wrt), (*shape, *("nv" for _ in wrt))) for n, shape in x.outputs)
+    outputs = tuple(
+        (_title(n, wrt), (*shape, *("nv" for _ in wrt))) for n, shape in in_letters("zaremba", x).outputs
+    )
     derived = Quantity(_title(x.name, wrt), x.state, outputs, x.about)
     compute = functools.partial(zaremba_page.derivative_lines, x.name, wrt)
     about = f"derivative of {x.name} by {', '.join(wrt)}"

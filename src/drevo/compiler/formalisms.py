@@ -47,7 +47,6 @@ OTHERS = 16  # bodies: up to it the formalisms that were not made for few operat
 SPEED = "speed"  # of compiled code: what `candidates` is asked for beside the objectives of counts
 MEETINGS = (0, 2)  # of Zaremba's columns and wrenches: at the root of a limb, or past its first joints
 OPERATIONAL = ("operational_inertia", "inverse_operational_inertia", "operational_space")
-
 IN_METRES = Preparation(frames=True, unit=False)  # whose letters a page has keeps its lengths
 IN_A_UNIT = Preparation(frames=True)  # the fewest operations; a page of numbers alone says its unit
 
@@ -136,6 +135,8 @@ _ROWS = (
     ("kovalchuk", "inverse_dynamics bias mass_matrix", Row("formalisms.kovalchuk", _small)),
     ("zaremba", "inverse_dynamics bias gravity mass_matrix coriolis_matrix",
      Row("formalisms.zaremba", _small, IN_METRES.prepare, [{"meeting": x} for x in MEETINGS])),
+    *(("zaremba", name, Row("formalisms.zaremba_motion_page", _named_alone, entry=f"{name}_lines"))
+      for name in ("kinetic_energy", "velocity", "jacobian", "acceleration", "pose")),
     ("alyushin", "kinetic_energy", Row("formalisms.alyushin", _small)),
     ("alyushin", "power_balance", Row("formalisms.alyushin_page", _named_alone, entry="written_balance")),
     ("alyushin", "joint_power", Row("formalisms.alyushin_page", _named_alone, entry="written_powers")),
@@ -166,11 +167,11 @@ def page_of_paper(formalism: str, name: str) -> tuple[str, Compute]:
     giving = [f for f in PAPERS if (f, name) in TABLE]
     chosen = giving[0] if formalism == "auto" and giving else formalism
     if chosen not in giving:
-        raise TraceError(f"sequence 'paper': {name} is given by {', '.join(giving) or 'none of the five papers'}")
+        ask = f": ask for formalism={giving[0]!r}" if giving else "none of the five papers: leave sequence out"
+        raise TraceError(f"sequence 'paper': {name} is given by {', '.join(giving)}{ask}")
     row = TABLE[chosen, name]
     if name in PAGES.get(chosen, "").split() and not row.module.endswith("_page"):
-        found: Compute = getattr(import_module(f"..mechanics.formalisms.{chosen}_page", __package__), name)
-        return chosen, found
+        row = row._replace(module=f"formalisms.{chosen}_page")
     return chosen, row.compute(name)
 
 

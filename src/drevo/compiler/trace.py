@@ -33,6 +33,10 @@ from .tracer import Tracer
 if TYPE_CHECKING:
     from ..codegen.graph.program import Program
 
+LETTERS_OF_RESULTS = {  # where the paper has another letter than the catalogue
+    "kovalchuk": {"mass_matrix": "I", "bias": "H"},
+    "zaremba": {"mass_matrix": "a", "bias": "b", "gravity": "b", "coriolis_matrix": "B"},
+}
 STEPS_NOTE = "gamma_i is the coordinate of a step of a joint by formula, G_i its derivative by the joint's own."
 
 
@@ -80,6 +84,12 @@ def trace(
     said = list(own) if isinstance(own, (list, tuple)) else [own]
     said += assumptions(model, t.symbols) if parameters and not compiled else []
     return t.program(named=True, **about | {"assumptions": (*said, *t.context.assumed)})
+
+
+def in_letters(paper: str, x: Quantity) -> Quantity:
+    """A quantity whose result has the letter of a paper."""
+    letter = LETTERS_OF_RESULTS.get(paper, {}).get(x.name, "")
+    return x._replace(outputs=((letter, x.outputs[0][1]),)) if letter else x
 
 
 def _wanted(model: Model, name: str | Sequence[str] | Quantity) -> list[Quantity]:

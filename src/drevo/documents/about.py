@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,50 +27,62 @@ SYMBOLS = {
     "x": "rates or accelerations that the mass matrix is applied to, rad/s² or m/s²",
     "y": "M(q) x, N m or N",
     "M": "mass matrix, kg m², kg m or kg",
-    "Minv": "inverse of the mass matrix",
+    "Minv": "inverse of the mass matrix, 1/(kg m²), 1/(kg m) or 1/kg",
     "h": "bias C v + g, N m or N",
     "p": "passive forces of dampers, dry friction and springs, N m or N",
     "g": "gravity torques or forces, N m or N",
-    "C": "Coriolis matrix, from the Christoffel symbols",
+    "C": "Coriolis matrix, from the Christoffel symbols, N m s, N s or kg/s",
     "c": "centre of mass, world axes, m",
-    "l": "linear momentum, then angular about the centre of mass, world axes",
+    "l": "linear momentum, kg m/s, then angular about the centre of mass, kg m²/s, world axes",
     "t": "time, s",
     "N": "reactions of contacts, constraints and loops on the robot, N or N m",
-    "J": "Jacobian, linear rows first",
-    "Lambda": "operational-space inertia of the link, linear first",
-    "Lambdainv": "inverse of the operational-space inertia of the link, linear first",
+    "J": "Jacobian, linear rows first, m or no unit",
+    "Lambda": "operational-space inertia of the link, linear first, kg, kg m, kg m²",
+    "Lambdainv": "inverse of the operational-space inertia of the link, linear first, 1/kg, 1/(kg m), 1/(kg m²)",
 }
 _QUANTITY_SYMBOLS = {
     ("constrained_dynamics", "R"): "reactions of contacts, constraints and loops on the robot, N or N m",
+    ("mass_matrix", "I"): "inertia matrix, kg m², kg m or kg",
+    ("mass_matrix", "a"): "inertia matrix A of elements a_ij, kg m², kg m or kg",
+    ("bias", "H"): "terms of rates and of gravity, N m or N",
+    ("bias", "b"): "terms of rates and of gravity, N m or N",
+    ("gravity", "b"): "terms of gravity, b of (2.15) without rates, N m or N",
+    ("coriolis_matrix", "B"): "Coriolis matrix, from Christoffel's symbols, N m s, N s or kg/s",
     ("mass_matrix", "H"): "mass matrix, kg m², kg m or kg",
     ("kinetic_energy", "T"): "kinetic energy, J",
     ("potential_energy", "V"): "potential energy, J, zero at the world origin",
-    ("pose", "T"): "pose of the link, world from link",
-    ("poses", "T"): "pose of each moving link, world from link",
+    ("pose", "T"): "pose of the link, world from link, no unit and m",
+    ("poses", "T"): "pose of each moving link, world from link, no unit and m",
     ("inverse_kinematics", "T"): "pose of the link, world from link, row by row, (4, 4)",
     ("inverse_kinematics", "real"): "1 where the branch of q reaches the pose within 1e-9 m and rad, else 0",
-    ("velocity", "V"): "velocity of the link, linear first",
-    ("acceleration", "A"): "acceleration of the link, linear first",
-    ("centroidal_momentum_matrix", "A"): "A v is the momentum: linear, then angular about the centre of mass",
+    ("velocity", "V"): "velocity of the link, linear first, m/s and rad/s",
+    ("acceleration", "A"): "acceleration of the link, linear first, m/s² and rad/s²",
+    (
+        "centroidal_momentum_matrix",
+        "A",
+    ): "A v is the momentum, linear, angular about the centre of mass; kg m, kg m²",
     ("centroidal_momentum_bias", "b"): "rate of the momentum at accelerations of 0, N, then N m",
     ("jacobian_bias", "b"): "acceleration of the link at joint accelerations of 0, m/s², then rad/s²",
-    ("manipulability", "w"): "root of the determinant of J J', of J' J where joints are fewer than rows",
-    ("operational_space", "pose"): "pose of the link, world from link",
+    (
+        "manipulability",
+        "w",
+    ): "root of det J J', of det J' J where joints are fewer than rows, in SI units",
+    ("operational_space", "pose"): "pose of the link, world from link, no unit and m",
     ("operational_space", "Jdot_v"): "acceleration of the link at joint accelerations of 0, m/s², then rad/s²",
     ("operational_space", "mu"): "centrifugal and Coriolis force at the link, N, then N m",
     ("operational_space", "p"): "force of gravity at the link, N, then N m",
-    ("operational_space", "Jbar"): "inverse of the Jacobian, weighted by the mass matrix",
-    ("operational_space", "N"): "projector on torques that do not move the link",
-    ("regressor", "Y"): "joint torques are Y times the inertial parameters of the links, ten of each",
+    ("operational_space", "Jbar"): "inverse of the Jacobian, weighted by the mass matrix, 1/m or no unit",
+    ("operational_space", "N"): "projector on torques that do not move the link, no unit",
+    ("regressor", "Y"): "joint torques are Y times the inertial parameters of the links, ten of each, in SI units",
     ("power_balance", "P"): "powers of the drives, W",
     ("power_balance", "Wk"): "rates of the kinetic energy of the links, W",
     ("power_balance", "Wp"): "rates of the potential energy of the links, W",
     ("joint_power", "We"): "power through the joint of each link, of its force and moment on the link, W",
     ("joint_wrenches", "W"): "force and moment of the parent on each link, about the link's origin, N and N m",
-    ("inverse_dynamics_derivatives", "dtau_dq"): "derivative of joint torques by coordinates",
-    ("inverse_dynamics_derivatives", "dtau_dv"): "derivative of joint torques by rates",
-    ("forward_dynamics_derivatives", "da_dq"): "derivative of joint accelerations by coordinates",
-    ("forward_dynamics_derivatives", "da_dv"): "derivative of joint accelerations by rates",
+    ("inverse_dynamics_derivatives", "dtau_dq"): "derivative of joint torques by coordinates, in SI units",
+    ("inverse_dynamics_derivatives", "dtau_dv"): "derivative of joint torques by rates, in SI units",
+    ("forward_dynamics_derivatives", "da_dq"): "derivative of joint accelerations by coordinates, in SI units",
+    ("forward_dynamics_derivatives", "da_dv"): "derivative of joint accelerations by rates, in SI units",
     ("lagrange_equations", "H"): "inertia matrix, kg m², kg m or kg: H a + centrifugal + coriolis + gravity = tau",
     ("lagrange_equations", "centrifugal"): "terms with squares of rates, N m or N",
     ("lagrange_equations", "coriolis"): "terms with products of two rates, N m or N",
@@ -81,6 +94,7 @@ _QUANTITY_SYMBOLS = {
     ("linear_model", "dx"): "rate of the state",
     ("linear_model", "next_x"): "state after a step",
 }
+DERIVATIVE_PATTERN = re.compile(r"d\d*([A-Za-z]+)_d([A-Za-z]+(?:_d[A-Za-z]+)*)")
 WORDS = {
     "add": "additions",
     "mul": "multiplications",
@@ -217,7 +231,16 @@ def meaning(facts: About, source: str) -> str:
     """The meaning of an argument or result, in words."""
     if source.startswith("f_ext:"):
         return f"wrench on {plain(source[6:])}: force, then moment about its origin, world axes"
-    return _QUANTITY_SYMBOLS.get((facts.quantity, source)) or SYMBOLS.get(source, "")
+    quantity, partial = facts.quantity, DERIVATIVE_PATTERN.fullmatch(source)
+    if partial:
+        by, quantity = (
+            ", ".join(partial[2].split("_d")),
+            quantity.removeprefix("derivative of ").partition(" by ")[0],
+        )
+        of = _QUANTITY_SYMBOLS.get((quantity, partial[1])) or SYMBOLS.get(partial[1], "")
+        return f"derivative by {by}, whose numbers stand last, of: {of}, by rad, m or their rates"
+    known = _QUANTITY_SYMBOLS.get((quantity, source)) or SYMBOLS.get(source, "")
+    return known or f"{source}: {quantity.replace('_', ' ')}, in SI units"
 
 
 def header(facts: About, sequence: Sequence, layout: str, first: int = 0) -> list[str]:

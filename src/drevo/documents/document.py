@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from ..codegen.graph.program import CONVENTION
@@ -13,10 +14,14 @@ from .sequence.expression import Name, Number, Term
 from .sequence.inline import names_in_terms
 from .sequence.layout import entry_name
 from .sequence.sequence import Result, Section, Sequence, Statement
-from .vectors import legend_of
+from .vectors import Words, legend_of, names_in_lines
 
 CITE = "Written out by Drevo, a compiler of closed-form equations of motion for tree-structured robots."
 COUNTED = f"Counting: {CONVENTION}"
+COMPONENTS_MEANING = (
+    "components of the vectors and matrices above, in their units: x, y, z along axes; numbers after the last "
+    "comma by row, and by row and column"
+)
 LINE = 8  # names of equal entries on a line
 
 
@@ -37,23 +42,53 @@ def rounded(digits: int, scientific: Callable[[str, str], str]) -> Callable[[flo
     return show
 
 
-def legend(sequence: Sequence, facts: About, name: Callable[[str], str], dots: str) -> list[tuple[str, str]]:
-    """Every argument, such as q_1, ..., q_7, and every result, with what it is."""
-    listed = [(list(map(name, p.scalars)), p.source) for p in sequence.inputs if p.scalars]
-    lines = legend_of(facts.vectors)
-    defined = {x for names, _ in lines for x in names}
-    listed += [([name(r.name)], r.source) for r in sequence.results if r.name not in defined]
+def legend(sequence: Sequence, facts: About, show: Callable[[Words], str], dots: str) -> list[tuple[str, str]]:
+    """The rows of a legend for people: of many symbols the first and the last, of an array the array alone."""
+    rows = ((x[:1] if _entries(x) else x, said) for x, said in explained_symbols(sequence, facts))
+    return [(_shortened([*map(show, x)], dots), said) for x, said in rows]
+
+
+def _entries(symbols: list[Words]) -> bool:
+    """True if the first stands for the others: M for M_11, M_21."""
+    return all(x[0].startswith(f"{symbols[0][0]}_") for x in symbols[1:])
+
+
+def explained_symbols(sequence: Sequence, facts: About) -> list[tuple[list[Words], str]]:
+    """Every symbol of a page that is no parameter, once, with what it is."""
+    lines = [s for section in facts.inputs.sections for s in section.statements] if facts.inputs else []
+    lines += sequence.statements()
+    ordered = [n for s in lines for n in (s.name, *names_in_terms(s.terms))]
+    in_vectors = names_in_lines(facts.vectors)
+    read, rows = {*ordered, *in_vectors}, list[tuple[list[Words], str]]()
+    taken: set[Words] = {(s.name,) for s in sequence.symbols}
+
+    def explain(symbols: Iterable[Words], said: str) -> None:
+        if left := [x for x in dict.fromkeys(symbols) if x not in taken]:
+            taken.update(left)
+            rows.append((left, said))
+
+    for p in sequence.inputs:
+        whole = [(p.source,)] if p.source in in_vectors else []
+        explain([*whole, *((x,) for x in p.scalars)], meaning(facts, p.source))
+    for r in sequence.results:
+        entries = [entry_name(r.source, r.shape, k) for k in range(len(r.entries))]
+        listed = {n for same in equal_entries(r) for n in same.names}
+        explain([(r.name,), *((x,) for x in entries if x in read or x in listed)], meaning(facts, r.source))
+    for names, said in legend_of(facts.vectors):
+        explain(names, said)
+    wholes = {x[0] for names, _ in rows for x in names if len(x) == 1}
     if facts.vectors:
-        return [(_shortened(x, dots), meaning(facts, source)) for x, source in listed] + [
-            (_shortened(list(map(name, x)), dots), said) for x, said in lines
-        ]
-    names = [n for s in sequence.statements() for n in (s.name, *names_in_terms(s.terms))]
-    for section in facts.inputs.sections if facts.inputs else ():
-        names += [n for s in section.statements for n in (s.name, *names_in_terms(s.terms))]
-    plain = {n for p in sequence.inputs for n in p.scalars} | {s.name for s in sequence.symbols}
-    found = [(list(map(name, x)), said) for x, said in meanings(facts.paper, (n for n in names if n not in plain))]
-    rows = [(_shortened(x, dots), meaning(facts, source)) for x, source in listed]
-    return rows + [(_shortened(x, dots), said) for x, said in found]
+        explain(((n,) for n in (*ordered, *sorted(in_vectors)) if wholes & {*_wholes(n)}), COMPONENTS_MEANING)
+    for named, said in meanings(facts.paper, (n for n in ordered if (n,) not in taken)):
+        explain(((n,) for n in named), said)
+    return rows
+
+
+def _wholes(name: str) -> Iterator[str]:
+    """Names of the vector or matrix that a name may be a component of: omega_2 of omega_2x, L_2^1 of L_2_61^1."""
+    base, mark, above = name.partition("^")
+    for ending in (r"[xyz]{1,2}", r"_\d{1,2}", r"_\d+_\d+"):
+        yield re.sub(rf"{ending}$", "", base) + mark + above
 
 
 def _shortened(names: list[str], dots: str) -> str:

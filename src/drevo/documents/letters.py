@@ -9,10 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-PARTS = (r"[Ktw]\d+", "common part of several lines")
+PARTS = (r"[Ktw]\d+", "common part of several lines, in SI units")
+NAMED_ANGLES = (
+    (r"phi\d+", "angle that several lines take the sine and cosine of, rad"),
+    (r"q_\d[\d_]*", "sum of the angles of the joints whose numbers stand side by side, rad"),
+    (r"q_\w+_turned", "angle less whole turns, rad"),
+    (r"gamma_\w+", "coordinate of a step of a joint by formula, rad or m"),
+    (r"G_\w+", "its derivative by the joint's own coordinate, in their units"),
+)
 TURNS = (
     r"[sc]_\w+",
-    "sine and cosine of a joint's angle, or of the sum of those whose numbers stand side by side",
+    "sine and cosine of a joint's angle, or of the sum of those whose numbers stand side by side, no unit",
 )
 FILE = (
     (r"m_\w+", "mass of a link, kg"),
@@ -26,6 +33,22 @@ COMMON = (
     TURNS,
     *FILE,
     PARTS,
+    *NAMED_ANGLES,
+)
+LETTERS_OF_RECURSIONS = (  # of recursions that are no paper's
+    (r"omega_\w+", "angular velocity of a body, rad/s"),
+    (r"alpha_\w+", "angular acceleration of a body, rad/s²"),
+    (r"U_\w+", "alpha x + omega x omega x of a body, by which a point's place gives its acceleration, 1/s²"),
+    (r"a_\w+", "acceleration of a body's origin, that of gravity with the other sign in it, m/s²"),
+    (r"v_\w+", "velocity of a body's origin, m/s"),
+    (r"p_\w+", "origin of a body, world axes, m"),
+    (r"R_\w+", "turn of a body against the world, no unit"),
+    (r"h_\w+", "first moment of a body, alone or with all that it carries, kg m"),
+    (r"f_\w+", "force on a body, alone or with all that it carries, N"),
+    (r"n_\w+", "moment on a body, alone or with all that it carries, N m"),
+    (r"e_\w+", "kinetic energy of a body, J"),
+    (r"c_\w+\^q", "cosine of a joint's angle, no unit"),
+    *COMMON,
 )
 TELEGIN = (
     (r"tau_\w+", "joint torques or forces, N m or N: the equations of motion"),
@@ -51,8 +74,11 @@ TELEGIN = (
     (r"g_\d+", "elements of the children in the same column, and the body's own product, kg m²"),
     (r"x_\w+\^g|y_\w+\^g|z_\w+\^g", "gravity in the axes of a body, m/s²"),
     (r"[xyz]_\w+\^R", "component of an offset that moves, m"),
-    (r"[xyz]_\w+\^v\w*", "velocity of a body by a unit rate of a joint, of a screw its lead by a radian"),
-    (r"[xyz]_\w+\^\w+", "direction cosine: letter below with the first number, above with the second"),
+    (
+        r"[xyz]_\w+\^v\w*",
+        "velocity of a body by a unit rate of a joint, of a screw its lead by a radian, m or no unit",
+    ),
+    (r"[xyz]_\w+\^\w+", "direction cosine: letter below with the first number, above with the second, no unit"),
     (r"[AB]_\w+", "merged constants of the cosine and the sine of an angle, kg m²"),
     (r"R_\w+\d\w*", "merged constant: amplitude of a cosine or sine with a phase, kg m²"),
     (r"D_\w+|delta_\w+", "length and direction of a static moment across the joint's axis, kg m and rad"),
@@ -71,16 +97,16 @@ TELEGIN = (
     TURNS,
     PARTS,
     (r"g_[xyz]", "acceleration of gravity, m/s²"),
-    (r"[qxyz]_\w+", "joint axis and axes of a body"),
+    (r"[qxyz]_\w+", "joint axis and axes of a body, no unit"),
 )
 LETTERS: dict[str, tuple[tuple[str, str], ...]] = {
     "telegin": TELEGIN,
     "kovalchuk": (
         (r"omega_\w+", "angular velocity of a link, in its axes, rad/s"),
         (r"epsilon_\w+", "angular acceleration of a link, in its axes, rad/s²"),
-        (r"a_\d+[xyz]", "acceleration of the origin of a link's main frame, in its axes, m/s²"),
+        (r"a_\d+[a-f]?[xyz]", "acceleration of the origin of a link's main frame, in its axes, m/s²"),
         (r"a_\w+\^c", "acceleration of a link's centre of mass, in its axes, m/s²"),
-        (r"R_\w+\^[xyz]", "turn of a link against the base: axis of the link below, of the base above"),
+        (r"R_\w+\^[xyz]", "turn of a link against the base: axis of the link below, of the base above, no unit"),
         (r"phi_\w+", "gravity and inertia force at the centre of mass, N"),
         (r"f_\w+", "force of a link on its parent, in the axes of the frame that it hangs on, N"),
         (r"M_\d+[xyz]", "moment of a link on its parent about the origin of the frame that it hangs on, N m"),
@@ -95,16 +121,17 @@ LETTERS: dict[str, tuple[tuple[str, str], ...]] = {
         (r"rho_\w+", "centre of mass of a body from its joint, base axes, m"),
         (r"e_\w+", "from the centre of mass of a body's base to its joint, base axes, m"),
         (r"r_\w+", "from the centre of mass of a body's base to its own, base axes, m"),
-        (r"R_\w+", "turn of a body against the base"),
-        (r"S_\w+", "joint map: velocity of the centre of mass by a unit rate of the joint"),
+        (r"R_\w+", "turn of a body against the base, no unit"),
+        (r"S_\w+", "joint map: velocity of the centre of mass by a unit rate of the joint, m or no unit"),
         (r"b_\w+", "acceleration of the centre of mass that rates alone cause, m/s²"),
-        (r"M_\w+\^\w", "inertia of a body with all that it carries, their drives given: n of turns, f of shifts, "
-         "x, y, z between them"),
-        (r"P_\w+\^\w", "inertia M of a body with all that it carries times the joint map"),
-        (r"U_\w+\^o", "reciprocal of the inertia that a joint feels"),
+        (r"M_\w+\^\w", "inertia of a body with all that it carries, their drives given: n of turns, kg m², f of "
+         "shifts, kg, x, y, z between them, kg m"),
+        (r"P_\w+\^\w", "inertia M of a body with all that it carries times the joint map, kg m² or kg m, kg"),
+        (r"U_\w+\^o", "reciprocal of the inertia that a joint feels, 1/(kg m²) or 1/kg"),
         (r"U_\w+", "inertia that a joint feels, kg m² or kg"),
-        (r"D_\w+\^\w", "P over U"),
-        (r"N_\w+\^\w", "inertia of a body with all that it carries as its base feels it: less P P' / U"),
+        (r"D_\w+\^\w", "P over U, no unit, m or 1/m"),
+        (r"N_\w+\^\w", "inertia of a body with all that it carries as its base feels it: less P P' / U, kg m², "
+         "kg m, kg"),
         (r"Q_\w+\^\w", "moment (n) and force (f) on a body with all that it carries, N m and N"),
         (r"F_\w+\^\w", "moment and force Q less what the accelerations b take, N m and N"),
         (r"G_\w+\^\w", "moment and force that a body passes to its base, N m and N"),
@@ -115,27 +142,38 @@ LETTERS: dict[str, tuple[tuple[str, str], ...]] = {
         (r"a_\w+", "joint acceleration, rad/s² or m/s²"),
         *COMMON,
     ),
+    "vereshchagin_planar": (
+        (r"S_\w+", "column S of (25): motion of the centre of mass by a unit rate of the joint, x and y in m or "
+         "no unit, z, the turn, no unit"),
+        (r"a_\w+\^prime", "acceleration a' of (27), (28) of a centre of mass by rates alone, m/s²"),
+        (r"M_\w+\^star", "inertia M* of (17) of a body with all that it carries, x and y along axes of the plane, "
+         "kg, z the turn, kg m and kg m²"),
+        (r"Q_\w+\^star", "force (x, y), N, and moment (z), N m, Q* of (18) on a body with all that it carries"),
+        (r"U_\w+", "inertia U of (19) that a joint feels, kg m² or kg"),
+        (r"a_\w+", "joint acceleration, rad/s² or m/s²"),
+        *COMMON,
+    ),
     "alyushin": (
         (r"E_\w+", "kinetic energy of a body, J"),
         (r"T", "kinetic energy, J"),
         (r"omega_\w+", "angular velocity of a body, in its axes, rad/s"),
         (r"v_\w+\^c", "velocity of a body's centre of mass, in its axes, m/s"),
-        (r"R_\w+", "turn of a body against the observer"),
+        (r"R_\w+", "turn of a body against the observer, no unit"),
         (r"S_\w+\^c", "second moments of a body about its centre of mass, kg m²"),
         (r"r_\w+\^c", "centre of mass of a body in its axes, m"),
         *COMMON,
     ),
     "zaremba": (
-        (r"(v|omega)_\w+\^\w+", "column l: velocity (v) and turn (omega) of the link below by a unit rate of the "
-         "joint above; more numbers above: its derivatives by those coordinates"),
-        (r"[fm]_\d+[xyz]\^\w+", "force (f) and moment (m) that a unit rate of the joint above asks of a link "
-         "with all that it carries"),
-        (r"g_\d+[xyz](\^\w+)?", "acceleration of gravity in the axes of a link, m/s²"),
+        (r"(v|omega)_\w+\^\w+", "column l: velocity (v, m/s) and turn (omega, rad/s) of the link below by a unit "
+         "rate of the joint above; more numbers above: its derivatives by those coordinates"),
+        (r"[fm]_\d+[a-f]?[xyz]\^\w+", "force (f, N) and moment (m, N m) that a unit rate of the joint above asks "
+         "of a link with all that it carries"),
+        (r"g_\d+[a-f]?[xyz](\^\w+)?", "acceleration of gravity in the axes of a link, m/s²"),
         (r"Theta_\w+[xyz]{2}(\^\w+)?", "second moment of a link with all that it carries: the matrix Theta*, of "
          "which moments of inertia are sums, kg m²"),
         (r"Theta_\w+[xyz](\^\w+)?", "first moment of a link with all that it carries, kg m"),
         (r"M_\w+", "element of the inertia matrix A, kg m², kg m or kg"),
-        (r"d_\w+\^\w+", "Christoffel's symbol of the first kind of the inertia matrix"),
+        (r"d_\w+\^\w+", "Christoffel's symbol of the first kind of the inertia matrix, kg m², kg m or kg"),
         (r"f_g\w+", "effort of gravity in a joint, N m or N"),
         (r"h_\w+|tau_\w+", "result of the equations of motion, N m or N"),
         *COMMON,
@@ -145,10 +183,10 @@ LETTERS: dict[str, tuple[tuple[str, str], ...]] = {
 
 def meanings(formalism: str, names: Iterable[str]) -> list[tuple[list[str], str]]:
     """Names with what they mean, in the order of the table; names that it does not know are left out."""
-    rows = LETTERS.get(formalism, ())
-    found: dict[int, list[str]] = {}
+    rows = LETTERS.get(formalism, LETTERS_OF_RECURSIONS)
+    listed: dict[int, list[str]] = {}
     for name in dict.fromkeys(names):
         at = next((k for k, (pattern, _) in enumerate(rows) if re.fullmatch(pattern, name)), None)
         if at is not None:
-            found.setdefault(at, []).append(name)
-    return [(found[k], rows[k][1]) for k in sorted(found)]
+            listed.setdefault(at, []).append(name)
+    return [(listed[k], rows[k][1]) for k in sorted(listed)]

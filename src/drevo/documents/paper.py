@@ -17,7 +17,7 @@ from typing import NamedTuple
 from .about import About, Inputs
 from .letters import LETTERS
 from .sequence.expression import Factor, FunctionCall, Group, Name, Number, Term, Terms
-from .sequence.inline import inlined, names_in_terms
+from .sequence.inline import inlined, names_in_terms, reduced_sums
 from .sequence.layout import entry_name
 from .sequence.reading import read_statements
 from .sequence.sequence import Result, Section, Sequence, Statement
@@ -54,7 +54,7 @@ class Renaming(NamedTuple):
 def as_printed(sequence: Sequence, facts: About) -> tuple[Sequence, About]:
     """The sequence and its facts for people, in its paper's notation where it has one."""
     if facts.paper not in LETTERS:
-        return _named_once(sequence), facts
+        return _named_once(reduced_sums(sequence)), facts
     if facts.inputs is None:
         return _in_letters(sequence, facts), facts
     values, sequence = _constants(sequence), inlined(sequence)

@@ -6,14 +6,14 @@ A line is words: names in the grammar of documents, numbers, and signs; @NAME is
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from .sequence.names import latex_name, mathml_name
 
 Words = tuple[str, ...]
 TURN_PATTERN = re.compile(r"Rot_([xyz])")
-NUMBER_PATTERN = re.compile(r"\d+(\.\d+)?(e[-+]?\d+)?")
+NUMBER_PATTERN = re.compile(r"\d+(\.\d+)?(e[-+]?\d+)?|\d+[a-f]")  # 2b: the second body of joint 2
 TEX = {
     "+": " + ", "-": " - ", "x": r" \times ", "(": "(", ")": ")", ")^T": ")^{T}", "<": r"\langle ",
     ">": r"\rangle ", ">^T": r"\rangle^{T} ", "[": r"\begin{bmatrix}", "&": " & ", ";": r" \\ ", 
@@ -27,13 +27,31 @@ MATHML = {
     "]": "</mtd></mtr></mtable><mo>]</mo></mrow>", "sum": "<mo>∑</mo>",
     "sin": "<mi>sin</mi>", "cos": "<mi>cos</mi>",
 }  # fmt: skip
+LINE_SIGNS = (  # a pattern of words, how a legend shows them where it is not by themselves, and what they mean
+    (r"Rot_[xyz]", (), "turn about that axis by the angle in parentheses, 3 x 3, no unit"),
+    (r"Rot_\d+", (), "turn by the joint's own coordinates, 3 x 3, no unit"),
+    (r"e_[xyz]", (), "unit vector along that axis, no unit"),
+    (r"E", (), "unit matrix, no unit"),
+    (r"G", (), "G (a; b) = (b; a): linear and angular parts in the other order, 6 x 6, no unit"),
+    (
+        "<",
+        ("<", "a", ">"),
+        "of three numbers the matrix of the vector product, <a> b = a x b; of six, a = (v; w), by blocks (<w>, 0; "
+        "<v>, <w>); in the units of a",
+    ),
+    (r"f", ("f", "(", "i", ")"), "number of the link that carries link i, 0 for the base, no unit"),
+    (r"ns", ("ns", "(", "i", ")"), "place of link i among those that its parent carries, no unit"),
+)
 INDEX_FUNCTIONS = {"f", "ns", "sin", "cos"}
 OPENING = {"(", "<", "[", "&", ";"}
 UNSIGNED = {"(", "<", "[", "sum", "sin", "cos"}  # a product goes on with them
 
 
 class VectorLine(NamedTuple):
-    """A line of a paper: left and right side, number of the equation, and the meaning of the left side."""
+    """A line of a paper: left and right side, number of the equation, and the meaning of the left side.
+
+    Without a right side it is a meaning alone, of what parameters or components define.
+    """
 
     left: Words
     right: Words
@@ -47,6 +65,11 @@ class VectorSection(NamedTuple):
     title: str
     lines: tuple[VectorLine, ...]
 
+    @property
+    def printed(self) -> tuple[VectorLine, ...]:
+        """Lines that are more than a meaning."""
+        return tuple(x for x in self.lines if x.right)
+
 
 def sections_of(lines: object) -> tuple[VectorSection, ...]:
     """The sections of what a program says of itself; a line without words is a title."""
@@ -59,14 +82,27 @@ def sections_of(lines: object) -> tuple[VectorSection, ...]:
     return tuple(VectorSection(title, tuple(rows)) for title, rows in out if rows)
 
 
-def legend_of(sections: Iterable[VectorSection]) -> list[tuple[list[str], str]]:
-    """Names with what they mean, in order of appearance."""
-    listed: dict[str, list[str]] = {}
+def names_in_lines(sections: Iterable[VectorSection]) -> set[str]:
+    """Names that stand in lines, without parameters of the robot; C_2^T and U_2^-1 are C_2 and U_2."""
+    words = (w for s in sections for x in s.lines for w in (*x.left, *x.right))
+    names = (w for w in words if w not in TEX and w[0] != "@" and not NUMBER_PATTERN.fullmatch(w))
+    return {re.sub(r"\^(-1|T)$|(\^.*)T$", r"\2", w) for w in names}
+
+
+def legend_of(sections: Sequence[VectorSection]) -> list[tuple[list[Words], str]]:
+    """Names with what they mean, in order of appearance, then the signs that lines use."""
+    listed: dict[str, list[Words]] = {}
     for line in (x for s in sections for x in s.lines if x.meaning):
         names = listed.setdefault(line.meaning, [])
-        if len(line.left) == 1 and line.left[0] not in names:
-            names.append(line.left[0])
-    return [(names, said) for said, names in listed.items() if names]
+        if line.left not in names:
+            names.append(line.left)
+    read = {w for s in sections for x in s.lines for w in (*x.left, *x.right)}
+    signs: dict[str, list[Words]] = {}
+    for pattern, shown, said in LINE_SIGNS:
+        used = sorted(w for w in read if re.fullmatch(pattern, w))
+        if used:
+            signs.setdefault(said, []).extend([shown] if shown else [(w,) for w in used])
+    return [(names, said) for said, names in (*listed.items(), *signs.items())]
 
 
 def tex_line(words: Words, symbols: Mapping[str, str]) -> str:
@@ -116,5 +152,5 @@ def _written(
 
 def tex_rows(section: VectorSection, symbols: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
     """Left side, right side and equation of every line, as LaTeX."""
-    for x in section.lines:
+    for x in section.printed:
         yield tex_line(x.left, symbols), tex_line(x.right, symbols), x.equation

@@ -59,7 +59,8 @@ def write_out(
     ("mul" | "add+mul" | "fma" | "add+mul+trig").
     sequence: "paper" is the path of the paper itself, by vectors and matrices first; of Telegin's mass matrix
     there are "reuse" and "merged" (amplitude and phase) too. Derivatives of the mass matrix, gravity, bias and
-    inverse dynamics are so written by "zaremba", constrained dynamics by "zaremba" or "kovalchuk".
+    inverse dynamics are so written by "zaremba", as are kinetic energy, pose, velocity, acceleration and Jacobian
+    of a link; constrained dynamics by "zaremba" or "kovalchuk".
     mode: the approximation of the kinetic energy by formalism="alyushin": "A", "B" or "C" take polar moments as
     constant, which is not exact; the document says so, with the error at sample states. None is exact.
     passive: with the damping, dry friction and springs of the joints in.

@@ -2,8 +2,8 @@
  * planar of planar two-link, by Telegin.
  *
  * q: (2,) joint coordinates, rad or m
- * -> H: (2, 2)
- * -> V: ()
+ * -> H: (2, 2) H: planar, in SI units
+ * -> V: () V: planar, in SI units
  * Arrays of double, row-major; what a function writes must not overlap what it reads.
  *
  * Operations: 3 additions, 5 multiplications, 3 sines and cosines, 1 sums of angles, 9 operations on parameters alone.

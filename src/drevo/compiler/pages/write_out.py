@@ -22,7 +22,7 @@ from ...model.quantities import options_of, quantity, takes_forces
 from ..compete import compete
 from ..compile_cost import require_readable
 from ..formalisms import common_algorithm, page_of_paper
-from ..trace import trace
+from ..trace import in_letters, trace
 from .derivation import Derivation, write_out_program
 from .lagrange import TERMS, inexact_energy, lagrange_equations
 from .symmetry import symmetrised
@@ -77,7 +77,7 @@ def quantity_equations(
     chosen = options_of([wanted], options, [l.name for l in model.links])
     require_readable(model, wanted)
     if sequence is not None:
-        program = sequence_program(model, wanted, formalism, sequence, patterns, merge)
+        program = sequence_program(model, wanted, formalism, sequence, patterns, merge, chosen)
     else:
         with levers.without(*([] if allowed else ["wheels"])):
             program = compete(
@@ -139,15 +139,17 @@ def _stacked(value: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
 
 
 def sequence_program(
-    model: Model, name: str, formalism: str, sequence: str, parameters: Sequence[str], merge_equal: bool = False
-) -> Program:
+    model: Model, name: str, formalism: str, sequence: str, parameters: Sequence[str], merge_equal: bool = False,
+    options: Mapping[str, str] | None = None,
+) -> Program:  # fmt: skip
     """A paper's own path, or Telegin's elements of the mass matrix in one of his orders of work."""
     one_of("sequence", sequence, telegin.SEQUENCES)
     if sequence == "paper" and (name != "mass_matrix" or formalism not in ("auto", "telegin")):
         paper, compute = page_of_paper(formalism, name)
         plain_tree(model, f"sequence {sequence!r}", remedy="leave sequence out")
         return trace(
-            model, name, parameters=parameters, compute=compute, snap=SNAP, meta={"formalism": paper},
+            model, in_letters(paper, quantity(name)), parameters=parameters, compute=compute, snap=SNAP,
+            meta={"formalism": paper}, options=options,
             merge_equal=merge_equal,
         )  # fmt: skip
     if name != "mass_matrix" or formalism not in ("auto", "telegin"):

@@ -179,7 +179,7 @@ def _legend(rows: Iterable[tuple[str, ...]], head: tuple[str, ...] = (), numbers
 
 
 def _symbols(sequence: Sequence, facts: About) -> str:
-    listed = document.legend(sequence, facts, mathml_name, "<mo>…</mo>")
+    listed = document.legend(sequence, facts, lambda x: mathml_line(x, {}), "<mo>…</mo>")
     return _legend((_math(names.replace(", ", "<mo>,</mo>")), escape(said)) for names, said in listed)
 
 
@@ -227,12 +227,12 @@ def _given(facts: About, style: Style) -> list[PagePart]:
 def _vectors(sequence: Sequence, facts: About) -> list[PagePart]:
     """The paper's lines by vectors and matrices."""
     symbols, parts = document.symbols_of(sequence), list[PagePart]()
-    for k, section in enumerate(facts.vectors):
+    for k, section in enumerate(x for x in facts.vectors if x.printed):
         rows = (
             f"<tr><td>{_math(mathml_line(x.left, symbols))}</td>"
             f"<td>{_math('<mo>=</mo><mrow>' + mathml_line(x.right, symbols) + '</mrow>')}</td>"
             f"<td>{x.equation}</td></tr>"
-            for x in section.lines
+            for x in section.printed
         )
         title = escape(section.title[:1].upper() + plain(section.title[1:]))
         parts.append(

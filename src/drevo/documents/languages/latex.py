@@ -17,7 +17,7 @@ from ..paper import as_printed
 from ..sequence.expression import Style, write_terms
 from ..sequence.names import latex_name, latex_text, plain
 from ..sequence.sequence import Result, Section, Sequence, Statement
-from ..vectors import VectorSection, tex_rows
+from ..vectors import VectorSection, tex_line, tex_rows
 from .tex_lines import COLUMN, GAP, PAGE_WIDTH, broken_sum, width
 
 Cells = tuple[str, ...]
@@ -190,7 +190,7 @@ def tex_body(sequence: Sequence, facts: About, m: Marks) -> list[str]:
             yield from m.heading(1, text(s.title))
             yield from m.aligned(_equations(s.statements, style, facts, m))
 
-    listed = document.legend(sequence, facts, latex_name, r"\dots")
+    listed = document.legend(sequence, facts, lambda x: tex_line(x, {}), r"\dots")
     symbols = [(f"${names}$", text(said)) for names, said in listed]
     parts = [*m.heading(0, "Symbols"), *m.table(("symbol", "meaning"), symbols)]
     if rows := [(f"${latex_name(s)}$", *map(text, c)) for s, c in document.input_rows(sequence, facts)]:
@@ -200,7 +200,7 @@ def tex_body(sequence: Sequence, facts: About, m: Marks) -> list[str]:
     if facts.vectors:
         parts += m.heading(0, "Vectors and matrices")
         symbols_by_name = document.symbols_of(sequence)
-        for written in facts.vectors:
+        for written in (x for x in facts.vectors if x.printed):
             parts += m.heading(1, text(written.title[:1].upper() + written.title[1:]))
             parts += m.vectors(_vector_lines(written, symbols_by_name, m.room))
     if sequence.prologue:

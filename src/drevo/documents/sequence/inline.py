@@ -23,23 +23,64 @@ def inlined(sequence: Sequence, whole: bool = False) -> Sequence:
     uses = Counter(n for s in sequence.statements() for n in {*names_in_terms(s.terms)})
     kept = {n for r in sequence.results for n in names_in_terms(r.entries)}
     put: dict[str, Terms] = {}
+    defined: dict[str, Terms] = {}
 
     def section(given: Section) -> Section:
         out = []
         for s in given.statements:
-            terms = _tidy(_expanded(s.terms, put))
+            terms = shortened(_tidy(_expanded(s.terms, put)), defined)
+            if not terms and s.name not in kept:  # a line that would only define a zero
+                put[s.name] = ()
+                continue
             size = sum(1 for _ in names_in_terms(terms))
             short = size <= FEW and (len(terms) == 1 or s.name[0] not in "Ktw")
             small = whole or short or (size <= MANY and uses[s.name] == 1)
             if GENERATED.fullmatch(s.name) and s.name not in kept and small and not s.also:
                 put[s.name] = terms
             else:
+                defined[s.name] = terms
                 out.append(s._replace(terms=terms))
         return Section(given.title, tuple(out))
 
     prologue, every = ([*map(section, part)] for part in (sequence.prologue, sequence.main))
     main = _read(every, kept)
     return sequence._replace(prologue=_read(prologue, kept | _names(main)), main=main)
+
+
+def reduced_sums(sequence: Sequence) -> Sequence:
+    """The sequence with sums that are shorter by the definition of one of their terms, which cancels others."""
+    kept = {n for r in sequence.results for n in names_in_terms(r.entries)}
+    defined: dict[str, Terms] = {}
+
+    def section(given: Section) -> Section:
+        out = []
+        for s in given.statements:
+            defined[s.name] = shortened(s.terms, defined)
+            out.append(s._replace(terms=defined[s.name]))
+        return Section(given.title, tuple(out))
+
+    prologue, every = ([*map(section, part)] for part in (sequence.prologue, sequence.main))
+    if all(defined[s.name] == s.terms for s in sequence.statements()):
+        return sequence
+    main = _read(every, kept)
+    return sequence._replace(prologue=_read(prologue, kept | _names(main)), main=main)
+
+
+def shortened(terms: Terms, defined: Mapping[str, Terms]) -> Terms:
+    """A sum that has fewer terms once a name in it is replaced by its definition: b of a - c where a = b + c."""
+    for k, t in enumerate(terms):
+        name = next((f.text for f in t.factors if isinstance(f, Name)), "")
+        single = sum(isinstance(f, Name) for f in t.factors) == 1 and not t.over
+        if len(terms) < 2 or not single or len(defined.get(name, ())) < 2:
+            continue
+        numbers = tuple(f for f in t.factors if f != Name(name))
+        if not all(isinstance(f, Number) for f in numbers):
+            continue
+        whole = (Term(t.negative != x.negative, (*numbers, *x.factors), x.over) for x in defined[name])
+        other = _tidy((*terms[:k], *whole, *terms[k + 1 :]))
+        if len(other) < len(terms):
+            return shortened(other, defined)
+    return terms
 
 
 def _names(sections: Iterable[Section]) -> set[str]:

@@ -246,7 +246,8 @@ class _Writer:
             flip = bool(sign)
         if not wanted:
             wanted, flip = self._temporary(n), all(t.negative for t in terms)
-        if not own and wanted in self.entries:  # c_2 of a cosine where c is a centre of mass
+        cosine = wanted[:2] == "c_" and any(name[:2] == "c_" for name in self.entries)
+        if not own and (cosine or wanted in self.entries):  # c_2 of a cosine where c is a centre of mass
             wanted = f"{wanted}^q"
         labels = tuple(x for x in labels if x[0] not in self.entries)
         also = [label for label, sign in labels if bool(sign) == flip and label != wanted]

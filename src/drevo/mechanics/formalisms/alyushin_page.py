@@ -129,9 +129,11 @@ def _moving(page: Page, q: Vector, v: Vector, spin_name: str = "theta_{}^t") -> 
         page.link(j.body, "body")
         n, base = j.n, out[j.up] if j.up >= 0 else None
         outer = base.turn if base else Worded(EYE3.rows, ("1",))
-        said = "turn of the inner motion, of a body against its base"
+        said = "turn of the inner motion, of a body against its base, no unit"
         inner = page.define(f"F_{n}", j.turned() @ j.turn(), "(3)-(6)", said)
-        said = "turn of the superposed motion, the derivatives of x by the initial coordinates, with det = 1"
+        said = (
+            "turn of the superposed motion, the derivatives of x by the initial coordinates, with det = 1, no unit"
+        )
         turn = page.define(f"R_{n}", outer @ inner, "(7)", said)
         turning, sliding = j.columns()
         rate = j.of("v", v)

@@ -14,6 +14,12 @@ from .written import Page
 from .zaremba_page import zaremba_motion_terms
 
 TRUNK_JOINTS = 6  # joints that no drive moves
+TRUNK_BLOCKS = (  # of the system of a machine on a trunk
+    ("I_I_I I_R_I I_R_R", "blocks of I: I for the six joints of the trunk, R for the others, kg m², kg m or kg"),
+    ("J_I J_R", "columns of J for the joints of the trunk and for the others, m or no unit"),
+    ("a_I a_R", "accelerations of the joints of the trunk and of the others, rad/s² or m/s²"),
+    ("H_I H_R", "H of the joints of the trunk and of the others, N m or N"),
+)
 MAX_PRINTED_COLUMNS = 6  # columns of a matrix that is printed entry by entry
 
 
@@ -34,8 +40,8 @@ class ConstraintLetters(NamedTuple):
 
 
 PAPER_LETTERS = {
-    "kovalchuk": ConstraintLetters("I", "I_i_j", "H", "tau", "J", "P", "R", ("", "", "")),
-    "zaremba": ConstraintLetters("A", "a_i_j", "b", "tau", "Gamma", "gamma", "N", ("(2.17)", "(2.18)", "(2.19)")),
+    "kovalchuk": ConstraintLetters("I", "I_ij", "H", "tau", "J", "P", "R", ("", "", "")),
+    "zaremba": ConstraintLetters("A", "a_ij", "b", "tau", "Gamma", "gamma", "N", ("(2.17)", "(2.18)", "(2.19)")),
 }
 
 
@@ -46,10 +52,12 @@ def constrained_lines(
     x = PAPER_LETTERS[paper]
     page, h, M = (kovalchuk_terms if paper == "kovalchuk" else zaremba_motion_terms)(tree, q, v)
     page.section("constraints")
-    page.says(x.inertia, f"[ {x.element} ]", "", "inertia matrix")
-    page.says(x.bias, f"[ {x.bias}_i ]", "", "terms of rates and of gravity, N m or N")
-    G = _matrix(page, x.jacobian, rows.jacobian, "Jacobian of the constraints, row by row", x.numbers[1])
-    said = "accelerations of the constraints where those of the joints are 0"
+    page.says(x.inertia, "", "", f"inertia matrix of elements {x.element}, kg m², kg m or kg")
+    page.says(x.bias, "", "", f"terms of rates and of gravity, of elements {x.bias}_i, N m or N")
+    G = _matrix(
+        page, x.jacobian, rows.jacobian, "Jacobian of the constraints, row by row, m or no unit", x.numbers[1]
+    )
+    said = "accelerations of the constraints where those of the joints are 0, m/s² or rad/s²"
     gamma = _matrix(page, x.rest, [[y] for y in rows.bias], said, x.numbers[1])
     _block_system(page, x, tree)
     page.section("accelerations and reactions")
@@ -58,11 +66,17 @@ def constrained_lines(
     pushed = [factors.solve(row) for row in rows.jacobian]
     A, b, t = f"{x.inertia}^-1", x.bias, x.effort
     u = _matrix(
-        page, "u", [[y] for y in free], "accelerations without the constraints", words=f"{A} ( {t} - {b} )"
+        page,
+        "u",
+        [[y] for y in free],
+        "accelerations without the constraints, rad/s² or m/s²",
+        words=f"{A} ( {t} - {b} )",
     )
-    W = _matrix(page, "W", list(zip(*pushed)), "accelerations by unit reactions", words=f"{A} {x.jacobian}^T")
+    said = "accelerations by unit reactions, rad/s² or m/s² by N or N m"
+    W = _matrix(page, "W", list(zip(*pushed)), said, words=f"{A} {x.jacobian}^T")
     D = [[dot(g, w) for w in pushed] for g in rows.jacobian]
-    _matrix(page, "D", D, "accelerations of the constraints by unit reactions", x.numbers[2], f"{G} {W}")
+    said = "accelerations of the constraints by unit reactions, m/s² or rad/s² by N or N m"
+    _matrix(page, "D", D, said, x.numbers[2], f"{G} {W}")
     N = Factors(lower_rows(D), range(len(D))).solve(
         [-(dot(g, free) + y) for g, y in zip(rows.jacobian, rows.bias)]
     )
@@ -84,6 +98,9 @@ def _block_system(page: Page, x: ConstraintLetters, tree: Tree) -> None:
     if len(tree) > TRUNK_JOINTS and tree.bodies[0].joint.startswith("trunk"):
         rows = "I_I_I & I_R_I^T & - J_I^T ; I_R_I & I_R_R & - J_R^T ; J_I & J_R & 0"
         right = f"[ 0 ; {x.effort} ; 0 ]"
+        for names, said in TRUNK_BLOCKS:
+            for name in names.split():
+                page.says(name, "", "", said)
         page.says(f"[ {rows} ] [ a_I ; a_R ; {R} ] + [ H_I ; H_R ; {x.rest} ]", right)
 
 
@@ -99,6 +116,6 @@ def _matrix(
         ]
         for i, row in enumerate(rows)
     ]
-    shown = f"{name}_i_j" if len(rows[0]) > MAX_PRINTED_COLUMNS else " ; ".join(map(" & ".join, lines))
-    page.says(name, words or f"[ {shown} ]", equation, meaning)
+    shown = "" if len(rows[0]) > MAX_PRINTED_COLUMNS else f"[ {' ; '.join(map(' & '.join, lines))} ]"
+    page.says(name, words or shown, equation, meaning)
     return name

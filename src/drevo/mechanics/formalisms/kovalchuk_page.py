@@ -7,9 +7,27 @@ from __future__ import annotations
 
 from ..scalar import Matrix, Scalar, Vector
 from ..tree import Tree
-from .written import AXES, ONE, JointLines, Page, Worded, by_blocks, of_all, refuse_many, unit_column, zeros_of
+from .written import (
+    AXES,
+    ONE,
+    JointLines,
+    Page,
+    Worded,
+    by_blocks,
+    element_name,
+    of_all,
+    refuse_many,
+    unit_column,
+    zeros_of,
+)
 
-FRAME_ORIGIN = "origin of a frame of a link for a child, in the link's main axes, m"
+EFFORT_MEANINGS = {  # by their letter
+    "t": "effort of a drive, N m or N",
+    "H": "element of H, the effort of a drive without accelerations of joints, N m or N",
+    "I": "element of the inertia matrix I, the effort of a drive by a unit acceleration, kg m², kg m or kg",
+}
+BY_UNIT = ", by a unit acceleration of the joint above"
+FRAME_ORIGIN = "origin of an auxiliary frame of a link, the one that a child hangs on, in the link's main axes, m"
 
 
 class LinkLines:
@@ -21,15 +39,15 @@ class LinkLines:
         siblings = [c for c in joints if c.up == j.up]
         self.ns = siblings.index(j) + 1
         page.link(b)
-        page.says(f"f ( {j.n} )", j.p, "", "parent of a link")
-        page.says(f"ns ( {j.n} )", str(self.ns), "", "place of a link among the children of its parent")
+        page.says(f"f ( {j.n} )", j.p)
+        page.says(f"ns ( {j.n} )", str(self.ns))
         self.q, self.kind, self.e = j.q, b.kind, unit_column(b.axis)
         self.sigma = 0.0 if b.kind == "prismatic" else 1.0
         self.M = page.given(
-            f"R_{j.p}_{self.ns}^M", b.R, "turn of an auxiliary frame of a link against its main frame"
+            f"R_{j.p}_{self.ns}^M", b.R, "turn of an auxiliary frame of a link against its main axes, no unit"
         )
         self.turn = page.define(
-            f"R_{j.n}^A", j.turn(), "(2)", "turn of a main frame in the frame that it hangs on"
+            f"R_{j.n}^A", j.turn(), "(2)", "turn of a link's main axes in the frame that it hangs on, no unit"
         )
         at = (
             page.given(f"r_{j.p}_{self.ns}", b.p, FRAME_ORIGIN)
@@ -39,9 +57,12 @@ class LinkLines:
         shift = j.shift()
         self.frames(page, at, shift)
         self.R = page.define(
-            f"R_{j.p}_{j.n}", self.M @ self.turn, "(3)", "turn of a link's main frame against that of its parent"
+            f"R_{j.p}_{j.n}",
+            self.M @ self.turn,
+            "(3)",
+            "turn of a link's main axes against those of its parent, no unit",
         )
-        self.z = page.define(f"z_{j.n}", self.M @ self.e, "", "joint axis in the main axes of the parent")
+        self.z = page.define(f"z_{j.n}", self.M @ self.e, "", "joint axis in the main axes of the parent, no unit")
         back = self.turn.T if len(self.turn.words) == 1 else self.turn
         self.l = page.define(
             f"l_{j.n}",
@@ -63,16 +84,34 @@ class LinkLines:
         j, frame, last = self.j, f"{self.j.p}_{self.ns}", [zeros_of(1), ONE]
         along = [x for x in shift.words if x != f"e_{AXES[j.body.axis]}"]
         angle = self.q.words if self.sigma and self.q is not None else ("0",)
-        said = "of Denavit and Hartenberg about and along a joint's axis; a = 0, alpha = 0"
-        page.says(f"theta_{j.n}", " ".join(angle), "", f"angle {said}, rad")
-        page.says(f"d_{j.n}", "0" if shift.zero else " ".join(along), "", f"offset {said}, m")
+        table = "of the table of Denavit and Hartenberg"
+        page.says(f"theta_{j.n}", " ".join(angle), "", f"angle {table}, about the joint's axis (alpha is 0), rad")
+        offset = "0" if shift.zero else " ".join(along)
+        page.says(f"d_{j.n}", offset, "", f"offset {table}, along the joint's axis (a is 0), m")
         for name, turn, place, number, said in (
-            (f"M_{frame}", self.M, at, "(1)", "frame of a link for a child, in the link's main frame"),
-            (f"A_{j.n}", self.turn, shift, "(2)", "main frame of a link in the frame that it hangs on"),
+            (
+                f"M_{frame}",
+                self.M,
+                at,
+                "(1)",
+                "auxiliary frame of a link, the one that a child hangs on, in its main frame, no unit and m",
+            ),
+            (
+                f"A_{j.n}",
+                self.turn,
+                shift,
+                "(2)",
+                "main frame of a link in the frame that it hangs on, no unit and m",
+            ),
         ):
             page.says(name, " ".join(by_blocks([[turn, place], last]).words), number, said)
         above = f"T_{j.p} " if j.up >= 0 else ""
-        page.says(f"T_{j.n}", f"{above}M_{frame} A_{j.n}", "(3)", "main frame of a link in the base's")
+        page.says(
+            f"T_{j.n}",
+            f"{above}M_{frame} A_{j.n}",
+            "(3)",
+            "main frame of a link in that of the base, no unit and m",
+        )
 
 
 class Motions:
@@ -110,7 +149,7 @@ def efforts_of_links(
         moving.append(_outwards(page, x, up, links, x.j.of("v", v), x.j.of("a", a)))
         base = down[x.j.up] if x.j.up >= 0 else g[0]
         down.append(page.define(f"g_{x.n}", x.R.T @ base, "", "acceleration of gravity in a link's axes, m/s²"))
-        centres.append(_centre(page, x, moving[-1], f"a_{x.n}^c"))
+        centres.append(_centre(page, x, moving[-1], f"a_{x.n}^c", ""))
     f, M = [zeros_of(3)] * len(links), [zeros_of(3)] * len(links)
     out: list[Scalar] = [0.0] * page.tree.nv
     for x in reversed(links):
@@ -163,16 +202,14 @@ def _column(page: Page, column: LinkLines, below: list[LinkLines], links: list[L
         moving[x.j.i] = _outwards(
             page, x, up, links, zeros_of(1), ONE if first else zeros_of(1), f"^{mark}", first
         )
-        phi[x.j.i] = -(x.m @ _centre(page, x, moving[x.j.i], f"a_{x.n}^c{mark}"))
+        phi[x.j.i] = -(x.m @ _centre(page, x, moving[x.j.i], f"a_{x.n}^c_{mark}", BY_UNIT))
     f, M = [zeros_of(3)] * len(links), [zeros_of(3)] * len(links)
     for x in reversed(below):
         i, row = x.j.i, [0.0] * len(matrix)
-        force = page.define(
-            f"phi_{x.n}^{mark}", phi[i], "", "inertia force of a link, N, unit acceleration of a joint"
-        )
+        force = page.define(f"phi_{x.n}^{mark}", phi[i], "", f"inertia force of a link{BY_UNIT}, N")
         f[i], M[i] = _inwards(page, x, force, -(x.J @ moving[i].eps), links, f, M, f"^{mark}")
         rotor = x.j.rotor() if x is column else zeros_of(1)
-        _effort(page, x, f[i], M[i], f"I_{x.n}_{mark}", rotor, row, column.j.body.factor)
+        _effort(page, x, f[i], M[i], element_name("I", len(matrix), x.n, mark), rotor, row, column.j.body.factor)
         matrix[x.j.body.v][column.j.body.v] = matrix[column.j.body.v][x.j.body.v] = row[x.j.body.v]
 
 
@@ -187,6 +224,7 @@ def _outwards(
     at_rest: bool = False,
 ) -> Motions:
     """(4), (5) and what follows them; at_rest: the parent does not move."""
+    by = BY_UNIT if mark else ""
     spin, accelerated = x.z @ v, x.z @ a
     omega, eps, slip = up.omega, up.eps, zeros_of(3)
     if x.sigma:
@@ -195,10 +233,10 @@ def _outwards(
         two = Worded([[2.0]], ("2",))
         slip = x.chi @ (accelerated + two @ up.omega.cross(spin))
     omega = page.define(
-        f"omega_{x.n}{mark}", x.R.T @ omega, "(4)", "angular velocity of a link, in its axes, rad/s"
+        f"omega_{x.n}{mark}", x.R.T @ omega, "(4)", f"angular velocity of a link, in its axes{by}, rad/s"
     )
     eps = page.define(
-        f"epsilon_{x.n}{mark}", x.R.T @ eps, "", "angular acceleration of a link, in its axes, rad/s²"
+        f"epsilon_{x.n}{mark}", x.R.T @ eps, "", f"angular acceleration of a link, in its axes{by}, rad/s²"
     )
     at = zeros_of(3)
     if x.j.up >= 0 and not at_rest:
@@ -206,21 +244,21 @@ def _outwards(
         arm = parent.r[x.j.i]
         frame = up.a + up.eps.cross(arm) + up.omega.cross(up.omega.cross(arm))
         at = page.define(
-            f"a_{x.j.p}_{x.ns}{mark}", frame, "", "acceleration of the origin of an auxiliary frame, m/s²"
+            f"a_{x.j.p}_{x.ns}{mark}", frame, "", f"acceleration of the origin of an auxiliary frame{by}, m/s²"
         )
     moved = x.R.T @ (at + slip) + eps.cross(x.l) + omega.cross(omega.cross(x.l))
-    above = f"^o{mark[1:]}"
+    above = f"^o{mark.replace('^', '_')}"
     return Motions(
         omega,
         eps,
-        page.define(f"a_{x.n}{above}", moved, "", "acceleration of a link's main origin, in its axes, m/s²"),
+        page.define(f"a_{x.n}{above}", moved, "", f"acceleration of a link's main origin, in its axes{by}, m/s²"),
     )
 
 
-def _centre(page: Page, x: LinkLines, m: Motions, name: str) -> Worded:
+def _centre(page: Page, x: LinkLines, m: Motions, name: str, by: str) -> Worded:
     """The acceleration of the centre of mass."""
     moved = m.a + m.eps.cross(x.c) + m.omega.cross(m.omega.cross(x.c))
-    return page.define(name, moved, "", "acceleration of a link's centre of mass, in its axes, m/s²")
+    return page.define(name, moved, "", f"acceleration of a link's centre of mass, in its axes{by}, m/s²")
 
 
 def _inwards(
@@ -239,10 +277,11 @@ def _inwards(
         turn = links[c.i].M
         force = force + turn @ f[c.i]
         moment = moment + turn @ M[c.i] + x.arm[c.i].cross(turn @ f[c.i])
-    said = "of a link on its parent, in the axes of the frame that it hangs on"
+    said = f"of a link on its parent, in the axes of the frame that it hangs on{BY_UNIT if mark else ''}"
+    about = f"moment about that frame's origin (o) {said}; M with two numbers is a frame, as in the paper; N m"
     return (
         page.define(f"f_{x.n}{mark}", x.turn @ force, "", f"force {said}, N"),
-        page.define(f"M_{x.n}{mark}", x.turn @ moment, "", f"moment {said}, N m"),
+        page.define(f"M_{x.n}^o{mark.replace('^', '_')}", x.turn @ moment, "", about),
     )
 
 
@@ -264,13 +303,8 @@ def _effort(
         felt = felt + x.e.T @ (x.chi @ f if x.chi.words != ("1",) else f)
     both = x.j.body.factor * factor
     value = -felt if both == 1.0 else _times(both, -felt)
-    found = page.define(
-        name,
-        value + rotor,
-        "",
-        "effort of a drive, N m or N; of a unit acceleration, an element of I; without accelerations, of H",
-    )
-    out[x.j.body.v] = found.rows[0][0]
+    effort = page.define(name, value + rotor, "", EFFORT_MEANINGS[name[0]])
+    out[x.j.body.v] = effort.rows[0][0]
 
 
 def _times(x: float, value: Worded) -> Worded:

@@ -11,6 +11,8 @@ from ..scalar import Scalar, Vector
 from ..tree import Tree
 from .written import EYE3, JointLines, Page, Worded, by_blocks, of_all, written_sum, zeros_of
 
+CENTRE_TO_JOINT = "from the centre of mass of the first body to the joint of the second, base axes, m"
+
 
 class CutBody(NamedTuple):
     """One body cut free: its turn, rate, centre of mass, and C, S, a', M, Q of (2), (4), (5)."""
@@ -52,11 +54,17 @@ def forward_dynamics(tree: Tree, q: Vector, v: Vector, tau: Vector) -> list[Scal
         a = page.define(f"a_{j.n}", U[i].inverse() @ rest, "(20)", "joint acceleration, rad/s² or m/s²")
         w.append(
             page.define(
-                f"w_{j.n}", carried + x.S @ a, "(4), (21)", "acceleration of a centre of mass and angular one"
+                f"w_{j.n}",
+                carried + x.S @ a,
+                "(4), (21)",
+                "acceleration of a centre of mass and angular one, m/s² and rad/s²",
             )
         )
         page.says(
-            f"R_{j.n}", f"M_{j.n}^star w_{j.n} - Q_{j.n}^star", "(1)", "force and moment of a joint's reaction"
+            f"R_{j.n}",
+            f"M_{j.n}^star w_{j.n} - Q_{j.n}^star",
+            "(1)",
+            "force and moment of a joint's reaction, N and N m",
         )
         for k in range(j.body.nv):
             out[j.body.v + k] = a.rows[k][0] * (j.body.factor if j.body.nv == 1 else 1.0)
@@ -68,20 +76,22 @@ def _cut(page: Page, j: JointLines, cut: list[CutBody], v: Vector, g: Worded) ->
     page.link(j.body, "kinematics of body")
     n, up = j.n, cut[j.up] if j.up >= 0 else None
     E = up.A if up else Worded(EYE3.rows, ("1",))
-    A0 = page.define(f"B_{n}", E @ j.turned(), "", "turn of a joint's frame against the base")
-    A = page.define(f"A_{n}", A0 @ j.turn(), "", "turn of a body against the base")
+    A0 = page.define(f"B_{n}", E @ j.turned(), "", "turn of a joint's frame against the base, no unit")
+    A = page.define(f"A_{n}", A0 @ j.turn(), "", "turn of a body against the base, no unit")
     turning, sliding = j.columns()
     c, J = j.centre()
     before = page.define(
         f"c_{j.p}_{n}",
         E @ (j.offset() - (up.r if up else zeros_of(3))) + A0 @ j.shift(),
         "",
-        "from the centre of mass of a body's base to its joint, base axes, m",
+        CENTRE_TO_JOINT,
     )
-    after = page.define(f"c_{n}_{n}", -(A @ c), "", "from the centre of mass of a body to its joint, base axes, m")
+    after = page.define(f"c_{n}_{n}", -(A @ c), "", CENTRE_TO_JOINT)
     rho = page.define(f"rho_{n}", before - after, "", "from the centre of mass of a body's base to its own, m")
-    e = page.define(f"e_{n}", A @ turning, "", "axes about which a joint turns, base axes")
-    d = page.define(f"d_{n}", A @ sliding, "", "axes along which a joint shifts by a unit rate, base axes")
+    e = page.define(f"e_{n}", A @ turning, "", "axes about which a joint turns, base axes, no unit")
+    d = page.define(
+        f"d_{n}", A @ sliding, "", "axes along which a joint shifts by a unit rate, base axes, m or no unit"
+    )
     rate = j.of("v", v)
     base = up.omega if up else zeros_of(3)
     omega = page.define(f"omega_{n}", base + e @ rate, "", "angular velocity of a body, base axes, rad/s")
@@ -89,9 +99,14 @@ def _cut(page: Page, j: JointLines, cut: list[CutBody], v: Vector, g: Worded) ->
         f"C_{n}",
         by_blocks([[EYE3, -rho.skew()], [zeros_of(3, 3), EYE3]]),
         "(5)",
-        "carries an acceleration from a body's base",
+        "carries an acceleration from a body's base, no unit and m",
     )
-    S = page.define(f"S_{n}", by_blocks([[d + after.skew() @ e], [e]]), "(25)", "joint map: motion by a unit rate")
+    S = page.define(
+        f"S_{n}",
+        by_blocks([[d + after.skew() @ e], [e]]),
+        "(25)",
+        "joint map: motion by a unit rate of the joint, m and no unit",
+    )
     bias = _by_rates(page, n, base, omega, before, after, e @ rate, d @ rate)
     M, Q = _inertia_and_force(page, j, A @ J @ A.T, omega, g)
     return CutBody(A, omega, c, C, S, bias, M, Q)
@@ -116,7 +131,7 @@ def _by_rates(
         f"a_{n}^prime",
         by_blocks([[linear], [alpha]]),
         "(28)",
-        "acceleration of a body by rates alone, its base at rest",
+        "acceleration of a body by rates alone, its base at rest, m/s² and rad/s²",
     )
 
 
@@ -129,13 +144,13 @@ def _inertia_and_force(page: Page, j: JointLines, J: Worded, omega: Worded, g: W
         f"M_{n}",
         by_blocks([[m @ EYE3, zeros_of(3, 3)], [zeros_of(3, 3), turned]]),
         "(2)",
-        "inertia of a body",
+        "inertia of a body, kg and kg m²",
     )
     Q = page.define(
         f"Q_{n}",
         by_blocks([[m @ g], [-omega.cross(turned @ omega)]]),
         "(1)",
-        "active force and moment on a body",
+        "active force and moment on a body, N and N m",
     )
     return M, Q
 
@@ -147,8 +162,10 @@ def _inwards(
     n, said = j.n, "a body with all that it carries"
     inertia = written_sum((C.T @ N @ C for C, N, _ in behind), own.M)
     force = own.Q - written_sum((C.T @ G for C, _, G in behind), zeros_of(6))
-    whole = page.define(f"M_{n}^star", inertia, "(17)", f"inertia of {said}, their drives given", True)
-    forced = page.define(f"Q_{n}^star", force, "(18)", f"force and moment on {said}")
+    whole = page.define(
+        f"M_{n}^star", inertia, "(17)", f"inertia of {said}, their drives given, kg, kg m, kg m²", True
+    )
+    forced = page.define(f"Q_{n}^star", force, "(18)", f"force and moment on {said}, N and N m")
     felt = own.S.T @ whole @ own.S
     if j.body.nv == 1:
         felt = felt + j.rotor()
@@ -174,6 +191,8 @@ def _passed(
     effort = S.T @ (Q - M @ bias) + drive
     force = M @ (S @ U.inverse() @ effort + bias) - Q
     return (
-        page.define(f"N_{j.n}", inertia, "(17)", "inertia that a body passes to its base", True),
-        page.define(f"G_{j.n}", force, "(18)", "force and moment that a body takes from its base, joints free"),
+        page.define(f"N_{j.n}", inertia, "(17)", "inertia that a body passes to its base, kg, kg m, kg m²", True),
+        page.define(
+            f"G_{j.n}", force, "(18)", "force and moment that a body takes from its base, joints free, N and N m"
+        ),
     )

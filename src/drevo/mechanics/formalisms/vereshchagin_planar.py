@@ -60,8 +60,9 @@ def forward_dynamics(tree: Tree, q: Vector, v: Vector, tau: Vector) -> list[Scal
     M, Q, U = [r.M for r in rods], [r.Q for r in rods], [0.0] * n
     for k in range(n - 1, -1, -1):  # (17)-(19), tips to base
         b, (_, _, C, S, bias, _, _) = bodies[k], rods[k]
-        for letter, x in (("S", S), ("b", bias), ("Q", Q[k])):
+        for letter, x in (("S", S), ("a^prime", bias), ("Q^star", Q[k])):
             tree.named_vec(x, letter, k)
+        tree.named_sym(M[k], "M^star", k)
         MS = M[k] @ S
         U[k] = tree.named(S.dot(MS) + tree.armature.get(b.v, 0.0), f"U_{tree.bodies[k].number}")
         if b.parent < 0:

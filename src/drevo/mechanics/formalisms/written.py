@@ -64,6 +64,8 @@ class Worded:
 
     def __matmul__(self, other: Worded) -> Worded:
         a, b = self.rows, other.rows
+        if self.words[0] == "-" and not {"+", "-"} & {*self.words[1:]}:  # of one term
+            return -(-self @ other)
         if len(a[0]) != len(b):
             (scale,), many = (a[0], b) if len(a) == len(a[0]) == 1 else (b[0], a)
             rows = [[scale * x for x in row] for row in many]
@@ -165,6 +167,22 @@ def written_sum(parts: Iterable[Worded], start: Worded) -> Worded:
     return start
 
 
+def combination(parts: Iterable[tuple[float, Worded]]) -> Worded:
+    """A sum of numbers times values, those of equal words once, a number that all have in common before it."""
+    listed: dict[Words, tuple[float, Worded]] = {}
+    for size, x in parts:
+        if not x.zero:
+            listed[x.words] = listed.get(x.words, (0.0, x))[0] + size, x
+    kept = [(size, x) for size, x in listed.values() if size]
+    kept.sort(key=lambda row: row[0] < 0.0)
+    common = abs(kept[0][0]) if len({abs(size) for size, _ in kept}) == 1 else 1.0
+    value = zeros_of(1)
+    for size, x in kept:
+        one = x if abs(size) == common else written_number(abs(size) / common) @ x
+        value = value + (one if size > 0 else -one)
+    return value if common == 1.0 else written_number(common) @ value
+
+
 def central(tree: Tree, i: int) -> tuple[Vec, Sym]:
     """The centre of mass of a body and the inertia about it: a link's own where it is the whole body."""
     P = tree.bodies[i].inertia
@@ -242,8 +260,7 @@ class Page:
             for j, parts in enumerate(row):
                 words += ["&"] * (j > 0) + [*parts]
         whole = words if len(rows) == 1 else ["[", *words, "]"]
-        if whole != [name]:
-            self.context.line((name,), tuple(whole), equation, meaning)
+        self.context.line((name,), () if whole == [name] else tuple(whole), equation, meaning)
         return Worded(rows, (name,))
 
     def entry(self, label: str, x: Scalar) -> Words:
@@ -260,6 +277,11 @@ class Page:
         """A joint's own scalar: that of its coordinate, turned round where the axis is."""
         value = written_scalar(x[b.q if letter == "q" else b.v], f"{letter}_{b.v + 1}")
         return value if b.factor == 1.0 else written_number(float(b.factor)) @ value
+
+
+def element_name(letter: str, size: int, row: str, column: str) -> str:
+    """An element of a matrix by the numbers of its joints: a_21, and a_2_11 where there are ten joints or more."""
+    return f"{letter}_{row}{'_' * (size > 9)}{column}"
 
 
 def component(name: str, rows: int, columns: int, i: int, j: int) -> str:
@@ -299,7 +321,12 @@ class JointLines:
         if b.nv == 1:
             return self.page.coordinate(b, letter, x)
         names = " ; ".join(f"{letter}_{b.v + k + 1}" for k in range(b.nv))
-        self.page.says(f"{letter}_{self.n}", f"[ {names} ]", "", "rates, accelerations or efforts of a joint")
+        self.page.says(
+            f"{letter}_{self.n}",
+            f"[ {names} ]",
+            "",
+            "rates, accelerations or efforts of a joint of several coordinates, in their units",
+        )
         return Worded([[x[b.v + k]] for k in range(b.nv)], (f"{letter}_{self.n}",))
 
     def offset(self) -> Worded:
@@ -309,7 +336,9 @@ class JointLines:
 
     def turned(self) -> Worded:
         """The constant turn of the joint's frame in the parent."""
-        return self.page.given(f"P_{self.n}", self.body.R, "turn of a joint's frame against its parent's at q = 0")
+        return self.page.given(
+            f"P_{self.n}", self.body.R, "turn of a joint's frame against its parent's at q = 0, no unit"
+        )
 
     def turn(self) -> Worded:
         """The joint's own turn."""
@@ -321,7 +350,7 @@ class JointLines:
 
     def lead(self) -> Worded:
         """Metres by a radian of a screw."""
-        return self.page.given(f"chi_{self.n}", self.body.pitch, "lead of a screw by a radian, m")
+        return self.page.given(f"chi_{self.n}", self.body.pitch, "way of a screw along its axis by a radian, m")
 
     def shift(self) -> Worded:
         """The joint's own displacement, in its axes."""

@@ -5,6 +5,7 @@ Six numbers are linear before angular; l_k^i is the motion of link k by a unit r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise, product
 
 from ...errors import TraceError
@@ -13,12 +14,13 @@ from ..tree import Tree
 from ..tree_indices import ancestors
 from .written import (
     EYE3,
-    HALF,
     SWAP,
     JointLines,
     Page,
     Worded,
     by_blocks,
+    combination,
+    element_name,
     of_all,
     refuse_many,
     written_scalar,
@@ -26,20 +28,32 @@ from .written import (
     zeros_of,
 )
 
+TURN_OF_LINK = "turn of the link below against that above, 0 is the base, no unit"
+ORIGIN_OF_LINK = "origin of the link below in the axes of that above, 0 is the base, m"
+CARRIED_INERTIA = (
+    "Theta* of the link above with all that it carries, about the origin of the link below and in its axes, kg, "
+    "kg m and kg m²"
+)
+VARIABLE_WORDS = {"q": "coordinate", "v": "rate"}
+PER_UNIT = {"q": "rad or m", "v": "rad/s or m/s"}
+
 
 class ZarembaLines:
-    """l, f, Theta* and with them a_ij of a tree at q."""
+    """l, f, Theta* and with them a_ij of a tree at q; of the bodies of a path l and f alone."""
 
-    def __init__(self, tree: Tree, q: Vector) -> None:
+    def __init__(self, tree: Tree, q: Vector, path: Sequence[int] | None = None) -> None:
         self.page = page = Page(tree, "Zaremba")
         refuse_many(page, "the paper of Zaremba")
         self.joints, self.tree = of_all(page, q), tree
-        self.L: list[Worded] = []
-        self.C: list[Worded] = []
-        self.f: list[Worded] = []
+        self.L: dict[int, Worded] = {}
+        self.C: dict[int, Worded] = {}
+        self.O: dict[int, Worded] = {}
+        self.f: dict[int, Worded] = {}
         self.l: dict[tuple[int, int], Worded] = {}
-        for j in self.joints:
-            self._kinematics(j)
+        for i in range(len(tree)) if path is None else path:
+            self._kinematics(self.joints[i])
+        if path is not None:
+            return
         self.theta = [zeros_of(6, 6)] * len(self.joints)
         for j in reversed(self.joints):
             self.theta[j.i] = self._inertia(j)
@@ -50,30 +64,36 @@ class ZarembaLines:
         page, n, b = self.page, j.n, j.body
         page.link(b, "kinematics of link")
         P = j.turned()
-        C = page.define(f"C_{n}^{j.p}", P @ j.turn(), "(1.1)", "turn of a link against its parent")
-        O = page.define(f"O_{n}^{j.p}", j.offset() + P @ j.shift(), "", "origin of a link in its parent's axes, m")
+        C = page.define(f"C_{n}^{j.p}", P @ j.turn(), "(1.1)", TURN_OF_LINK)
+        O = page.define(f"O_{n}^{j.p}", j.offset() + P @ j.shift(), "", ORIGIN_OF_LINK)
         lower = zeros_of(3, 3) if O.zero else O.skew() @ C
-        said = "carries forces from a link to its parent, transposed motions the other way"
-        self.L.append(page.define(f"L_{n}^{j.p}", by_blocks([[C, zeros_of(3, 3)], [lower, C]]), "(1.2)", said))
-        self.C.append(C)
+        said = "carries six of forces from a link to its parent, its transpose six of motions back, no unit and m"
+        self.L[j.i] = page.define(f"L_{n}^{j.p}", by_blocks([[C, zeros_of(3, 3)], [lower, C]]), "(1.2)", said)
+        self.C[j.i], self.O[j.i] = C, O
         turning, sliding = j.columns()
         f = by_blocks([[sliding], [turning]])
         if b.factor != 1.0:
             f = Worded([[b.factor * x for x in row] for row in f.rows], ("-", *f.words) if b.factor == -1.0 else
                         (f"{b.factor:.6g}", *f.words))  # fmt: skip
-        self.f.append(page.define(f"f^{n}", f, "", "motion of a link in its own axes by a unit rate of its joint"))
-        self.l[j.i, j.i] = self.f[-1]
+        said = "motion of a link in its own axes by a unit rate of its joint, m/s and rad/s"
+        self.l[j.i, j.i] = self.f[j.i] = page.define(f"f^{n}", f, "", said)
         at = j.up
         for i, x in [(i, x) for (k, i), x in self.l.items() if k == at]:
             self.l[j.i, i] = page.define(
                 f"l_{n}^{self.joints[i].n}",
-                self.L[-1].T @ x,
+                self.L[j.i].T @ x,
                 "(1.5)",
-                "motion of the link below by a unit rate of the joint above, link axes",
+                "motion of the link below by a unit rate of the joint above, in the link's axes, m/s and rad/s",
             )
 
     def _inertia(self, j: JointLines) -> Worded:
-        """(2.1), (2.10)."""
+        """(2.10)."""
+        own, n = self.own_inertia(j), j.n
+        carried = [self.L[k.i] @ self.theta[k.i] @ self.L[k.i].T for k in self.joints if k.up == j.i]
+        return self.page.define(f"Theta_{n}^{n}star", written_sum(carried, own), "(2.10)", CARRIED_INERTIA, True)
+
+    def own_inertia(self, j: JointLines) -> Worded:
+        """Theta of a link alone, (2.1)."""
         page, n = self.page, j.n
         page.link(j.body, "inertia of link")
         c, J = j.centre()
@@ -83,10 +103,8 @@ class ZarembaLines:
         J0 = page.define(f"J_{n}", about, "", "inertia of a link about its origin, kg m²", True)
         side = zeros_of(3, 3) if c.zero else mr.skew()
         rows = [[m @ EYE3, side.T if not c.zero else side], [side, J0]]
-        own = page.define(f"Theta_{n}", by_blocks(rows), "(2.1)", "inertia matrix of a link about its origin")
-        carried = [self.L[k.i] @ self.theta[k.i] @ self.L[k.i].T for k in self.joints if k.up == j.i]
-        said = "inertia matrix of a link with all that it carries"
-        return page.define(f"Theta_{n}^{n}star", written_sum(carried, own), "(2.10)", said, True)
+        said = "inertia matrix of a link about its origin, kg, kg m and kg m²"
+        return page.define(f"Theta_{n}", by_blocks(rows), "(2.1)", said)
 
     def element(self, i: int, j: int) -> Worded:
         """a_ij of (2.9) for j above i."""
@@ -95,7 +113,12 @@ class ZarembaLines:
         value = f.T @ self.theta[i] @ self.l[i, j]
         if i == j:
             value = value + self.joints[i].rotor()
-        return self.page.define(f"a_{n}_{other}", value, "(2.9)", "element of the inertia matrix A")
+        return self.page.define(
+            element_name("a", len(self.joints), n, other),
+            value,
+            "(2.9)",
+            "element of the inertia matrix A, kg m², kg m or kg",
+        )
 
     def falls(self) -> list[Worded]:
         """The acceleration of gravity in the axes of the links, six numbers each."""
@@ -135,7 +158,9 @@ class ZarembaLines:
                         value = self._symbol(i, s, j, deepest)
                         if not value.zero:
                             a, b, c = (self.joints[x].n for x in (i, s, j))
-                            said = "Christoffel's symbol of the first kind of the inertia matrix"
+                            said = (
+                                "Christoffel's symbol of the first kind of the inertia matrix, kg m², kg m or kg"
+                            )
                             out[i, s, j] = self.page.define(f"d_{b}_{c}^{a}", value, "(2.14)", said)
         return out
 
@@ -153,8 +178,7 @@ class ZarembaLines:
 
         plus = [term(i, s, j), term(j, s, i), term(i, j, s), term(s, j, i)]
         minus = [term(j, i, s), term(s, i, j)]
-        value = written_sum(plus, zeros_of(1)) - written_sum(minus, zeros_of(1))
-        return HALF @ value if not value.zero else value
+        return combination([*((0.5, x) for x in plus), *((-0.5, x) for x in minus)])
 
 
 def mass_matrix(tree: Tree, q: Vector) -> Matrix:
@@ -187,23 +211,29 @@ def gravity(tree: Tree, q: Vector) -> list[Scalar]:
 
 
 def coriolis_matrix(tree: Tree, q: Vector, v: Vector) -> Matrix:
-    """C_ij = sum d^i_sj v_s."""
+    """B_ij = sum d^i_sj v_s."""
     c = ZarembaLines(tree, q)
-    C: Matrix = [[0.0] * tree.nv for _ in range(tree.nv)]
+    parts: dict[tuple[int, int], list[Worded]] = {}
     for (i, s, j), d in c.christoffel().items():
-        x = d.rows[0][0]
-        a, b, e = (c.joints[k].body.v for k in (i, s, j))
-        C[a][e] = C[a][e] + x * v[b]
-        if s != j:
-            C[a][b] = C[a][b] + x * v[e]
-    c.page.says("C_i_j", "sum d_s_j^i v_s", "(2.15)", "element of the Coriolis matrix, a sum over s")
+        for turned, column in dict.fromkeys([(s, j), (j, s)]):
+            k = c.joints[turned].body.v
+            parts.setdefault((i, column), []).append(d @ written_scalar(v[k], f"v_{k + 1}"))
+    c.page.section("elements of the Coriolis matrix")
+    C: Matrix = [[0.0] * tree.nv for _ in range(tree.nv)]
+    for (i, j), products in sorted(parts.items()):
+        felt, moving, n = c.joints[i], c.joints[j], len(c.joints)
+        said = "element of the Coriolis matrix, kg m²/s, kg m/s or kg/s"
+        x = c.page.define(
+            element_name("B", n, felt.n, moving.n), written_sum(products, zeros_of(1)), "(2.15)", said
+        )
+        C[felt.body.v][moving.body.v] = x.rows[0][0]
     return C
 
 
 def bias(tree: Tree, q: Vector, v: Vector) -> list[Scalar]:
     """b of (2.15)."""
     c = ZarembaLines(tree, q)
-    return _by_rates(tree, c, _bias(c, v, "h"))
+    return _by_rates(tree, c, _bias(c, v, "b"))
 
 
 def inverse_dynamics(tree: Tree, q: Vector, v: Vector, a: Vector) -> list[Scalar]:
@@ -233,7 +263,9 @@ def _bias(c: ZarembaLines, v: Vector, letter: str) -> list[Worded]:
         parts = [d @ rates[s] @ rates[k] if s == k else two @ d @ rates[s] @ rates[k]
                  for (i, s, k), d in symbols.items() if i == j.i]  # fmt: skip
         value = written_sum(parts, zeros_of(1)) - weight[j.i]
-        out.append(c.page.define(f"{letter}_{j.n}", value, "(2.15)", "terms of rates and of gravity, N m or N"))
+        out.append(
+            c.page.define(f"{letter}_{j.n}", value, "(2.15)", "terms of rates and of gravity of a joint, N m or N")
+        )
     return out
 
 
@@ -264,11 +296,10 @@ class DerivativeLines:
         """g_i^s, by the rule G L^T = L G, and Theta_i^s*, (2.12)."""
         c, (n, k) = self.lines, (self.lines.joints[x].n for x in (i, s))
         moved = SWAP @ c.L[child] @ SWAP @ self.g[child, s]
-        said = "motion of a body by a unit rate of a joint below, in the body's axes"
+        said = "motion of the link above by a unit rate of its joint, at the link below in its axes, m/s and rad/s"
         self.g[i, s] = self.page.define(f"g_{n}^{k}", moved, "(1.5)", said)
         body = c.L[child] @ self.shifted[child, s] @ c.L[child].T
-        said = "inertia matrix of a link with all that it carries, about the origin of one above, in its axes"
-        self.shifted[i, s] = self.page.define(f"Theta_{n}^{k}star", body, "(2.12)", said, True)
+        self.shifted[i, s] = self.page.define(f"Theta_{n}^{k}star", body, "(2.12)", CARRIED_INERTIA, True)
 
     def _on_path(self, low: int, high: int) -> bool:
         return high in self.lines.over[low]
@@ -289,7 +320,7 @@ class DerivativeLines:
             return self.formed[name,]
         X = self._body(i, turns[1:]) if turns[1:] else self.shifted[i, first]
         g = self.g[i, first].skew()
-        said = "derivative of an inertia matrix by the joints above the stroke"
+        said = "derivative of Theta* by the coordinates whose numbers stand last, kg, kg m and kg m² by rad or m"
         number = "(2.13)" if turns[1:] else "(2.11)"
         self.formed[name,] = self.page.define(name, g @ X + X @ g.T, number, said, True)
         return self.formed[name,]
@@ -311,9 +342,14 @@ class DerivativeLines:
             l = self.falls()[i] if j < 0 else c.l[i, j]
             value = c.f[i].T @ self._body(i, below) @ self._column(i, l, between)
         if not value.zero:
-            n, part = c.joints[i].n, "an entry of the matrix" if j >= 0 else "an effort of gravity"
-            base, first = (f"f_{n}^g", "(2.8)") if j < 0 else (f"a_{n}_{c.joints[j].n}^", "(2.9)")
-            said = f"a derivative of {part} by joints above it"
+            n, part = c.joints[i].n, "an element of A" if j >= 0 else "an effort of gravity"
+            unit = "kg m², kg m or kg" if j >= 0 else "N m or N"
+            base, first = (
+                (f"f_{n}^g", "(2.8)")
+                if j < 0
+                else (f"{element_name('a', len(c.joints), n, c.joints[j].n)}^", "(2.9)")
+            )
+            said = f"derivative of {part} by the coordinates of the joints above, {unit} by rad or m"
             name = f"{base}{self._above(turns)[j >= 0 :]}"
             value = self.page.define(name, value, f"{first}, (2.11), (1.16)", said)
         self.formed[i, j, turns] = value
@@ -326,11 +362,11 @@ class DerivativeLines:
             self.weight = self.lines.falls()
         return self.weight
 
-    def symbol(self, i: int, s: int, j: int, turns: tuple[int, ...] = ()) -> Worded:
-        """d^i_sj of (2.14) by the joints of turns."""
-        plus = self.of(i, j, (s, *turns)) + self.of(i, s, (j, *turns))
-        value = plus - self.of(s, j, (i, *turns))
-        return HALF @ value if not value.zero else value
+    def symbol(self, i: int, s: int, j: int, turns: tuple[int, ...] = (), times: float = 1.0) -> Worded:
+        """d^i_sj of (2.14) by the joints of turns, times a number."""
+        half = 0.5 * times
+        plus = (half, self.of(i, j, (s, *turns))), (half, self.of(i, s, (j, *turns)))
+        return combination([*plus, (-half, self.of(s, j, (i, *turns)))])
 
 
 def derivative_lines(
@@ -365,14 +401,14 @@ def derivative_lines(
 
 def _slope(d: DerivativeLines, by: str, i: int, k: int, v: list[Worded], a: list[Worded]) -> Worded:
     """An effort by q_k or v_k, (4.2)."""
-    n, two = range(len(v)), Worded([[2.0]], ("2",))
+    n = range(len(v))
     if by == "v":
-        value = written_sum((two @ d.symbol(i, s, k) @ v[s] for s in n), zeros_of(1))
+        value = written_sum((d.symbol(i, s, k, times=2.0) @ v[s] for s in n), zeros_of(1))
     else:
         value = written_sum((d.of(i, j, (k,)) @ a[j] for j in n), zeros_of(1))
-        pairs = [(s, j, d.symbol(i, s, j, (k,))) for j in n for s in range(j + 1)]
-        value = written_sum((x @ v[s] @ v[j] if s == j else two @ x @ v[s] @ v[j] for s, j, x in pairs), value)
+        pairs = [(s, j, d.symbol(i, s, j, (k,), 1.0 if s == j else 2.0)) for j in n for s in range(j + 1)]
+        value = written_sum((x @ v[s] @ v[j] for s, j, x in pairs), value)
         value = value - d.of(i, -1, (k,))
     rows, columns = (d.lines.joints[x].n for x in (i, k))
-    said = "derivative of an effort by the coordinate or the rate above it"
+    said = f"derivative of an effort by the {VARIABLE_WORDS[by]} of the joint above, N m or N by {PER_UNIT[by]}"
     return d.page.define(f"tau_{rows}^{columns}", value, "(4.2)", said)
