@@ -77,7 +77,8 @@ def _tell(about: dict[str, Any], text: str, output: Path | None, as_json: bool) 
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
     else:
         cost = f"{about['counts']['mul']} mul, {about['counts']['add']} add"
-        print(f"{output}: {about['format']}, {cost}, by {about['formalism']}", file=sys.stderr)
+        by = f", by {about['formalism']}" * bool(about["formalism"])
+        print(f"{output}: {about['format']}, {cost}{by}", file=sys.stderr)
 
 
 def _symbols(given: str) -> str | list[str] | None:

@@ -15,7 +15,7 @@ def sketch(figure: Figure, panels: int = 1) -> str:
     """The first panels of a figure in characters, of each as many curves as there are marks."""
     drawn = [line for panel in figure.panels[:panels] for line in _panel(panel, figure.abscissa)]
     left = len(figure.panels) - panels
-    return "\n".join([*drawn, *([f"{left} more panels: save the picture with -o FILE.svg"] if left > 0 else [])])
+    return "\n".join([*drawn, *([f"{left} more panels are in a picture, -o FILE.svg"] if left > 0 else [])])
 
 
 def _panel(panel: Panel, abscissa: str) -> list[str]:
