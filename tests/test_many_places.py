@@ -35,14 +35,14 @@ def test_ten_boxes_stand_on_each_other() -> None:
 
 
 def test_velocities_are_those_of_few_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A box that falls, tips and slides: its impulses need not be unique, its velocities are."""
+    """A box that falls, tips and slides; both forms end at residuals up to 1e-9."""
     import mujoco
 
     text = SCENE.format(BOX.format(0, 0.3))
     m, r = mujoco.MjModel.from_xml_string(text), drevo.load(text)
-    few = drevo.compile(r, "step", dt=0.005, ground=None, law="coulomb")
+    few = drevo.compile(r, "step", dt=0.005, ground=None, law="coulomb", touching=["body"])
     monkeypatch.setattr(many, "MOST_PLACES", 0)
-    loops = drevo.compile(drevo.Robot(r.model), "step", dt=0.005, ground=None, law="coulomb")
+    loops = drevo.compile(r, "step", dt=0.005, ground=None, law="coulomb")
     rng, d, states = np.random.default_rng(3), mujoco.MjData(m), []
     for _ in range(4):
         mujoco.mj_resetData(m, d)
@@ -54,8 +54,10 @@ def test_velocities_are_those_of_few_places(monkeypatch: pytest.MonkeyPatch) -> 
     given = [np.array(x) for x in zip(*states)]
     ours, theirs = loops(*given), few(*given)
     both = (ours.residual <= RESIDUAL) & (theirs.residual <= RESIDUAL)
+    assert not np.array_equal(ours.v1, theirs.v1)
     assert both.mean() > 0.9 and (np.abs(theirs.forces).max(axis=(1, 2)) > 1.0).mean() > 0.3
-    assert np.abs(ours.v1 - theirs.v1)[both].max() < 1e-6
+    apart = np.abs(ours.v1 - theirs.v1)[both].max(axis=1)
+    assert np.median(apart) < 1e-9 and np.mean(apart > 1e-6) < 0.08  # there may be several solutions
 
 
 def test_a_pile_loses_energy() -> None:
@@ -84,8 +86,54 @@ def test_a_pile_loses_energy() -> None:
     assert (np.array(left) <= RESIDUAL).mean() > 0.98 and np.max(left) < 1e-4
 
 
-def test_robots_with_limits_keep_to_few_places() -> None:
-    limited = '<body pos="0 0 2"><joint range="-10 10"/><geom type="box" size=".1 .1 .1"/></body>'
-    r = drevo.load(SCENE.format("".join(BOX.format(0, 0.05 + 0.1 * k) for k in range(4)) + limited))
+LEG = """<mujoco><default><geom friction="{mu}" conaffinity="0"/></default>
+  <worldbody><geom type="plane" size="9 9 1" conaffinity="1"/><body pos="0 0 .65">
+  <joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 0 1"/><joint axis="0 1 0"/>
+  <geom type="sphere" size=".06" mass="3"/>
+  <body><joint name="hip" axis="0 1 0" range="-40 40" frictionloss=".5"/>
+  <geom type="capsule" fromto="0 0 -.06 .1 0 -.3" size=".03"/>
+  <body pos=".1 0 -.3"><joint name="knee" axis="0 1 0" range="-60 5" damping=".1"/>
+  <geom type="capsule" fromto="0 0 0 -.1 0 -.25" size=".03"/>
+  <body pos="-.1 0 -.25"><joint name="ankle" axis="0 1 0" range="-30 30" frictionloss=".1"/>
+  <geom type="capsule" fromto="-.05 0 0 .1 0 0" size=".04"/></body></body></body></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.5])
+def test_limits_and_dry_friction_of_joints_are_those_of_few_places(
+    mu: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without friction velocities are unique, to the root of a residual of 1e-9 times impulses that are not, where
+    nothing comes from beyond what loops see. With friction each form may take another solution."""
+    r = drevo.load(LEG.format(mu=mu))
+    everything = [geom.link for geom in r.model.geoms if geom.link != r.model.root]
+    few = drevo.compile(r, "step", dt=0.004, ground=None, law="coulomb", touching=everything)
+    monkeypatch.setattr(many, "MOST_LIMITED_PLACES", 0)
+    loops = drevo.compile(r, "step", dt=0.004, ground=None, law="coulomb")
+    rng, count = np.random.default_rng(5), 16
+    q, v = np.zeros((count, r.nq)), rng.normal(size=(count, r.nv))
+    held, apart, differ = np.zeros(4), list[float](), False
+    for _ in range(150):
+        tau = rng.normal(size=v.shape) * [0, 0, 0, 6, 6, 2]
+        ours, theirs = loops(q, v, tau), few(q, v, tau)
+        both = (ours.residual <= RESIDUAL) & (theirs.residual <= RESIDUAL)
+        apart += np.abs(ours.v1 - theirs.v1)[both].max(axis=1).tolist()
+        differ |= not np.array_equal(ours.v1, theirs.v1)
+        q, v = theirs.q1, theirs.v1
+        at = np.degrees(q[:, 3:])
+        held[:3] += [
+            (np.abs(at[:, 0]) > 39.99).mean(),
+            (at[:, 1] > 4.99).mean(),
+            (np.abs(at[:, 2]) > 29.99).mean(),
+        ]
+        held[3] += (np.abs(v[:, 3]) < 1e-9).mean()
+    assert differ and len(apart) > 0.95 * 150 * count
+    far = np.array(apart)
+    assert np.median(far) < 1e-9 and np.mean(far > 1e-5) < (0.04 if mu else 1e-3)
+    assert (held > 1.0).all()  # every limit holds something, and dry friction the hip
+
+
+def test_free_joints_with_dry_friction_keep_to_few_places() -> None:
+    free = BOX.format(1, 3).replace("<freejoint/>", '<joint type="free" frictionloss="1"/>')
+    r = drevo.load(SCENE.format("".join(BOX.format(0, 0.05 + 0.1 * k) for k in range(4)) + free))
     with pytest.warns(drevo.DrevoWarning, match="these pass through what they meet"):
         drevo.compile(r, "step", dt=0.005, ground=None, law="coulomb")

@@ -22,9 +22,10 @@ from ....codegen.llvm.ir import Value
 from ....codegen.llvm.stages import StageCalls
 from ....ground import Uneven
 from ....mechanics.algorithms.delassus import MoreauStep, closing_speed
-from ....mechanics.scalar import Scalar, maximum, sqrt, where
+from ....mechanics.scalar import Scalar, Vector, dot, maximum, sqrt, where
 from ....model.description import Model
 from ...packing import of
+from ..soft.couplings import CouplingRow, JointRow, Moves, TendonRow
 from ..soft.law import EllipticCone, OneSided
 from ..soft.layout import PackedRows, SlotLayout
 from ..soft.pair_loops import PairLoops, may_loop
@@ -34,6 +35,8 @@ from ..soft.stages import Slot, SoftProblem, StageTracer
 from .problem import MOST_PLACES
 from .solve import RESIDUAL_TOLERANCE
 
+MOST_LIMITED_PLACES = 12  # of a robot with limits of joints, for which straight lines have two problems
+MOST_QUICK_JOINT_ROWS = 24  # where these settle quickly; legs of 30 freedoms take up to 200 steps
 MULTIPLIER_STIFFNESS = 1e4  # of D, over the inverse weight of a place
 
 MAX_MULTIPLIER_STEPS = 200
@@ -43,15 +46,17 @@ SEEN_SHARE = 0.25  # of the radius of the smaller geom: how far apart places of 
 def many_places_problem(
     model: Model, ground: Uneven | str | None, dt: float, repeat: int, friction: float | None
 ) -> SoftProblem | None:
-    """The problem of a step with more places than are coupled in straight lines, of a robot whose joints have
-    neither limits nor dry friction; None for others."""
+    """The problem of a step with more places than are coupled in straight lines; None for what loops do not know:
+    joints that depend on others or are given by formula, limits of balls, dry friction of free joints, tendons."""
     model = replace(model, stepping=replace(model.stepping, noslip=0, impratio=1.0))
-    if model.closed or model.stepping.medium or isinstance(ground, Uneven):
+    odd = any(x.mimic or x.formula for x in model.joints)
+    if model.closed or model.stepping.medium or isinstance(ground, Uneven) or odd:
         return None
     found = soft_problem(model, ground, dt, "euler", repeat, friction)
     found = replace(found, slots=tuple(map(_slot, found.slots)), moreau=MoreauStep(dt))
-    many = sum(x.most for x in found.slots) > MOST_PLACES
-    return found if many and not found.rows and may_loop(found) else None
+    most = MOST_LIMITED_PLACES if 0 < len(found.rows) <= MOST_QUICK_JOINT_ROWS else MOST_PLACES
+    known = all(isinstance(x, JointRow) and x.axis is None and not x.ball for x in found.rows)
+    return found if sum(x.most for x in found.slots) > most and known and may_loop(found) else None
 
 
 def _slot(s: Slot) -> Slot:
@@ -65,6 +70,10 @@ def _slot(s: Slot) -> Slot:
 class MultiplierEvaluation(LoopedEvaluation):
     """The first stages of such a step; a place keeps c and its inverse weight."""
 
+    def __init__(self, problem: SoftProblem) -> None:
+        self.c_of_rows: list[Scalar] = []
+        super().__init__(problem)
+
     def _rows_of(self, k: int) -> None:
         s, at, m = StageTracer("rows", self.sizes), self.records[k], self.problem.slots[k].group.size
         weight, margin = s.read("pair")[-2:]
@@ -76,6 +85,23 @@ class MultiplierEvaluation(LoopedEvaluation):
         s.write_here({0: [*c, *[D] * m], at.gap: distance - margin, at.slip: [*c, weight]})
         self.parts[f"rows_{k}"] = s.t.program()
 
+    def _row(self, r: JointRow | CouplingRow | TendonRow, gap: Scalar, moves: Moves, v: Vector) -> PackedRows:
+        """A limit, or dry friction, likewise: c is what it wants."""
+        assert self.problem.moreau
+        put, u = self.main.put, dot(list(moves.values()), [v[k] for k in moves])
+        closing = 0.0 if r.group.at_rates else closing_speed(gap, u, self.problem.moreau)
+        c = -((u + closing) * (1.0 / self.problem.step))
+        self.c_of_rows.append(c)
+        D = MULTIPLIER_STIFFNESS / r.weight
+        return PackedRows(r.group, tuple(moves), [[put(x) for x in moves.values()]], [put(c)], [put(D)])
+
+    def more_blocks(self) -> dict[str, list[int]]:
+        """The accelerations that rows of joints want, which multipliers move."""
+        return {"wanted": [self.t.graph.edge(x) for x in self.c_of_rows or [0.0]]}
+
+    def wanted_of(self, s: StageTracer, k: int) -> list[Scalar]:
+        return [s.read("wanted")[k]]
+
 
 class MultiplierLoops(PairLoops):
     """The calls of a tile: those of the soft law, again and again with other multipliers."""
@@ -83,7 +109,10 @@ class MultiplierLoops(PairLoops):
     def __init__(self, e: Any) -> None:
         super().__init__(e)
         e.sizes |= {"going": 1, "left": 1, "last": 1}
-        for name, write in {"decide": self._decide, "tell": self._tell}.items():
+        stages = {
+            "decide": self._decide, "tell": self._tell, "lack": self._lack_rows, "renew": self._renew_rows,
+        }  # fmt: skip
+        for name, write in stages.items():
             e.newton.add(name, write)
         for k in e.kinds:
             for name, write_slot in {"lack": self._lack, "renew": self._renew}.items():
@@ -93,10 +122,11 @@ class MultiplierLoops(PairLoops):
         touching = super().solved(c)
         c.fill(1.0, "going", 0, 1)
         with c.f.loop(MAX_MULTIPLIER_STEPS, some=True) as loop:
-            c.fill(0.0, "left", 0, 1)
+            c.call("lack")
             self.each(c, "lack", touching)
             c.call("decide")
             loop.leave(~c.some_above("going"))
+            c.call("renew")
             self.each(c, "renew", touching)
             self.newton(c, touching)
         c.call("tell")
@@ -128,6 +158,25 @@ class MultiplierLoops(PairLoops):
         moved[0] = moved[0] - slip * over
         going = s.number("going") > 0.0
         s.write_here({0: [where(going, z, of(block, old)) for z, old in zip(moved, x.ref)]})
+
+    def _lack_rows(self, s: StageTracer) -> None:
+        """Measures by how much the impulses of joints miss their laws, m/s or rad/s."""
+        h, worst, a, block = self.e.problem.step, 0.0 * s.number("left"), s.read("a"), s.read("main")
+        for k, x in enumerate(self.e.rows):
+            force, weight = self.e.newton.answer(s, k, a).force[0], 1.0 / of(block, x.D[0]) * MULTIPLIER_STIFFNESS
+            moved = dot([of(block, y) for y in x.B[0]], [a[r] for r in x.rates]) - of(block, x.ref[0])
+            aim = x.group.answer([moved - weight * force], [1.0 / weight]).force[0]
+            worst = maximum(worst, abs(force - aim) * (weight * h))
+        s.write(left=worst)
+
+    def _renew_rows(self, s: StageTracer) -> None:
+        """Moves c of rows of joints by their forces, of states that go on."""
+        a, block, going = s.read("a"), s.read("main"), s.number("going") > 0.0
+        out = list(s.read("wanted"))
+        for k, x in enumerate(self.e.rows):
+            force = self.e.newton.answer(s, k, a).force[0]
+            out[k] = where(going, of(block, x.ref[0]) + force / of(block, x.D[0]), out[k])
+        s.write(wanted=out)
 
     def _decide(self, s: StageTracer) -> None:
         """Says which states go on, and keeps how far those are that did."""

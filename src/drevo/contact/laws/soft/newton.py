@@ -103,18 +103,19 @@ class Newton:
         a, changed = s.read("a"), where(s.number("alpha") < 1.0, 1.0, 0.0)
         r = [x - y for x, y in zip(self.e.times(self.e.inertia(s), a), self.e.efforts(s))]
         g, pieces, stiff = list(r), [], list[Scalar]()
-        for x, old in zip(self.e.rows, s.read("pieces")):
-            answer = self._answer(x, s.read("main"), a)
+        for k, (x, old) in enumerate(zip(self.e.rows, s.read("pieces"))):
+            answer = self.answer(s, k, a)
             _add_forces(g, x, x.B, answer, s.read("main"))
             changed = changed + abs(answer.piece - old) + answer.curved
             pieces.append(answer.piece)
             stiff += [y for row in answer.hessian for y in row]
         s.write(r=r, g=g, changed=changed, pieces=pieces or [0.0], stiff=stiff or [0.0])
 
-    @staticmethod
-    def _answer(x: PackedRows, block: Vector, a: Vector) -> Answer:
-        wanted = [dot([of(block, y) for y in row], [a[r] for r in x.rates]) for row in x.B]
-        y = [w - of(block, z) for w, z in zip(wanted, x.ref)]
+    def answer(self, s: StageTracer, k: int, a: Vector) -> Answer:
+        """Forces and Hessian of row k, of a joint or the like, at the accelerations a."""
+        x, block = self.e.rows[k], s.read("main")
+        moved = [dot([of(block, y) for y in row], [a[r] for r in x.rates]) for row in x.B]
+        y = [w - z for w, z in zip(moved, self.e.wanted_of(s, k))]
         return x.law(block).answer(y, [of(block, d) for d in x.D])
 
     def _touch(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
@@ -211,9 +212,9 @@ class Newton:
         a, p, alpha, block = s.read("a"), s.read("p"), s.number("alpha"), s.read("main")
         slope, slope2 = s.number("lin") + alpha * s.number("quad"), s.number("quad")
         there = [x + alpha * y for x, y in zip(a, p)]
-        for x in self.e.rows:
+        for k, x in enumerate(self.e.rows):
             z = [dot([of(block, b) for b in row], [p[r] for r in x.rates]) for row in x.B]
-            slope, slope2 = _sloped(slope, slope2, self._answer(x, block, there), z)
+            slope, slope2 = _sloped(slope, slope2, self.answer(s, k, there), z)
         s.write(slope=slope, slope2=slope2)
 
     def _bend(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:

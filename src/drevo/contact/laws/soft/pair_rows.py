@@ -53,11 +53,15 @@ class LoopedEvaluation(Evaluation):
         by_rate = {r: (*m.w, *m.v, *p) for part in columns.parts for r, m, p in part}
         motions = [graph.edge(x) for r in range(self.nv) for x in by_rate[r]]
         self.sizes |= {"pair": 2 * PLACE + PAIR_NUMBERS, "near": 1}
-        declare_dynamics(self, {"placed": placed, "columns": motions})
+        declare_dynamics(self, {"placed": placed, "columns": motions} | self.more_blocks())
         for kind, alike in self.alike.items():
             self._add(f"place_{self.name_of(kind)}", kind, alike[0])
         for k in self.kinds:
             self._rows_of(k)
+
+    def more_blocks(self) -> dict[str, list[int]]:
+        """Blocks that the stage of the dynamics writes beside its own, as edges."""
+        return {}
 
     def _add_slot(self, s: Slot, columns: Columns, law: int) -> None:
         assert s.held

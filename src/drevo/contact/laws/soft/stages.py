@@ -386,6 +386,10 @@ class Evaluation:
     def efforts(self, s: StageTracer) -> list[Scalar]:
         return [of(s.read("main"), x) for x in self.rhs]
 
+    def wanted_of(self, s: StageTracer, k: int) -> list[Scalar]:
+        """The accelerations that row k, of a joint or the like, wants."""
+        return [of(s.read("main"), x) for x in self.rows[k].ref]
+
     def times(self, M: SparseRows, x: Vector) -> list[Scalar]:
         """M x."""
         out: list[Scalar] = [0.0] * self.nv
