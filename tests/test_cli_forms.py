@@ -53,6 +53,7 @@ SAID = {
     "linearise three-link --tau 1,2,3 -o m.npz": "saved m.npz",
     "simulate three-link --duration 0.01 --q 0,0,0 -o m.csv": "saved m.csv",
     "simulate four-bar --duration 0.01": "constraints are met to",
+    "compute four-bar mass_matrix": "Of the open tree, without the loops",
     "sweep plan.toml -o out": "spread",
     "envs list": "HalfCheetah-v5",
 }

@@ -98,6 +98,10 @@ def _print_all(robot: Robot, row: Quantity, values: dict[str, Array], options: d
         about = ", ".join(f"{key} {value}" for key, value in options.items())
         print(f"{row.name} of {robot.name}{about and ': ' + about}")
         print(row.about)
+        if robot.model.closed:
+            print(
+                "Of the open tree, without the loops and couplings of the robot: robot.under() in Python has them."
+            )
     for name, shape in row.outputs:
         _print(robot, name, values[name], shape, options.get("axes"), csv)
 
