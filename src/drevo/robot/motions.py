@@ -178,7 +178,8 @@ class MotionMethods:
             given["ground"] = ground  # None: the planes of the model itself
         robot: Any = self
         if given.keys() & {"ground", "law"}:
-            refused = OFF_GROUND - ({"rtol", "atol", "max_steps", "progress"} if method == "dop853" else set())
+            by_events = isinstance(method, str) and method == "dop853"
+            refused = OFF_GROUND - ({"rtol", "atol", "max_steps", "progress"} if by_events else set())
             if of_none := given.keys() & refused:
                 raise InputError(
                     f"simulate: {min(of_none)} is of a motion without contact; under law= or ground= leave it out"
