@@ -212,15 +212,21 @@ class PairLoops(Loops):
         return touching
 
     def _near(self, c: StageCalls, kind: PairKind, pair: PairRow) -> Value:
-        """Negative where spheres about both geoms, or one about the second and a plane, are so near that they may
-        touch."""
+        """Negative where a sphere about the second geom is near one about the first, a plane, or a capsule's axis:
+        so near that they may touch."""
         first, second = (
             [self.load(c, c.at("placed").at(x, I8), k) for k in range(PLACE)] for x in (pair.a, pair.b)
         )
-        reach = self.splat(c, self.table(c, "numbers").at(pair.numbers + PAIR_NUMBERS))
-        way = Vec(*second[9:]) - Vec(*first[9:])
+        numbers = self.table(c, "numbers")
+        reach = self.splat(c, numbers.at(pair.numbers + PAIR_NUMBERS))
+        way, axis = Vec(*second[9:]) - Vec(*first[9:]), Vec(first[2], first[5], first[8])
         if kind.kinds[0] == "plane":
-            return way.dot(Vec(first[2], first[5], first[8])) - reach  # type: ignore[no-any-return]
+            return way.dot(axis) - reach  # type: ignore[no-any-return]
+        if kind.kinds[0] == "capsule":
+            half, along = self.splat(c, numbers.at(pair.numbers + 1)), way.dot(axis)
+            along = c.f.select(along > half, half, along)
+            along = c.f.select(along < -half, -half, along)
+            way, reach = way - axis * along, reach - half
         return way.dot(way) - reach * reach  # type: ignore[no-any-return]
 
     def _make_rows(self, c: StageCalls, kind: PairKind, pair: PairRow, block: Value) -> None:
