@@ -301,7 +301,14 @@ class _Check:
         return general[1] if general is not None else None
 
     def _units_differ(self, name: str, node: FormulaNode) -> str:
-        """Names the units of two parts of a formula that are not the same; nothing where all agree."""
+        """Names the units of two parts of a formula that are not the same; nothing where all agree.
+
+        A number that stands for a quantity has the unit that it needs: one alone, or neither whole nor half.
+        """
+        leaves = list(expressions.leaves(node))
+        numbers = [float(x.value) for x in leaves if x.kind == "number"]
+        if len(numbers) == len(leaves) or any(2.0 * x % 1.0 for x in numbers):
+            return ""
         whole = FormulaNode("-", None, (FormulaNode("name", name), node))
         try:
             unit_of(whole, self._named, self.algebra, self.exact)
