@@ -58,8 +58,8 @@ class NoSlip:
     def _begin(self, s: StageTracer) -> None:
         """Records of dry friction, and f^2 / D / 2 of all rows of joints."""
         main, a, gain, records = s.read("main"), s.read("a"), 0.0, list[Scalar]()
-        for x in self.e.rows:
-            force, D = self.e.newton._answer(x, main, a).force[0], of(main, x.D[0])
+        for k, x in enumerate(self.e.rows):
+            force, D = self.e.newton.answer(s, k, a).force[0], of(main, x.D[0])
             gain = gain + 0.5 * force * force / where(D > 0.0, D, 1.0)
             if isinstance(x.group, DryFriction):
                 row = _dense(x.rates, [of(main, y) for y in x.B[0]], self.nv)
