@@ -37,7 +37,7 @@ def agree(q: Any, real: Any, branches: Any, tolerance: float) -> None:
 def test_written_out_branches_are_those_of_the_function(name: str, given: Any) -> None:
     robot = arm(name)
     link, T = link_of(robot), poses_of(robot, 40, 5)
-    d = drevo.write_out(robot, "inverse_kinematics", link=link, **given)
+    d = drevo.write_out(robot, "inverse_kinematics", link=link, given=given)
     branches = robot.closed_form(link, **given)(T)
     agree(*d.evaluate(T.reshape(-1, 16)), branches, 1e-9)
     scope: dict[str, Any] = {}

@@ -113,7 +113,7 @@ SAID: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "no system": (lambda: control.LinearModel.of(3), "takes a linear system of python-control or SciPy, not 3"),
     "q0 twice": (lambda: scheduled({"joint1": [0.0, 1.0]}, q0=np.zeros((2, 3))), r"q0 must be \(nq,\)"),
-    "no such option": (lambda: scheduled({"joint1": [0.0, 1.0]}, speed=1), "schedule takes no 'speed'"),
+    "no such option": (lambda: scheduled({"joint1": [0.0, 1.0]}, speed=1), "takes no argument 'speed'"),
     "many nodes": (
         lambda: scheduled({f"joint{k}": np.arange(1e3) for k in (1, 2)}),
         "the grid has 1e.06 nodes, more than",

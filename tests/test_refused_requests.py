@@ -71,7 +71,7 @@ SAID: dict[str, tuple[Callable[[], object], str]] = {
         lambda: built().tendon("t", joints={"a_joint": 1.0}).tendon("t"), "'t' already exists; names must be"
     ),
     "a path of a word": (lambda: built().tendon("t", path="ab"), "path is a list of"),
-    "a window with a link": (lambda: arm().view(link="link1"), "a window takes q and port, not 'link'"),
+    "a window with a link": (lambda: arm().view(link="link1"), "takes q, port and loads, not 'link'"),
 }  # fmt: skip
 
 

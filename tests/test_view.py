@@ -363,7 +363,7 @@ def test_what_cannot_be_written_or_shown_is_one_sentence(tmp_path: Path) -> None
         robot.view(tmp_path / "x.html", q=[0.0])
     with pytest.raises(InputError, match="one configuration"):
         robot.view(tmp_path / "x.html", q=np.zeros((2, 3)))
-    with pytest.raises(InputError, match="a window takes q and port, not 'link'"):
+    with pytest.raises(InputError, match="takes q, port and loads, not 'link'"):
         robot.view(link="a")
     with pytest.raises(TraceError, match="quantity"):
         robot.view(tmp_path / "x.html", "speed")

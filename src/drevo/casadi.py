@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .codegen.graph.evaluate import evaluate_edges
 from .codegen.graph.ops import ATAN2, COS, FUNCTIONS, SIN, UNLESS, WHEN
 from .codegen.graph.program import Program
 from .compiler.recipe import Recipe
 from .documents.sequence.names import identifier
+from .io.given import spelled_out
 from .io.packages import package
 from .model.draft import model_of
 from .model.dynamics import Described
+from .model.quantities import LinkOptions
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
+@spelled_out(LinkOptions)
 def function(
     robot: Described,
     quantity: str | Sequence[str],
@@ -24,7 +30,7 @@ def function(
     formalism: str = "auto",
     f_ext: str | Sequence[str] = (),
     passive: bool = False,
-    **options: Any,
+    **options: Unpack[LinkOptions],
 ) -> Any:
     """A casadi.Function (*state, [parameters]) -> results of a robot's quantity, over SX.
 

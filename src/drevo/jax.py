@@ -10,25 +10,31 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .bridges.products import Kinds, Products, require_arguments
 from .codegen.gpu import xla
 from .codegen.store.build import DTYPES
 from .errors import InputError, one_of
+from .io.given import spelled_out
 from .io.packages import package
 from .model.dynamics import Described
+from .model.quantities import BridgeOptions
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _REGISTERED: dict[str, Any] = {}  # primitives by their names: XLA takes a name once in a process
 
 
+@spelled_out(BridgeOptions)
 def function(
     robot: Described,
     quantity: str,
     parameters: str | Sequence[str] = (),
     *,
     dtype: str = "float64",
-    **options: Any,
+    **options: Unpack[BridgeOptions],
 ) -> Callable[..., Any]:
     """f(*state, [parameters]) of JAX arrays (.., n), leading axes broadcast; several results come as a tuple.
 

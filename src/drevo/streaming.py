@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,13 +17,17 @@ from .codegen.call.arguments import in_memory
 from .codegen.call.function import Function
 from .codegen.call.stream import RandomSource, Worker, combined, reduced
 from .errors import InputError, NumericsError, shown
-from .io.given import Array, asked_all, whole
+from .io.given import Array, asked_all, spelled_out, whole
 from .io.reprs import brief
 from .mechanics import configuration
 from .model.description import Model
 from .model.draft import model_of
+from .model.quantities import StreamOptions
 from .robot.compiling import compile
 from .robot.face import Robot
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 Ranges = Mapping[str, Any]
 MAX_STREAM_SAMPLES = 2**62  # samples: their numbers fit in 64 bits with a sign
@@ -53,6 +57,7 @@ class Statistics:
         return np.asarray(np.sqrt(np.maximum(0.0, self.sum_of_squares / self.samples - self.mean**2)))
 
 
+@spelled_out(StreamOptions)
 def stream(
     robot: Robot | Model,
     quantity: str | Sequence[str],
@@ -62,7 +67,7 @@ def stream(
     first: int = 0,
     ranges: Ranges | None = None,
     threads: int = 1,
-    **options: Any,
+    **options: Unpack[StreamOptions],
 ) -> Statistics | dict[str, Statistics]:
     """Statistics of a quantity over random states; of several results (a list of quantities): one for each name.
 
@@ -89,6 +94,7 @@ def stream(
     return found if len(found) > 1 else next(iter(found.values()))
 
 
+@spelled_out(StreamOptions)
 def inputs(
     robot: Robot | Model,
     quantity: str | Sequence[str],
@@ -97,7 +103,7 @@ def inputs(
     seed: int = 0,
     first: int = 0,
     ranges: Ranges | None = None,
-    **options: Any,
+    **options: Unpack[StreamOptions],
 ) -> dict[str, Array]:
     """The arguments of samples of `stream`, (samples, *shape) each; to the bit, quaternions to 1e-15."""
     samples = whole("stream: samples", samples, 1, MAX_STREAM_SAMPLES)

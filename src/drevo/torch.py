@@ -8,7 +8,7 @@ gradient is the operator of its "vjp", and so on.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,20 +17,26 @@ from .bridges.products import Kinds, Products, require_arguments
 from .codegen.store.build import DTYPES
 from .documents.sequence.names import identifier
 from .errors import InputError, one_of
+from .io.given import spelled_out
 from .io.packages import package
 from .model.dynamics import Described
+from .model.quantities import BridgeOptions
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 DEVICE_TYPES = ("cpu", "cuda", "meta")
 _DEFINED: dict[str, Any] = {}  # operators by their names: torch takes a name once in a process
 
 
+@spelled_out(BridgeOptions)
 def function(
     robot: Described,
     quantity: str,
     parameters: str | Sequence[str] = (),
     *,
     dtype: str = "float64",
-    **options: Any,
+    **options: Unpack[BridgeOptions],
 ) -> Callable[..., Any]:
     """f(*state, [parameters]) of tensors (.., n) of one device, leading axes broadcast; several results: a tuple.
 

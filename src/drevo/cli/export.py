@@ -79,8 +79,14 @@ def export(
         return _write_ros2(held, output, link, law, name or f"{held.name}_{quantity}")
     moves = target in ("fmu", "simulink")
     quantity = quantity or ("forward_dynamics" if moves else "inverse_dynamics")
-    named = {"link": "" if law else link, "frame": frame, "parameters": words_in(parameters), "wrt": words_in(wrt)}
-    options: dict[str, Any] = {k: x for k, x in named.items() if x} | given_in(given)
+    named: dict[str, Any] = {
+        "link": "" if law else link,
+        "frame": frame,
+        "parameters": words_in(parameters),
+        "wrt": words_in(wrt),
+    }
+    named["given"] = given_in(given)
+    options: dict[str, Any] = {k: x for k, x in named.items() if x}
     options |= {"q0": vector_in(held, "q", q)} if moves and q is not None else {}
     name = name or (f"{held.name}_{quantity}" if quantity in CONTROLLERS and not moves else "")
     if law:

@@ -48,9 +48,11 @@ def write_out(
     if output is not None:
         ready("a derivation", output, endings)
     named = (("link", link), ("frame", frame), ("sequence", sequence), ("mode", mode))
-    options: dict[str, Any] = {key: value for key, value in named if value} | given_in(given)
+    options: dict[str, Any] = {key: value for key, value in named if value}
     if wrt:
         options["wrt"] = words_in(wrt)
+    if given:
+        options["given"] = given_in(given)
     with progress(2, "writing out") as step:
         step(quantity)
         d = derive(load_robot(robot, base), quantity, formalism=formalism, symbols=_symbols(symbols), **options)

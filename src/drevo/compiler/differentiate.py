@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from math import factorial, prod
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..codegen.call.function import Function, Spec
 from ..codegen.graph.derivative import partial
@@ -15,7 +15,7 @@ from ..codegen.graph.node import Expr, Graph
 from ..codegen.graph.ops import ATAN2, CONST, COS, FUNCTIONS, INPUT, OPS, SIN, UNLESS, WHEN
 from ..codegen.graph.program import Program
 from ..errors import InputError, TraceError, one_of
-from ..io.given import asked, flag, positive
+from ..io.given import asked, flag, positive, spelled_out
 from ..mechanics import scalar
 from ..mechanics.algorithms.derivatives import displaced, motion_series, variables
 from ..mechanics.formalisms import zaremba, zaremba_page
@@ -26,7 +26,7 @@ from ..mechanics.tree import Tree
 from ..model.description import Model
 from ..model.draft import axes_in, model_of
 from ..model.dynamics import Described
-from ..model.quantities import Quantity, names_of, options_of
+from ..model.quantities import LinkOptions, Quantity, names_of, options_of
 from ..model.quantities import quantity as found_quantity
 from ..model.regularity import require_masses
 from .compile_cost import DENSE, PATIENCE, require_derivable, require_derivable_by_time, require_prompt
@@ -36,6 +36,9 @@ from .packing import unpack as unpack
 from .search import Compute, Preparation
 from .trace import in_letters, output_shape, requested, trace
 from .tracer import Tracer, unknowns
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 SCATTERED = 20_000  # entries: beyond it a dense kernel is mostly stores, which take long to compile
 WRITTEN_OUT = 100_000  # results of a text
@@ -48,6 +51,7 @@ NamedInputs = Mapping[str, list[Expr]]
 
 
 @asked
+@spelled_out(LinkOptions)
 def derivative(
     robot: Described | Model,
     quantity: str,
@@ -59,7 +63,7 @@ def derivative(
     packed: bool = False,
     check: bool = True,
     budget: float = PATIENCE,
-    **options: Any,
+    **options: Unpack[LinkOptions],
 ) -> Function:
     """The partial derivative of a quantity as a Function of the quantity's state, one more axis per name in wrt.
 
@@ -82,7 +86,7 @@ def derivative(
     axes = axes_in(wrt, f"derivative of {x.name}: wrt")
     _refuse(x, axes, method)
     packed = flag("derivative: packed", packed)
-    chosen = options_of(names_of(quantity), options, [l.name for l in model.links])
+    chosen: dict[str, Any] = options_of(names_of(quantity), options, [l.name for l in model.links])
     x = x.chosen(chosen)
     again = functools.partial(
         derivative, model, x.name, axes, method=method, dtype=dtype, layout=layout, packed=packed, check=check,

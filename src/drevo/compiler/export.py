@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..codegen.graph.program import Program
 from ..codegen.lower.lower import Lowered, lower
@@ -21,8 +21,12 @@ from ..mechanics.configuration import neutral
 from ..model.description import Model
 from ..model.draft import model_of
 from ..model.dynamics import Described
+from ..model.quantities import LinkOptions
 from .pages.derivation import Derivation
 from .recipe import Recipe
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,7 @@ def export_quantity(
     f_ext: str | Sequence[str] = (),
     passive: bool = False,
     product: str | Sequence[str] = (),
-    **options: Any,
+    **options: Unpack[LinkOptions],
 ) -> Exported:
     """A quantity for another processor: see `drevo.export`. The options are those of `compile`."""
     model = model_of(robot, "export")

@@ -225,15 +225,18 @@ class Constrained:
 @asked
 def constrained_derivative(
     robot: Dynamics, wrt: str | Sequence[str], *, dtype: str = "float64", layout: str = "rows",
-    packed: bool = False, check: bool = True, **given: Any,
+    packed: bool = False, check: bool = True, contacts: Contacts = None,
+    constraints: Sequence[Constraint] | None = None, stabilise: tuple[ArrayLike, ArrayLike] | None = None,
+    passive: bool = False, at: ArrayLike | None = None,
 ) -> Function:  # fmt: skip
     """The derivatives of accelerations and reactions as a Function (q, v, tau[, t]) -> (da, dN).
 
-    wrt: "q" (on the tangent space), "v" or "tau", or several of them: one more axis (nv) for each. given:
-    contacts, constraints, stabilise, passive, at (see Constrained.of). Raises InputError; TraceError where rows of
+    wrt: "q" (on the tangent space), "v" or "tau", or several of them: one more axis (nv) for each. The
+    rest as of `write_out`. Raises InputError; TraceError where rows of
     the constraints depend on each other.
     """
-    axes, made = constrained_axes(robot, wrt), Constrained.of(robot, **given)
+    axes = constrained_axes(robot, wrt)
+    made = Constrained.of(robot, contacts, constraints, stabilise, passive, at)
     spec = Spec(dtype=dtype, layout=layout, packed=packed, check=check)
     asked = ("derivative", made.found, made.kept, made.feedback, made.passive, axes)
     return requested(robot, asked, given_first(made.program, axes), spec=spec)

@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike
 from ..codegen.graph.program import Program
 from ..compiler.pages.telegin_inputs import with_coordinates
 from ..compiler.tracer import Tracer
+from ..constraint.kinds import Constraint
+from ..constraint.prepared import Contacts
 from ..errors import DrevoError, InputError, shown
 from ..io.given import Array, finite
 from ..io.reprs import result
@@ -132,12 +134,16 @@ def schedule(
     q0: ArrayLike | None = None,
     actuated: Sequence[str] | None = None,
     dt: float | None = None,
-    **given: Any,
+    *,
+    contacts: Contacts = None,
+    constraints: Sequence[Constraint] | None = None,
+    f_ext: Mapping[str, ArrayLike] | None = None,
+    passive: bool = True,
 ) -> Schedule:
     """Regulators about the equilibria of a grid {joint: rising values, rad or m}.
 
     At every node the joints of the grid have their values and the others go to the equilibrium near q0 (by default
-    neutral), as trim finds it; given: its constraints, contacts, f_ext, passive. Q, R: see lqr; dt: gains for a
+    neutral), as trim finds it under contacts, constraints and f_ext. Q, R: see lqr; dt: gains for a
     computer that acts every dt seconds. Raises InputError; NumericsError that names the node.
     """
     expect_robot(robot, "schedule")
@@ -148,9 +154,9 @@ def schedule(
         )
     axes = _axes(robot, grid)
     (start,) = state(model, "schedule", q0=np.zeros(robot.nq) if q0 is None else q0)
-    unknown = set(given) - {"constraints", "contacts", "f_ext", "passive"}
-    if unknown or start.ndim != 1:
-        raise InputError(f"schedule takes no {sorted(unknown)[0]!r}" if unknown else "schedule: q0 must be (nq,)")
+    if start.ndim != 1:
+        raise InputError("schedule: q0 must be (nq,)")
+    given: dict[str, Any] = {"contacts": contacts, "constraints": constraints, "f_ext": f_ext, "passive": passive}
     at = {j.name: sq.start for j, sq, _ in model.slices()}
     found = []
     for node in product(*(values for _, values in axes)):

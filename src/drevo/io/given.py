@@ -199,6 +199,28 @@ def asked(function: Asked, name: str = "") -> Asked:
     return cast(Asked, call)
 
 
+def spelled_out(options: type) -> Callable[[Asked], Asked]:
+    """Makes help(), completion and the reference show the keys of a TypedDict for `**options: Unpack[...]`.
+
+    Names that do not fit are refused where the options are read; `...` stands for the usual value of each.
+    """
+    usual = type("Usual", (), {"__repr__": lambda self: "..."})()
+
+    def shown_in_full(function: Asked) -> Asked:
+        plain = inspect.signature(function)
+        kept = [p for p in plain.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        named = [
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=usual, annotation=getattr(x, "__forward_arg__", x)
+            )
+            for name, x in options.__annotations__.items()
+        ]
+        function.__signature__ = plain.replace(parameters=[*kept, *named])  # type: ignore[attr-defined]
+        return function
+
+    return shown_in_full
+
+
 def asked_methods(owner: Class, but: Sequence[str] = ()) -> Class:
     """A class whose public methods, and what makes it, are all so; it costs a call 0.25 us."""
     for name, value in list(vars(owner).items()):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
+
+from numpy.typing import ArrayLike
 
 from ..errors import TraceError, UnknownNameError, one_of, shown
 from .draft import did_you_mean
@@ -43,6 +45,103 @@ class Quantity(NamedTuple):
         outputs = {name: tuple(size.get(s, s) for s in shape) for name, shape in self.outputs}
         return self._replace(outputs=tuple((name, outputs[name]) for name in options["terms"].split()))
 
+
+# -- options by name, as they stand in the signatures of what takes them ---------------------------------------
+
+
+class LinkOptions(TypedDict, total=False):
+    """Options of quantities that take them (`Quantity.options`): of which link, in which axes, which terms."""
+
+    link: str
+    relative_to: str
+    frame: str
+    kind: str
+    axes: str | Sequence[str]
+    damping: float
+    terms: str | Sequence[str]
+
+
+class DerivativeOptions(LinkOptions, total=False):
+    """Options of derivatives, with those of constrained dynamics."""
+
+    method: str
+    budget: float
+    contacts: Any
+    constraints: Any
+    stabilise: tuple[ArrayLike, ArrayLike]
+    at: ArrayLike
+
+
+class StepOptions(TypedDict, total=False):
+    """Options of the quantity "step"."""
+
+    dt: float
+    ground: object
+    law: str
+    repeat: int
+    friction: float
+    restitution: float
+    touching: Sequence[str]
+    last: bool
+
+
+class CompileOptions(DerivativeOptions, StepOptions, total=False):
+    """Options of derivatives and steps."""
+
+
+class FunctionOptions(LinkOptions, total=False):
+    """Options of a compiled quantity, less those of the arrays that it takes."""
+
+    formalism: str
+    f_ext: str | Sequence[str]
+    check: bool
+    cache: bool
+    passive: bool
+    symmetric: bool | str | float | Sequence[str]
+
+
+class BridgeOptions(FunctionOptions, StepOptions, total=False):
+    """Options of functions for PyTorch and JAX, of quantities and steps."""
+
+    method: str
+
+
+class StreamOptions(FunctionOptions, total=False):
+    """Options of streams."""
+
+    parameters: str | Sequence[str]
+    product: str | Sequence[str]
+    tangents: str
+    wrt: str | Sequence[str]
+    method: str
+    budget: float
+
+
+class EquationOptions(LinkOptions, total=False):
+    """Options of a quantity that is written out."""
+
+    formalism: str
+    symbols: str | Sequence[str]
+    objective: str
+    sequence: str
+    mode: str
+    passive: bool
+    symmetric: bool | str | float | Sequence[str]
+    merge_equal: bool
+
+
+class ExportOptions(EquationOptions, total=False):
+    """Options of what is exported."""
+
+    parameters: str | Sequence[str]
+    f_ext: str | Sequence[str]
+    product: str | Sequence[str]
+    q0: ArrayLike
+    limits: bool
+    given: Mapping[str, float | None]
+
+
+# -- the catalogue ---------------------------------------------------------------------------------------------
 
 _PAIR: tuple[int | str, ...] = ("nv", "nv")
 _CATALOGUE_ROWS = (
@@ -131,7 +230,6 @@ CATALOGUE: dict[str, Quantity] = {x.name: x for x in _CATALOGUE_ROWS}
 ALIASES = {"rnea": "inverse_dynamics", "aba": "forward_dynamics", "crba": "mass_matrix"}
 OPTION_DEFAULTS = {"frame": FRAMES[0], "kind": "classical", "axes": " ".join(TASK_AXES), "damping": "0.0"}
 OPTION_DEFAULTS["terms"] = " ".join(TASK_TERMS)
-OPTION_NAMES = ("relative_to", "frame", "kind", "axes", "damping", "terms")
 OPTION_VALUES: dict[str, tuple[str, ...]] = {"frame": FRAMES, "kind": ("classical", "spatial")}
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
 from ..errors import ModelError, one_of, shown
-from ..io.given import asked_methods
+from ..io.given import asked_methods, spelled_out
 from ..io.xml import ANY
 from ..model import values
 from ..model.description import (
@@ -50,12 +50,25 @@ from .parts import (
     given_shares,
 )
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 _checked = partial(values.checked, ModelError)
 
 WORLD = "world"
-TENDON_ACTS = (
-    *("stiffness", "damping", "quadratic", "friction", "lower", "upper", "limit_stiffness", "limit_damping"),
-)
+
+
+class TendonForces(TypedDict, total=False):
+    """Numbers of the forces along a tendon, in N, m and s of its length."""
+
+    stiffness: float
+    damping: float
+    quadratic: float
+    friction: float
+    lower: float
+    upper: float
+    limit_stiffness: float
+    limit_damping: float
 
 
 @asked_methods
@@ -218,6 +231,7 @@ class Builder:
         self._couplings.append(JointCoupling(joint, driver, found))
         return self
 
+    @spelled_out(TendonForces)
     def tendon(
         self,
         name: str,
@@ -225,7 +239,7 @@ class Builder:
         joints: Mapping[str, float] | None = None,
         *,
         rest: float | tuple[float, float] = 0.0,
-        **acts: Any,
+        **acts: Unpack[TendonForces],
     ) -> Builder:
         """A tendon along straight segments between points of bodies, or of a length that joints add up.
 
@@ -238,14 +252,15 @@ class Builder:
         _checked(who, "name", values.name, name)
         if name in self._tendons:
             raise ModelError(f"{who} already exists; names must be unique")
+        forces: dict[str, Any] = {}
         for what, given in acts.items():
-            one_of(who, what, TENDON_ACTS, ModelError)
+            one_of(who, what, TendonForces.__annotations__, ModelError)
             if given is not None or what not in ("lower", "upper"):
-                acts[what] = _checked(who, what, values.scalar, given)
+                forces[what] = _checked(who, what, values.scalar, given)
         slack = rest if isinstance(rest, (Sequence, np.ndarray)) else (rest, rest)
         self._tendons[name] = Tendon(
             name, given_shares(who, joints), segments_along(self._waypoints(who, path)),
-            rest=_checked(who, "rest", values.pair, slack), **acts,
+            rest=_checked(who, "rest", values.pair, slack), **forces,
         )  # fmt: skip
         return self
 

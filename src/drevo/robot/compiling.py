@@ -5,19 +5,23 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..codegen.call.function import Function, Spec
 from ..compiler.compile import Options, compile_quantity
 from ..errors import InputError
-from ..io.given import asked
+from ..io.given import asked, spelled_out
 from ..model.description import Model
 from ..model.draft import did_you_mean
 from ..model.dynamics import Described
-from ..model.quantities import OPTION_NAMES
+from ..model.quantities import CompileOptions, LinkOptions
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 @asked
+@spelled_out(CompileOptions)
 def compile(
     robot: Described | Model,
     quantity: str | Sequence[str],
@@ -36,7 +40,7 @@ def compile(
     product: str | Sequence[str] = (),
     tangents: str = "joints",
     symmetric: bool | str | float | Sequence[str] = "auto",
-    **options: Any,
+    **options: Unpack[CompileOptions],
 ) -> Function:
     """A compiled Function of one quantity, of several that share their work, of a derivative, or of a step.
 
@@ -76,7 +80,7 @@ def compile(
     """
     given = Options(
         dtype, target, parameters, layout, packed, formalism, f_ext, check, cache, passive, product, tangents,
-        symmetric, options,
+        symmetric, {**options},
     )  # fmt: skip
     derived = not (isinstance(wrt, (tuple, list)) and not wrt)
     if isinstance(quantity, str) and quantity == "step":
@@ -94,11 +98,11 @@ def compile(
         return constrained_derivative(held, wrt, **more)
     from ..compiler.differentiate import derivative
 
-    more = _chosen("a derivative", given, [*_names(derivative), *OF_LINK])
+    more = _chosen("a derivative", given, _names(derivative))
     return derivative(robot, asked_for, wrt, **more)
 
 
-OF_LINK = ("link", *OPTION_NAMES)  # options of some quantities
+OF_LINK = tuple(LinkOptions.__annotations__)
 
 
 def _step(robot: Any, given: Options, more: Mapping[str, Any]) -> Function:

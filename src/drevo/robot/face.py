@@ -13,13 +13,13 @@ from ..codegen.call.arguments import in_memory
 from ..codegen.call.method import compiled
 from ..codegen.store.memo import memoised
 from ..errors import InputError, nearest, shown
-from ..io.given import Array, asked_methods, generator
+from ..io.given import Array, asked_methods, generator, spelled_out
 from ..mechanics import configuration
 from ..mechanics.acting import without_passive
 from ..mechanics.reframe import refuse_gimbal_lock, trunk_pitch
 from ..model.description import ORIGIN, Model
 from ..model.draft import model_of
-from ..model.quantities import CATALOGUE, quantity
+from ..model.quantities import CATALOGUE, DerivativeOptions, EquationOptions, quantity
 from .as_files import AsFiles
 from .inverse_kinematics import InverseKinematics
 from .joints import ByName, JointArrays
@@ -34,6 +34,8 @@ FORMER = {"state": "q_of", "rates": "v_of"}  # names of an earlier state, which 
 if TYPE_CHECKING:
     from os import PathLike
     from pathlib import Path
+
+    from typing_extensions import Unpack
 
     from ..codegen.call.function import Function
     from ..constraint.kinds import Constraint
@@ -167,11 +169,15 @@ class Robot(Methods, JointArrays, ByName, InverseKinematics, MotionMethods, AsFi
 
     # -- derivatives ------------------------------------------------------------------------------------------
 
-    def derivative(self, quantity: str, wrt: Sequence[str], **given: Any) -> Function:
+    @spelled_out(DerivativeOptions)
+    def derivative(
+        self, quantity: str, wrt: str | Sequence[str], *, dtype: str = "float64", layout: str = "rows",
+        packed: bool = False, check: bool = True, **options: Unpack[DerivativeOptions],
+    ) -> Function:  # fmt: skip
         """The Function of a derivative: `drevo.compile(robot, quantity, wrt=wrt, ...)`."""
         from .compiling import compile
 
-        return compile(self, quantity, wrt=wrt, **given)
+        return compile(self, quantity, wrt=wrt, dtype=dtype, layout=layout, packed=packed, check=check, **options)
 
     # -- constraints and contacts -----------------------------------------------------------------------------
 
@@ -261,9 +267,10 @@ class Robot(Methods, JointArrays, ByName, InverseKinematics, MotionMethods, AsFi
         q: ArrayLike | None = None,
         port: int = 0,
         loads: Sequence[LinkSections] = (),
-        **options: Any,
+        **options: Unpack[EquationOptions],
     ) -> Path: ...
 
+    @spelled_out(EquationOptions)
     def view(
         self,
         export: str | PathLike[str] | None = None,
@@ -272,15 +279,15 @@ class Robot(Methods, JointArrays, ByName, InverseKinematics, MotionMethods, AsFi
         q: ArrayLike | None = None,
         port: int = 0,
         loads: Sequence[LinkSections] = (),
-        **options: Any,
+        **options: Unpack[EquationOptions],
     ) -> Window | Path:
         """A window in the browser of this machine, which needs viser; or a live page, one file without a network.
 
         Both draw the robot, with a slider for every joint, the pose of a link, the mass matrix, gravity torques,
         energies and motions. The Window that is returned moves with its `q`, plays motions and takes pictures; a
         notebook shows it. port: 0 is any that is free.
-        export: the page, .html, whose path is returned; it has the equations of `quantity` too (options: link,
-        frame, kind, as in `write_out`) with the value of every line, by WebAssembly of the same programs.
+        export: the page, .html, whose path is returned; it has the equations of `quantity` too (with the
+        options of `drevo.write_out`) with the value of every line, by WebAssembly of the same programs.
         q: where it stands at first, (nq,); neutral without it, moved inside the limits. loads: of
         `drevo.loads.diagrams`: forces and moments in sections, drawn along the links.
         Warns about meshes that cannot be drawn. Raises InputError, TraceError, EmitError.
@@ -289,7 +296,7 @@ class Robot(Methods, JointArrays, ByName, InverseKinematics, MotionMethods, AsFi
             from .view.window import Window
 
             if options:
-                raise InputError(f"view: a window takes q and port, not {next(iter(options))!r}")
+                raise InputError(f"view() without export takes q, port and loads, not {next(iter(options))!r}")
             return Window(self, q, port, loads)
         from .view.page import export_page
 

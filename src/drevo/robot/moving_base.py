@@ -23,7 +23,8 @@ from ..model.description import Joint, JointDynamics, Link, Model
 from ..model.formula import POSE_STEPS, faults
 from ..model.quantities import CATALOGUE, Quantity, quantity
 from ..simulate.control import Control
-from ..simulate.run import simulate
+from ..simulate.integrators import Integrator
+from ..simulate.run import Event, simulate
 from ..simulate.table import Table
 from .parts import formula_of
 from .rerooted import base_and_path
@@ -99,8 +100,12 @@ class MovingBase:
         return got._make(parts) if hasattr(got, "_make") else type(got)(parts)
 
     def simulate(
-        self, q0: ArrayLike, v0: ArrayLike | None = None, tau: Any = None, *, t0: float = 0.0, **given: Any
-    ) -> CarriedTable:
+        self, q0: ArrayLike, v0: ArrayLike | None = None, tau: Any = None, *, t0: float = 0.0,
+        duration: float, dt: float | None = None, method: str | Integrator = "rk4", every: int = 1,
+        rtol: float = 1e-9, atol: float | None = None, max_steps: int | None = None,
+        events: Sequence[Event] = (), passive: bool = True,
+        progress: Callable[[float], None] | None = None,
+    ) -> CarriedTable:  # fmt: skip
         """The motion of the joints from a state (..., nq), (..., nv) at t0, s: `drevo.simulate` with its options.
 
         tau, a Control or a function (t, q, v), sees the joints alone, and the time of the base. Raises InputError,
@@ -110,7 +115,11 @@ class MovingBase:
         rates = np.zeros(self.nv) if v0 is None else v0
         q1, v1 = self._joined(("q", "v"), (q0, rates), start)
         v1 = np.broadcast_to(v1, (*q1.shape[:-1], self.nv + 1))
-        whole = replace(simulate(self._driven, q1, v1, self._efforts(tau), **given), robot=self.clocked)
+        moved = simulate(
+            self._driven, q1, v1, self._efforts(tau), duration=duration, dt=dt, method=method, every=every,
+            rtol=rtol, atol=atol, max_steps=max_steps, events=events, passive=passive, progress=progress,
+        )  # fmt: skip
+        whole = replace(moved, robot=self.clocked)
         q, v = whole.q[..., 1:], whole.v[..., 1:]
         return CarriedTable(
             self.robot, start + whole.t, q, v, whole.method, whole.steps, whole.rejected, whole.events,

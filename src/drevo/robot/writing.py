@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 
 from ..compiler.pages.derivation import Derivation
-from ..errors import InputError
-from ..io.given import asked
+from ..errors import InputError, shown
+from ..io.given import asked, spelled_out
+from ..model.quantities import ExportOptions, LinkOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from typing_extensions import Unpack
 
     from ..codegen.graph.program import Program
     from ..compiler.export import Exported
@@ -25,6 +28,7 @@ CONSTRAINED, BRANCHES = "constrained_dynamics", "inverse_kinematics"
 
 
 @asked
+@spelled_out(LinkOptions)
 def write_out(
     robot: Described | Model,
     name: str,
@@ -42,7 +46,9 @@ def write_out(
     passive: bool = False,
     symmetric: bool | str | float | Sequence[str] = "auto",
     merge_equal: bool = False,
-    **options: Any,
+    limits: bool = False,
+    given: Mapping[str, float | None] | None = None,
+    **options: Unpack[LinkOptions],
 ) -> Derivation:
     """The written-out equations of a quantity, a Derivation: .latex(), .markdown(), .html(), .python(), .c(), ...
 
@@ -50,7 +56,7 @@ def write_out(
     gravity terms separate, or "constrained_dynamics": accelerations and reactions under contacts, constraints and
     the robot's own loops, with feedback by stabilise=(damping, stiffness); at: a configuration where the rows
     that are independent are chosen. "inverse_kinematics" of a link=: its closed form, all branches and which of
-    them are real, with limits=True and the joints given by name as of `Robot.closed_form`.
+    them are real; limits and given, {joint: value or None}, are those of `Robot.closed_form`.
     wrt: a derivative of it: names of "q" (on the tangent space), "v", "a", "tau", an axis each, or "t".
     symbols: which parameters stay symbols: None (all are numbers), "all", or names and patterns such as "*.mass",
     "link2.com"; each is a parameter of its own, and `.parameters` has their values by name.
@@ -67,7 +73,7 @@ def write_out(
     symmetric: bodies that are symmetric about their hinge (wheels, rotors, flanges) need not turn: "auto", those
     that are to rounding (symbols are, if merge_equal); False, none; names of links, an asymmetry, or
     True for 1e-6, take others for it and warn of what that changes.
-    options: link, frame, kind, where the quantity takes them.
+    link, relative_to, frame, kind, axes, damping, terms: where the quantity takes them.
     Placement angles within 1e-9 rad of a quarter turn are taken as quarter turns.
     Raises InputError (no robot, no names), TraceError (a quantity, formalism or option that there is not).
     """
@@ -78,11 +84,11 @@ def write_out(
         "formalism": formalism, "symbols": symbols, "objective": objective, "sequence": sequence, "mode": mode,
         "symmetric": symmetric, "merge_equal": merge_equal,
     }  # fmt: skip
-    special = has_own_program(name, wrt)
+    special, details = has_own_program(name, wrt), {**options, **_branch_options(name, limits, given)}
     if special and sequence == "paper" and name != BRANCHES:
         if unfit := [k for k in ("objective", "mode", "symmetric") if plain[k] not in (None, "add+mul", "auto")]:
             raise InputError(f"write_out: {unfit[0]} does not go with sequence='paper'")
-        return page_of_program(robot, name, wrt, {**under, "passive": passive}, options, plain)
+        return page_of_program(robot, name, wrt, {**under, "passive": passive}, details, plain)
     if not special:
         if unfit := [k for k, x in under.items() if x is not None]:
             raise InputError(f"write_out: {unfit[0]} belongs to {CONSTRAINED}, not to {name!r:.60}")
@@ -90,7 +96,18 @@ def write_out(
     usual = {"formalism": "auto", "objective": "add+mul", "symmetric": "auto", "merge_equal": False}
     if unfit := [k for k, x in plain.items() if x != usual.get(k)]:
         raise InputError(f"write_out: {unfit[0]} belongs to quantities, not to {CONSTRAINED} or to derivatives")
-    return written_program(program_of(robot, name, wrt, {**under, "passive": passive}, options), robot)
+    return written_program(program_of(robot, name, wrt, {**under, "passive": passive}, details), robot)
+
+
+def _branch_options(name: Any, limits: bool, given: Mapping[str, float | None] | None) -> dict[str, Any]:
+    """The options of inverse kinematics in closed form; InputError where something else is wanted."""
+    if not isinstance(given, Mapping) and given is not None:
+        raise InputError(f"{BRANCHES}: given is {shown(given)}; it must be {{joint: value or None}}")
+    if isinstance(name, str) and name == BRANCHES:
+        return {"limits": limits, **(given or {})}
+    if limits or given:
+        raise InputError(f"{'limits' if limits else 'given'} belongs to {BRANCHES}, not to {shown(name)}")
+    return {}
 
 
 def page_of_program(
@@ -115,6 +132,7 @@ def page_of_program(
 
 
 @asked
+@spelled_out(ExportOptions)
 def export(
     what: Any,
     quantity: str | Sequence[str],
@@ -128,7 +146,7 @@ def export(
     dtype: str = "float64",
     folder: str | Path = ".",
     name: str = "",
-    **given: Any,
+    **options: Unpack[ExportOptions],
 ) -> Exported:
     """Writes a quantity for another processor into a folder: nothing else has to be installed for it.
 
@@ -139,7 +157,8 @@ def export(
     added; options parameters (by default "*.mass"), passive (True), q0 (at the start). "c": one C file. Others:
     "cortex-m4f", "cortex-m7", "aarch64", "riscv64", "windows", "macos" (object files, with a header and an
     example in C), "wasm" (a module, with a loader and an example in JavaScript), "ptx" (for NVIDIA's driver).
-    name: of the function; by default robot_quantity. given: the other options of `drevo.compile`.
+    name: of the function; by default robot_quantity. parameters, formalism, f_ext, passive, product and those
+    of links: as `drevo.compile` takes them; a C file takes the options of `write_out`.
     The functions are of pointers only, call nothing and allocate nothing: NAME computes one sample, NAME_batch n
     samples row by row; of WebAssembly NAME_columns several at once. They check nothing: angles beyond the limit
     that the header states give NaN. Raises InputError, EmitError, TraceError.
@@ -148,6 +167,7 @@ def export(
     from ..plant import PLANT_TARGETS, export_plant
 
     under: dict[str, Any] = {"contacts": contacts, "constraints": constraints, "stabilise": stabilise, "at": at}
+    given: dict[str, Any] = {**options}
     programmed = callable(getattr(what, "program", None))
     quantities = not programmed and not has_own_program(quantity, wrt)
     if programmed or quantities or target in PLANT_TARGETS:
@@ -168,6 +188,7 @@ def export(
         program, called = what.program(quantity), name or quantity
     else:
         under["passive"] = given.pop("passive", False)
+        given |= _branch_options(quantity, given.pop("limits", False), given.pop("given", None))
         program = program_of(what, quantity, wrt, under, given)
         called = name or f"{what.name}_{program.name}"
     robot = getattr(getattr(what, "robot", what), "model", None)

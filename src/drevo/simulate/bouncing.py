@@ -9,8 +9,9 @@ Motions of robots that touch: one compiled call from record to record.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +21,7 @@ from ..contact.laws.exact.solve import impulses
 from ..contact.pairs import warn_of_untouched
 from ..contact.step import METHODS, compile_step
 from ..errors import InputError, NumericsError, one_of, warn_caller
-from ..io.given import Array, asked, flag, seconds, whole
+from ..io.given import Array, asked, flag, seconds, spelled_out, whole
 from ..mechanics.algorithms.delassus import ContactSlot, impact_problem
 from ..mechanics.algorithms.kinematics import placed_bodies
 from ..mechanics.algorithms.passive import passive_tree
@@ -32,6 +33,9 @@ from .constraints import MAX_FIXED_STEPS, bounded
 from .control import Control, law_function
 from .run import Event, simulate
 from .table import Occurrence, Table
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 USUAL_STEP = 1e-3  # s
 TOUCH = "touch"
@@ -52,11 +56,12 @@ def simulate_bouncing(
     friction: float | None = None,
     restitution: float = 1.0,
     impacts: int = 1000,
-    **given: Any,
+    rtol: float = 1e-9,
+    atol: float | None = None,
 ) -> Table:
     """The motion from (q0, v0), whose impacts follow Newton's restitution and Coulomb's friction exactly.
 
-    impacts: how many there may be. given: rtol, atol, as `simulate` takes them. The table's events are the
+    impacts: how many there may be. rtol, atol: as `simulate` takes them. The table's events are the
     impacts, with the state after each. NumericsError where a contact does not part again, and beyond `impacts`.
     """
     m = exact_robot(robot.model, 1.0, ground, friction, restitution)
@@ -69,7 +74,9 @@ def simulate_bouncing(
     pieces: list[Table] = []
     starts, found = [0.0], list[Occurrence]()
     while True:
-        piece = simulate(robot, q, v, tau, duration=end - now, dt=dt, method="dop853", events=events, **given)
+        piece = simulate(
+            robot, q, v, tau, duration=end - now, dt=dt, method="dop853", events=events, rtol=rtol, atol=atol
+        )
         if piece.q.ndim > 2:
             raise InputError("impacts are found for one motion; of a batch simulate each row by itself")
         pieces.append(piece)
@@ -120,7 +127,18 @@ def _joined(robot: Dynamics, pieces: list[Table], starts: list[float], found: li
 LARGE_RESIDUAL = 1e-6  # m/s: a residual of the exact law that is told
 
 
+class GroundOptions(TypedDict, total=False):
+    """Options that some laws of contact take; the last three are of method "dop853"."""
+
+    restitution: float
+    touching: Sequence[str]
+    impacts: int
+    rtol: float
+    atol: float
+
+
 @asked
+@spelled_out(GroundOptions)
 def simulate_touching(
     robot: Dynamics,
     q0: ArrayLike,
@@ -136,13 +154,13 @@ def simulate_touching(
     friction: float | None = None,
     threads: int = 1,
     passive: bool = True,
-    **more: Any,
+    **more: Unpack[GroundOptions],
 ) -> Table:
     """The motion from (q0, v0) on a ground; leading dimensions are a batch.
 
     tau: nothing, constant efforts (..., nv), efforts held over each step (steps, ..., nv), or a law, a Control or
     any function (t, q, v): the efforts at the beginning of a step are held over it. ground, law, method, friction:
-    see `contact.step.compile_step`; more: what a law of contact takes beside, as restitution. With law "coulomb"
+    see `contact.step.compile_step`; restitution, touching: of a law that takes them. With law "coulomb"
     and method "dop853" impacts are found by events, `bouncing.simulate_bouncing`. dt: s, by default the file's
     timestep where it says one, else 1 ms; a record every `every`.
     passive: with the damping, dry friction and springs of the joints. The table has `contact_forces`
@@ -154,8 +172,8 @@ def simulate_touching(
         dt = USUAL_STEP if robot.model.stepping.dt == Stepping().dt else robot.model.stepping.dt
     robot = robot if flag("simulate: passive", passive) else robot.without_passive()
     if law == "coulomb" and isinstance(method, str) and method == "dop853":
-        more = {"duration": duration, "dt": dt, "ground": ground, "friction": friction, **more}
-        return simulate_bouncing(robot, q0, v0, tau, **more)
+        given: dict[str, Any] = {"duration": duration, "dt": dt, "ground": ground, "friction": friction, **more}
+        return simulate_bouncing(robot, q0, v0, tau, **given)
     end, dt = seconds("duration", duration), seconds("dt", dt)
     every = whole("every", every, use=": a record is kept every 1, 2, ... steps")
     bounded(end, dt, MAX_FIXED_STEPS, "steps")
@@ -163,8 +181,8 @@ def simulate_touching(
     records = -(-steps // every)
     lead, q, v = start(robot, q0, v0, records + 1.0)
     drive, repeat = _drive(robot, tau, lead, dt, records * every, every)
-    more = {"friction": friction, **({} if method is None else {"method": method}), **more}
-    f = compile_step(robot, dt=dt, ground=ground, law=law, repeat=repeat, **more)
+    given = {"friction": friction, **({} if method is None else {"method": method}), **more}
+    f = compile_step(robot, dt=dt, ground=ground, law=law, repeat=repeat, **given)
     out = _stepped(robot, partial(f, threads=threads), q, v, drive, records, every // repeat, dt * repeat)
     if law == "coulomb":
         _tell_unsettled(out[3], dt * every)

@@ -61,11 +61,16 @@ class CompiledStack:
     def __repr__(self) -> str:
         return f"<CompiledStack of {self.problem.model.name!r}: {', '.join(self.problem.names)}>"
 
-    def __call__(self, q: ArrayLike, *targets: Any, **more: Any) -> IkStep:
+    def __call__(
+        self, q: ArrayLike, *targets: Any, before: ArrayLike | None = None, active: ArrayLike | None = None,
+        parameters: Any = None,
+    ) -> IkStep:  # fmt: skip
         """One step, or a batch; targets in the order of their tasks, or one list or mapping of them by name.
 
-        before=: the rates of the last step, where there is an AccelerationLimit. active=: with warm=True.
+        before: the rates of the last step, where there is an AccelerationLimit. active: with warm=True.
         """
+        named = (("before", before), ("active", active), ("parameters", parameters))
+        more = {name: x for name, x in named if x is not None}
         if more or len(targets) != len(self.expected) or {*map(type, targets)} != ONLY_ARRAYS:
             targets = (*self.arranged(targets[0] if len(targets) == 1 else targets), *self._rest(more))
         return IkStep(*self._entry(q, *targets))

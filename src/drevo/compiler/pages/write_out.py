@@ -18,7 +18,7 @@ from ...mechanics.formalisms import telegin
 from ...mechanics.tree import build_tree, plain_tree
 from ...model.description import Model
 from ...model.dynamics import Described
-from ...model.quantities import options_of, quantity, takes_forces
+from ...model.quantities import LinkOptions, options_of, quantity, takes_forces
 from ..compete import compete
 from ..compile_cost import require_readable
 from ..formalisms import common_algorithm, page_of_paper
@@ -29,6 +29,8 @@ from .symmetry import symmetrised
 from .telegin_inputs import described, with_coordinates
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from ...codegen.graph.program import Program
 
 SNAP = 1e-9  # rad: a placement written as 1.570796327 is a quarter turn to the people who read the equations
@@ -60,7 +62,7 @@ def quantity_equations(
     passive: bool = False,
     symmetric: bool | str | float | Sequence[str] = "auto",
     merge_equal: bool = False,
-    **options: Any,
+    **options: Unpack[LinkOptions],
 ) -> Derivation:
     """The written-out equations of a quantity: see `drevo.write_out`."""
     (model, allowed, change), patterns = symmetrised(_model(robot), symmetric), _patterns(symbols)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from html import escape
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
@@ -24,9 +24,13 @@ from ...mechanics.configuration import neutral, state
 from ...model.description import Model
 from ...model.draft import model_of
 from ...model.dynamics import Described
+from ...model.quantities import EquationOptions
 from .figure import figure_of
 from .mesh import MeshFiles
 from .panels import DIAGRAM_KINDS, LinkSections, checked_tables, page_tables
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 STATE = ("poses", "mass_matrix", "gravity", "kinetic_energy", "potential_energy", "center_of_mass")
 PAGE_LAYERS = {
@@ -52,7 +56,7 @@ def export_page(
     quantity: str = "inverse_dynamics",
     q: ArrayLike | None = None,
     loads: Sequence[LinkSections] = (),
-    **options: Any,
+    **options: Unpack[EquationOptions],
 ) -> Path:
     """Writes the live page of a robot: see `drevo.Robot.view`."""
     model = model_of(robot, "view")
@@ -68,7 +72,7 @@ def live_robot(
     q: ArrayLike | None = None,
     before: str = "",
     loads: Sequence[LinkSections] = (),
-    **options: Any,
+    **options: Unpack[EquationOptions],
 ) -> str:
     """The text of the page. before: HTML that stands above the panels. loads: of `drevo.loads.diagrams`."""
     start = neutral(model) if q is None else state(model, "view", q=q)[0]
