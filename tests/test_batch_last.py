@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo.codegen.entry.entry import LARGE
-from drevo.codegen.llvm.ports import BEYOND, LINE, STAGED
+from drevo.codegen.entry.entry import ALIGNED_RESULT_BYTES
+from drevo.codegen.llvm.ports import BEYOND, CACHE_LINE_BYTES, STAGED
 from drevo.codegen.llvm.rows import FOLD
 from drevo.errors import NumericsError
 
@@ -52,7 +52,7 @@ def test_large_results_begin_with_a_cache_line(layout: str) -> None:
     want = [x.copy() for x in f.general((q,), {})]
     for found in (f.general((q,), {}), f(q), f.fast(q), f.fast(q)):
         for x, right in zip(found, want):
-            assert x.ctypes.data % LINE == 0 and x.nbytes >= LARGE
+            assert x.ctypes.data % CACHE_LINE_BYTES == 0 and x.nbytes >= ALIGNED_RESULT_BYTES
             assert np.array_equal(x, right) and x.flags.c_contiguous and x.flags.writeable
     one = f.fast(q)[0]
     home = weakref.ref(one.base)

@@ -55,7 +55,7 @@ def fetch(key: str = "key", make: Maker | None = None) -> Function:
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("DREVO_CACHE_DIR", str(tmp_path / "cache"))
-    return tmp_path / "cache" / f"objects-{cache.VERSION}"
+    return tmp_path / "cache" / f"objects-{cache.CACHE_FORMAT}"
 
 
 def entry(folder: Path) -> Path:
@@ -209,7 +209,7 @@ def test_what_was_not_written_here_is_not_read(folder: Path, tmp_path: Path) -> 
 
 def test_without_owners_and_modes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on Windows."""
-    monkeypatch.setattr(cache, "_WINDOWS", True)
+    monkeypatch.setattr(cache, "_ON_WINDOWS", True)
     make = Maker()
     fetch(make=make), fetch(make=make)
     assert make.calls == 1 and cache.writable() == folder and cache.clear() >= 1
@@ -264,7 +264,7 @@ def test_orphans_and_room(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
     past = time.time() - 2 * 3600
     os.utime(orphan, (past, past))
     os.utime(old, (past, past))
-    monkeypatch.setattr(cache, "ROOM", 1500)
+    monkeypatch.setattr(cache, "MAX_CACHE_BYTES", 1500)
     cache.write_entry("new", bytes(1000))
     assert not orphan.exists() and young.exists() and not old.exists() and cache.read_entry("new") == bytes(1000)
     monkeypatch.setattr(cache, "LARGEST", 500)

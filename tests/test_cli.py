@@ -148,7 +148,7 @@ def test_a_new_language_is_a_row_and_a_module(monkeypatch: pytest.MonkeyPatch) -
     vars(made)["plain"] = lambda sequence, facts: f"{len(sequence.main)} lines"
     monkeypatch.setitem(sys.modules, made.__name__, made)
     monkeypatch.setitem(LANGUAGES, "plain", (".txt",))
-    monkeypatch.setattr(write_out_verb, "TARGETS", (*LANGUAGES, "sympy"))
+    monkeypatch.setattr(write_out_verb, "TEXT_TARGETS", (*LANGUAGES, "sympy"))
     assert run("write-out", "three-link", "gravity", "--to", "plain").output.strip().endswith(" lines")
 
 

@@ -91,7 +91,7 @@ def test_swings() -> None:
 
 def test_environments_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of one batch of few, in few windows, as a table and as JSON."""
-    monkeypatch.setattr(envs, "WINDOWS", 1)
+    monkeypatch.setattr(envs, "TASK_WINDOWS", 1)
     words = ("envs", "bench", "InvertedPendulum-v5", "--num-envs", "4")
     found = run(*words)
     assert found.exit_code == 0 and "million steps a s" in found.output, found.output

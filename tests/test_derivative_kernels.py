@@ -186,7 +186,7 @@ def small() -> Any:
     with pytest.MonkeyPatch.context() as m:
         m.setattr(llvm, "SINGLE", 100)
         m.setattr(split, "ONE_FUNCTION", 100)
-        m.setattr(split, "CHUNK", 100)
+        m.setattr(split, "MAX_FUNCTION_STEPS", 100)
         yield
 
 
@@ -273,7 +273,7 @@ def test_runs_of_few_steps_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -
     robot, rng = drevo.load("puma560"), np.random.default_rng(4)
     wanted = drevo.compile(robot, "inverse_dynamics", product="value_and_vjp")
     args = [rng.normal(size=(19, *s)) for _, s in wanted.inputs]
-    for name, value in (("ONE_FUNCTION", 100), ("CHUNK", 40)):
+    for name, value in (("ONE_FUNCTION", 100), ("MAX_FUNCTION_STEPS", 40)):
         monkeypatch.setattr(split, name, value)
     found = drevo.compile(robot, "inverse_dynamics", product="value_and_vjp", cache=False)
     for x, y in zip(found(*args), wanted(*args)):

@@ -157,7 +157,7 @@ def test_verification_follows_its_setting(monkeypatch: pytest.MonkeyPatch) -> No
     model = tree(3, ("revolute",))
     monkeypatch.setenv("DREVO_VERIFY", "2")
     good = Recipe(("inverse_dynamics",)).program(model)
-    assert evaluate.twins(good, trace(model, "inverse_dynamics")) <= evaluate.TOLERANCE
+    assert evaluate.twins(good, trace(model, "inverse_dynamics")) <= evaluate.REGROUPING_TOLERANCE
     evaluate.legal(good)
     with pytest.raises(TraceError, match="differs from the plain recursion"):
         evaluate.require_twins(good, trace(tree(3, ("revolute", "prismatic")), "inverse_dynamics"))

@@ -82,7 +82,7 @@ def test_long_compiling_is_told_and_refused(monkeypatch: pytest.MonkeyPatch, tmp
     r = drevo.load("puma560")
     with pytest.raises(TraceError, match=r"has \d+ operations, about \d+ s of compiling; give budget="):
         drevo.compile(drevo.load("panda"), "coriolis_matrix", wrt="q", budget=5.0)
-    monkeypatch.setattr(build, "PROMPT", 0.0)
+    monkeypatch.setattr(build, "PROMPT_SECONDS", 0.0)
     told = r"of 'puma560': about \d+ s of compiling, once: the code is kept"
     with pytest.warns(drevo.DrevoWarning, match=told):
         drevo.compile(r, "bias", wrt=("q", "v"), packed=True)
@@ -126,9 +126,9 @@ def test_the_cost_is_told_before_anything_is_traced(
     monkeypatch.setattr(build, "_tell_cost", stop)
     with warnings.catch_warnings(), pytest.raises(drevo.DrevoWarning, match="s of compiling, once"):
         warnings.simplefilter("error")
-        monkeypatch.setattr(build, "PROMPT", 0.0)
+        monkeypatch.setattr(build, "PROMPT_SECONDS", 0.0)
         drevo.compile(robot, quantity, **options)
-    monkeypatch.setattr(build, "PROMPT", 1e9)
+    monkeypatch.setattr(build, "PROMPT_SECONDS", 1e9)
     drevo.compile(robot, quantity, **options)
     ahead, again, after = seconds
     assert ahead == again and 0.4 < ahead / after < 2.5

@@ -17,7 +17,7 @@ from tolerances import DYNAMICS
 
 import drevo
 import drevo.compiler.ways.rolled as module
-from drevo.codegen.llvm.kernel import TURNS, Kernel
+from drevo.codegen.llvm.kernel import ANGLES_PER_TEST, Kernel
 from drevo.codegen.llvm.ports import BEYOND
 from drevo.codegen.lower.loops import BLOCK_BODIES, MIN_LONG_BODIES
 from drevo.codegen.store import native
@@ -287,7 +287,7 @@ def test_sines_of_many_sums_are_reduced_a_few_at_a_time(monkeypatch: pytest.Monk
     exact = [float(mpmath.sin(mpmath.mpf(x) + 2000)) for x in q.tolist()]
     assert np.abs(found - exact).max() < 1e-15
     blocks = re.split(r"\n\S+:\n|\ndefine ", "\n".join(texts))
-    assert 0 < max(len(re.findall(r"= phi <", x)) for x in blocks) <= TURNS
+    assert 0 < max(len(re.findall(r"= phi <", x)) for x in blocks) <= ANGLES_PER_TEST
 
 
 def test_laws_and_constraints_of_a_large_tree(unrolled: list[str]) -> None:

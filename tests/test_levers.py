@@ -14,7 +14,7 @@ from drevo.codegen.graph.node import Graph
 from drevo.codegen.store import key
 from drevo.codegen.store.build import Spec
 from drevo.compiler.compete import compete
-from drevo.compiler.search import WITHOUT
+from drevo.compiler.search import WITHOUT_LEVER
 
 
 @cache
@@ -64,7 +64,7 @@ def test_levers_are_in_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("DREVO_WITHOUT", off)
         keys.add(key.key("a request", Spec()))
     assert len(keys) == len(levers.LEVERS) + 2
-    assert WITHOUT.keys() <= levers.LEVERS.keys()
+    assert WITHOUT_LEVER.keys() <= levers.LEVERS.keys()
 
 
 def test_a_lever_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

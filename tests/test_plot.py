@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 
-from drevo.documents.pictures.plot import COLOURS, HIGH, Curve, Panel, plot
+from drevo.documents.pictures.plot import COLOURS, FRAME_HEIGHT, Curve, Panel, plot
 
 SPACE = "{http://www.w3.org/2000/svg}"
 LINE = np.stack([np.arange(100.0), 2.0 * np.arange(100.0)])
@@ -39,7 +39,7 @@ def test_a_peak_of_one_point_is_kept() -> None:
     y = np.sin(x / 500.0)
     y[7_003] = 30.0
     (found,) = lines(plot("p", [Panel("t", [Curve("c", x, y)])]))
-    assert len(found) < 100 and found[:, 1].min() < 0.1 * HIGH
+    assert len(found) < 100 and found[:, 1].min() < 0.1 * FRAME_HEIGHT
 
 
 def test_ordinates() -> None:
@@ -51,7 +51,7 @@ def test_ordinates() -> None:
     assert len(found) == 2  # straight; what is not positive has no logarithm
     two = [Panel("a", [Curve("c", x, y)]), Panel("b", [Curve("c", x, 9.0 * y)])]
     own, shared = (lines(plot("p", two, 2, shared=s)) for s in (False, True))
-    assert np.allclose(own[0], own[1], atol=0.11) and abs(shared[0][1, 1] - shared[1][1, 1]) > HIGH / 2
+    assert np.allclose(own[0], own[1], atol=0.11) and abs(shared[0][1, 1] - shared[1][1, 1]) > FRAME_HEIGHT / 2
     square = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
     (drawn,) = lines(plot("p", [Panel("t", [Curve("c", x, x)], [square], equal=True)]), "polygon")
     assert np.allclose(np.ptp(drawn[:, 0]), np.ptp(drawn[:, 1]), atol=0.11)

@@ -99,7 +99,7 @@ def test_parameters_stay_at_their_values_or_have_ranges() -> None:
 
 
 def test_threads_and_parts_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runtime_stream, "BLOCK", 1000)
+    monkeypatch.setattr(runtime_stream, "BLOCK_SAMPLES", 1000)
     runs: list[Any] = [drevo.stream(ARM, "inverse_dynamics", 20_500, seed=-3, threads=n) for n in (1, 2, 5)]
     for s in runs[1:]:
         assert all(

@@ -207,7 +207,7 @@ def test_equations_are_alive_without_a_robot(tmp_path: Path) -> None:
 
 def test_equations_too_long_to_be_alive_are_pages_still(monkeypatch: pytest.MonkeyPatch) -> None:
     d = drevo.write_out(drevo.load("three-link"), "gravity")
-    monkeypatch.setattr("drevo.compiler.pages.drawing.PROMPT", 3)
+    monkeypatch.setattr("drevo.compiler.pages.drawing.PROMPT_STEPS", 3)
     assert d.html() == d.text("html")
 
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from reprlib import Repr
 from typing import Any
 
-FEW = 6  # names that are listed beside the one that was probably meant
-ALIKE = 0.6  # of difflib's ratio, which finds what may be meant; few slips decide
-LONG = 80  # characters of a value in a sentence
+MAX_LISTED_NAMES = 6  # names that are listed beside the one that was probably meant
+LEAST_SIMILARITY = 0.6  # of difflib's ratio, which finds what may be meant; few slips decide
+MAX_SHOWN_CHARACTERS = 80  # characters of a value in a sentence
 # words of the field -> what Drevo calls it, where that is known there
 MEANINGS = {
     **dict.fromkeys(("fk", "forward_kinematics", "frame_placement", "transform"), "pose"),
@@ -66,7 +66,12 @@ class DrevoError(Exception):
 
     def __init__(self, text: str = "", *more: Any) -> None:
         plain = printable(_LINES.sub(" ", _ADDRESS.sub("", str(text))))
-        super().__init__(_LONG_WORD.sub(lambda word: f"{word[0][:LONG]}...{word[0][-LONG:]}", plain), *more)
+        super().__init__(
+            _LONG_WORD.sub(
+                lambda word: f"{word[0][:MAX_SHOWN_CHARACTERS]}...{word[0][-MAX_SHOWN_CHARACTERS:]}", plain
+            ),
+            *more,
+        )
 
 
 class ModelError(DrevoError, ValueError):
@@ -121,7 +126,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     public = [other for other in known if not other.startswith("_")]
     if (meant := MEANINGS.get(name, "")) in public:
         return meant
-    close = get_close_matches(name[:LONG], public, 3, ALIKE)
+    close = get_close_matches(name[:MAX_SHOWN_CHARACTERS], public, 3, LEAST_SIMILARITY)
     close = [other for other in close if name in other or _slips(name, other)]
     return next(iter(close or [other for other in public if name in other.split("_")]), "")
 
@@ -129,7 +134,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 def _slips(name: str, other: str) -> bool:
     """Few letters are wrong, missing, too many or exchanged: at most a third (Damerau 1964)."""
     rows: list[list[int]] = [[*range(len(other) + 1)]]
-    for i, a in enumerate(name[:LONG], 1):
+    for i, a in enumerate(name[:MAX_SHOWN_CHARACTERS], 1):
         row = [i]
         for j, b in enumerate(other, 1):
             best = min(rows[-1][j] + 1, row[-1] + 1, rows[-1][j - 1] + (a != b))
@@ -150,7 +155,7 @@ def one_of(
     near = nearest(value, known) if isinstance(value, str) else ""
     there = f"there are {', '.join(known[:40])}{', ...' * (len(known) > 40)}"
     if near:
-        there = f"{there}; " * (len(known) <= FEW) + f"did you mean {near!r}?"
+        there = f"{there}; " * (len(known) <= MAX_LISTED_NAMES) + f"did you mean {near!r}?"
     kind = UnknownNameError if issubclass(UnknownNameError, error) else error
     raise kind(f"{what} {shown(value)} is not known{hint}; {there}")
 
@@ -161,4 +166,4 @@ def shown(value: object) -> str:
         text = " ".join(_ADDRESS.sub("", _REPR.repr(value)).split())
     except Exception:  # an integer of a million digits, or a foreign object
         text = f"a {type(value).__name__}"
-    return text if len(text) <= LONG else text[: LONG - 3] + "..."
+    return text if len(text) <= MAX_SHOWN_CHARACTERS else text[: MAX_SHOWN_CHARACTERS - 3] + "..."

@@ -24,7 +24,7 @@ from .io.packages import VERSION
 from .robot.face import Robot
 from .robot.writing import write_out
 
-QUANTITIES = ("mass_matrix", "bias", "gravity", "inverse_dynamics")
+NODE_QUANTITIES = ("mass_matrix", "bias", "gravity", "inverse_dynamics")
 
 
 def ros2_package(robot: Robot, folder: str | Path = ".", *, link: str = "") -> tuple[Path, ...]:
@@ -37,7 +37,7 @@ def ros2_package(robot: Robot, folder: str | Path = ".", *, link: str = "") -> t
         raise InputError("ros2: the interface has one number for each joint; this robot's q holds quaternions")
     tip = link or robot.link_names[-1]
     name = f"{identifier(robot.name).lower().strip('_')}_inverse_dynamics"
-    texts = [write_out(robot, q).c() for q in QUANTITIES] + [
+    texts = [write_out(robot, q).c() for q in NODE_QUANTITIES] + [
         write_out(robot, "jacobian", link=tip, frame="local_world_aligned").c()
     ]
     files = {

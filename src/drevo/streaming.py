@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Ranges = Mapping[str, Any]
 MAX_STREAM_SAMPLES = 2**62  # samples: their numbers fit in 64 bits with a sign
-PIECE = 4096  # samples evaluated at a time when one that failed is sought
+SEARCHED_SAMPLES = 4096  # samples evaluated at a time when one that failed is sought
 _FIXED_OPTIONS = ("dtype", "layout", "packed", "target")
 
 
@@ -174,8 +174,8 @@ def _split(function: Function, samples: int, total: Array) -> Iterator[tuple[str
 
 def _tell(function: Function, source: RandomSource, start: int, count: int) -> None:
     """Raises NumericsError for a sample of a block in which a check failed."""
-    for k in range(start, start + count, PIECE):
-        size = min(PIECE, start + count - k)
+    for k in range(start, start + count, SEARCHED_SAMPLES):
+        size = min(SEARCHED_SAMPLES, start + count - k)
         try:
             function(*_ports(function, source.inputs(k, size)))
         except NumericsError as error:

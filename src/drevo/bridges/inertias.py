@@ -23,9 +23,15 @@ from ..robot.face import Robot
 if TYPE_CHECKING:
     from torch import Tensor
 
-PARTS = ("mass", "com.x", "com.y", "com.z", *(f"inertia.{x}" for x in ("xx", "yy", "zz", "xy", "xz", "yz")))
+INERTIA_PARAMETERS = (
+    "mass",
+    "com.x",
+    "com.y",
+    "com.z",
+    *(f"inertia.{x}" for x in ("xx", "yy", "zz", "xy", "xz", "yz")),
+)
 TRIANGLE = ((0, 1), (0, 2), (1, 2))  # beside the diagonal of U's first three rows
-LEAST = 1e-6  # of its mean: what a principal second moment that is zero starts from
+LEAST_MOMENT_SHARE = 1e-6  # of its mean: what a principal second moment that is zero starts from
 
 
 def Inertias(robot: Described, links: str | Sequence[str] = ()) -> Any:
@@ -55,7 +61,10 @@ def Inertias(robot: Described, links: str | Sequence[str] = ()) -> Any:
 
         def __init__(self) -> None:
             super().__init__()
-            self.robot, self.names = Robot(dense), [f"{link}.{part}" for link in chosen for part in PARTS]
+            self.robot, self.names = (
+                Robot(dense),
+                [f"{link}.{part}" for link in chosen for part in INERTIA_PARAMETERS],
+            )
             self.logarithms = torch.nn.Parameter(torch.tensor(start, dtype=torch.float64))
 
         def forward(self) -> Tensor:
@@ -82,7 +91,7 @@ def _logarithms(body: Inertial) -> list[float]:
     J[3, 3] = body.mass
     inner = J[:3, :3] - np.outer(J[:3, 3], J[:3, 3]) / body.mass
     values, vectors = np.linalg.eigh(inner)
-    least = LEAST * max(float(np.mean(np.abs(values))), 1e-9 * body.mass)
+    least = LEAST_MOMENT_SHARE * max(float(np.mean(np.abs(values))), 1e-9 * body.mass)
     J[:3, :3] += vectors @ np.diag(np.maximum(values, least) - values) @ vectors.T
     U = np.linalg.cholesky(J[::-1, ::-1])[::-1, ::-1]  # upper triangular
     scale = U[3, 3]

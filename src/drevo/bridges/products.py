@@ -23,7 +23,7 @@ from ..model.dynamics import Described
 from ..robot.compiling import compile
 
 Kinds = tuple[str, ...]
-STATE = ("q1", "v1")  # the results of a step that have derivatives
+STEP_STATE = ("q1", "v1")  # the results of a step that have derivatives
 
 
 class Products:
@@ -51,7 +51,7 @@ class Products:
         self.found: dict[Kinds, Any] = {}  # of `registered`
         self.value = self.function(())
         names = [name for name, _ in self.value.outputs]
-        self.count = len(STATE) if quantity == "step" else len(names)  # of results that have derivatives
+        self.count = len(STEP_STATE) if quantity == "step" else len(names)  # of results that have derivatives
 
     def __call__(self, bound: Callable[..., list[Any]], arrays: Sequence[Any]) -> list[Any]:
         """The results that have derivatives. bound: computes the results of kinds from arrays."""

@@ -20,7 +20,7 @@ from .common import (
 if TYPE_CHECKING:
     from ..loads import Accuracy, MonteCarlo
 
-SOURCES = 8  # of error in the table
+MAX_ERROR_SOURCES = 8  # of error in the table
 
 
 @guarded
@@ -73,7 +73,7 @@ def _tell(name: str, found: Accuracy, drawn: MonteCarlo | None) -> None:
     rows = [(unit, *(f"{c[k]:.4g}" for c in columns)) for k, unit in enumerate(units)]
     print(f"{name}: errors of {found.link}, world axes")
     print_table("", heads, rows)
-    shares = list(found.shares().items())[:SOURCES]
+    shares = list(found.shares().items())[:MAX_ERROR_SOURCES]
     if shares:
         rows = [(source, f"{100 * x:.3g}") for source, x in shares]
         print_table("\nwhere the variance of the position comes from", ("source", "%"), rows)

@@ -24,8 +24,8 @@ from .common import (
 if TYPE_CHECKING:
     from ..robot.face import Robot
 
-QUANTITIES = ("inverse_dynamics", "mass_matrix", "forward_dynamics", "bias", "inverse_dynamics_derivatives")
-WINDOWS = 7
+TIMED_QUANTITIES = ("inverse_dynamics", "mass_matrix", "forward_dynamics", "bias", "inverse_dynamics_derivatives")
+KERNEL_WINDOWS = 7
 
 
 @guarded
@@ -57,8 +57,8 @@ def measure(robot: Robot, states: int) -> list[dict[str, Any]]:
     q = robot.random(rng, states)
     v, a = rng.normal(size=(2, states, robot.nv))
     state = {"q": q, "v": v, "a": a, "tau": a}
-    with progress(len(QUANTITIES), "measuring") as step:
-        for name in QUANTITIES:
+    with progress(len(TIMED_QUANTITIES), "measuring") as step:
+        for name in TIMED_QUANTITIES:
             step(name)
             try:
                 rows.append(_measure_one(robot, name, state))
@@ -82,7 +82,7 @@ def _measure_one(robot: Robot, name: str, state: dict[str, Any]) -> dict[str, An
             "state_ns": batch / len(many[0]) * 1e9}  # fmt: skip
 
 
-def shortest_time(call: Callable[[], Any], repeats: int, windows: int = WINDOWS) -> float:
+def shortest_time(call: Callable[[], Any], repeats: int, windows: int = KERNEL_WINDOWS) -> float:
     """Seconds per call, the least of several windows: what the machine can do when nothing disturbs it."""
     best = float("inf")
     for _ in range(windows):

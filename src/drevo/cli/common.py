@@ -27,11 +27,11 @@ T = TypeVar("T")
 
 ELSEWHERE = {"strict=True": "drevo check --strict"}  # options that another verb has
 PIPED = 240  # columns that a table may take: its cells are never folded
-REFUSED = 2  # the exit code of what was refused; 1 is for a check that failed
+REFUSED_EXIT = 2  # the exit code of what was refused; 1 is for a check that failed
 MAX_BATCH = 10_000_000  # states of a batch at most: what a desk's memory holds
 STATE = "joint=value, ... (name[k] of a joint with several), or all numbers; by default "
 OUTPUTS = ("output", "export", "to")  # arguments of verbs that name a file to write
-SHOWN = 10  # problems of one file that are listed
+MAX_LISTED_PROBLEMS = 10  # problems of one file that are listed
 
 
 def option(about: str, *names: str, **more: Any) -> Any:
@@ -86,7 +86,7 @@ def guarded(verb: Callable[P, T]) -> Callable[P, T]:
         except OSError as error:
             what = f"{error.filename}: " if error.filename else ""
             print(f"drevo: {what}{(error.strerror or str(error)).lower()}", file=sys.stderr)
-        raise typer.Exit(REFUSED)
+        raise typer.Exit(REFUSED_EXIT)
 
     return run
 
@@ -163,8 +163,8 @@ def _by_options(verb: Callable[..., Any], sentence: str) -> str:
 def said(message: object) -> str:
     """A sentence on one line; the problems of a file each on a line of its own, the first of them."""
     lines = [" ".join(line.split()) for line in str(message).splitlines()]
-    more = [f"and {len(lines) - 1 - SHOWN} more"] if len(lines) > 1 + SHOWN else []
-    return "\n  ".join([*lines[: 1 + SHOWN], *more])
+    more = [f"and {len(lines) - 1 - MAX_LISTED_PROBLEMS} more"] if len(lines) > 1 + MAX_LISTED_PROBLEMS else []
+    return "\n  ".join([*lines[: 1 + MAX_LISTED_PROBLEMS], *more])
 
 
 def load_robot(robot: str, base: str = "fixed", strict: bool = False) -> Robot:

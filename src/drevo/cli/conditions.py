@@ -17,13 +17,13 @@ LEGEND = (
     "with what it carries as points at their joints; I_i^x, I_i^xy: moments and products of inertia of the same;\n"
     "L_i: distance to its joint from the joint before; m_oi: its own mass"
 )
-WHAT = "mass_matrix, potential_energy, or elements separated by commas (H_21,H_33)."
+ELEMENTS_HELP = "mass_matrix, potential_energy, or elements separated by commas (H_21,H_33)."
 
 
 @guarded
 def conditions(
     robot: RobotName,
-    constant: Annotated[str, option(f"What must be constant: {WHAT}")] = "",
+    constant: Annotated[str, option(f"What must be constant: {ELEMENTS_HELP}")] = "",
     zero: Annotated[str, option("Elements that must be zero, separated by commas.")] = "",
     diagonal: Annotated[bool, option("All elements off the diagonal must be zero.", "--diagonal")] = False,
     free: Annotated[str, option("Parameters to solve for, separated by commas: d_*, I_3^*, L_2.")] = "",

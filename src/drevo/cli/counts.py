@@ -8,8 +8,8 @@ import typer
 
 from .common import Base, Json, RobotName, guarded, load_robot, option, print_json, print_table, progress
 
-QUANTITIES = ("inverse_dynamics", "mass_matrix", "bias", "gravity", "forward_dynamics", "kinetic_energy")
-COLUMNS = ("mul", "add", "div", "trig", "angle_sums", "hoisted")
+COUNTED_QUANTITIES = ("inverse_dynamics", "mass_matrix", "bias", "gravity", "forward_dynamics", "kinetic_energy")
+COUNT_COLUMNS = ("mul", "add", "div", "trig", "angle_sums", "hoisted")
 
 
 @guarded
@@ -29,18 +29,18 @@ def counts(
     from ..codegen.graph.program import CONVENTION
     from ..model.quantities import names_of
 
-    wanted = names_of(quantities or QUANTITIES)
+    wanted = names_of(quantities or COUNTED_QUANTITIES)
     rows = count(robot, base, wanted, formalism, objective, symbols)
     if as_json:
         about = {"robot": robot, "base": base, "objective": objective, "convention": CONVENTION}
         print_json({**about, "counts": rows})
         return
     cells = [
-        (name if first else "", f, *(c.get(k, 0) for k in COLUMNS), c["mul"] + c["add"] + c["div"])
+        (name if first else "", f, *(c.get(k, 0) for k in COUNT_COLUMNS), c["mul"] + c["add"] + c["div"])
         for name, row in rows.items()
         for first, (f, c) in zip((True, *[False] * 99), row["formalisms"].items())
     ]
-    print_table("", ("quantity", "formalism", *COLUMNS, "total"), cells)
+    print_table("", ("quantity", "formalism", *COUNT_COLUMNS, "total"), cells)
     print(CONVENTION)
 
 

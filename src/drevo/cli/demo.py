@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..compiler.pages.derivation import Derivation
     from ..robot.face import Robot
 
-PAGES = (
+DEMO_PAGES = (
     ("three-link", "mass_matrix"),
     ("three-link", "inverse_dynamics"),
     ("three-link", "gravity"),
@@ -28,7 +28,7 @@ PAGES = (
     ("puma560", "inverse_dynamics"),
 )
 POSTURE = (0.4, -0.9, 0.5, 0.3, 0.8, 0.0)  # in which the Puma 560 stands on its page
-FAST = ("inverse_dynamics", "mass_matrix", "forward_dynamics")
+DEMO_QUANTITIES = ("inverse_dynamics", "mass_matrix", "forward_dynamics")
 THROUGHPUT_STATES = 100_000
 SAMPLES = 64  # states on which the machine code is compared with the plain recursion
 WRITTEN_LIMIT, COMPILED_LIMIT, RETURN_LIMIT = 1e-12, 1e-12, 1e-8
@@ -61,8 +61,8 @@ def demo(
 
     start = time.perf_counter()
     report = Report()
-    with progress(len(PAGES) + len(FAST), "demo") as step:
-        for robot, quantity in PAGES:
+    with progress(len(DEMO_PAGES) + len(DEMO_QUANTITIES), "demo") as step:
+        for robot, quantity in DEMO_PAGES:
             step(f"{robot} {quantity}")
             _write_page(report, output, robot, quantity)
         _compile_puma(report, states, step)
@@ -74,7 +74,7 @@ def demo(
         _print(report, states)
         print(
             f"\nOpen {page}: a Puma 560 with sliders, its motion and the value of every line of its "
-            f"equations, and {len(PAGES)} pages more; {seconds:.1f} s in all"
+            f"equations, and {len(DEMO_PAGES)} pages more; {seconds:.1f} s in all"
         )
     if not report.good:
         raise typer.Exit(1)
@@ -99,7 +99,7 @@ def _compile_puma(report: Report, states: int, step: Any) -> None:
     q = robot.random(rng, states)
     v, a = rng.normal(size=(2, states, robot.nv))
     results: dict[str, Any] = {}
-    for name in FAST:
+    for name in DEMO_QUANTITIES:
         step(f"puma560 {name}")
         args = {"inverse_dynamics": (q, v, a), "mass_matrix": (q,)}.get(name) or (
             q,

@@ -12,7 +12,7 @@ import typer
 from .common import Json, guarded, option, print_json, print_table, progress
 
 ACTIONS = ("list", "bench")
-WINDOWS = 5
+TASK_WINDOWS = 5
 
 
 @guarded
@@ -89,7 +89,7 @@ def measure_environment(name: str, num_envs: int, threads: int) -> dict[str, Any
     ours()
     least, other = float("inf"), float("inf")
     steps.clear()
-    for _ in range(WINDOWS):
+    for _ in range(TASK_WINDOWS):
         least, other = min(least, _seconds(ours)), min(other, _seconds(mujocos))
     whole, outside = np.median(steps, axis=0)
     return {

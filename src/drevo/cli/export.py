@@ -32,7 +32,7 @@ OF_JOINTS = ("pd", "computed_torque", "gravity_compensation")
 TASK_SPACE_LAWS = ("operational_space", "impedance", "admittance")
 CONTROL_LAWS = (*OF_JOINTS, *TASK_SPACE_LAWS)
 CONTROLLERS = ("linear_model", "lqr", "kalman", "lqg", "schedule", *CONTROL_LAWS)
-_WHAT = f"inverse_dynamics (the default), mass_matrix, constrained_dynamics, ...; or {', '.join(CONTROLLERS)}."
+_HELP = f"inverse_dynamics (the default), mass_matrix, constrained_dynamics, ...; or {', '.join(CONTROLLERS)}."
 TARGET_NAMES = (
     "c, cortex-m4f, cortex-m7, aarch64, riscv64, wasm, windows, macos or ptx; fmu or simulink for simulators."
 )
@@ -41,7 +41,7 @@ TARGET_NAMES = (
 @guarded
 def export(
     robot: RobotName,
-    quantity: Annotated[str, typer.Argument(metavar="QUANTITY", help=_WHAT)] = "",
+    quantity: Annotated[str, typer.Argument(metavar="QUANTITY", help=_HELP)] = "",
     target: Annotated[str, option(TARGET_NAMES, "-t", "--target")] = "c",
     dtype: Annotated[str, option("float64 or float32.")] = "float64",
     output: Annotated[Path, option("The folder to write to.", "-o", "--output")] = Path(),
@@ -79,14 +79,9 @@ def export(
         return _write_ros2(held, output, link, law, name or f"{held.name}_{quantity}")
     moves = target in ("fmu", "simulink")
     quantity = quantity or ("forward_dynamics" if moves else "inverse_dynamics")
-    named: dict[str, Any] = {
-        "link": "" if law else link,
-        "frame": frame,
-        "parameters": words_in(parameters),
-        "wrt": words_in(wrt),
-    }
-    named["given"] = given_in(given)
-    options: dict[str, Any] = {k: x for k, x in named.items() if x}
+    of_link, joints = "" if law else link, given_in(given)
+    named = {"link": of_link, "frame": frame, "parameters": words_in(parameters), "wrt": words_in(wrt)}
+    options: dict[str, Any] = {k: x for k, x in {**named, "given": joints}.items() if x}
     options |= {"q0": vector_in(held, "q", q)} if moves and q is not None else {}
     name = name or (f"{held.name}_{quantity}" if quantity in CONTROLLERS and not moves else "")
     if law:

@@ -32,7 +32,7 @@ from . import (
     walk,
     write_out,
 )
-from .common import REFUSED, option, said
+from .common import REFUSED_EXIT, option, said
 
 VERBS = (  # the name, what runs, and the example that its help shows
     ("info", info.info, "drevo info puma560"),
@@ -78,7 +78,7 @@ class Verbs(TyperGroup):
             context = getattr(error, "ctx", None)
             where = f" (see {context.command_path} --help)" if context else ""
             print(f"drevo: {said(error.format_message().rstrip('.'))}{where}", file=sys.stderr)
-            code = REFUSED
+            code = REFUSED_EXIT
         if not standalone_mode:
             return code
         sys.exit(code if isinstance(code, int) else 0)

@@ -14,7 +14,7 @@ from .common import Base, Json, RobotName, given_in, guarded, load_robot, option
 if TYPE_CHECKING:
     from ..compiler.pages.derivation import Derivation
 
-TARGETS = (*LANGUAGES, "sympy")
+TEXT_TARGETS = (*LANGUAGES, "sympy")
 
 
 @guarded
@@ -25,7 +25,7 @@ def write_out(
         str, option("A formalism by name; auto takes the one with the fewest operations.")
     ] = "auto",
     symbols: Annotated[str, option("Parameters to keep as symbols: all, or names separated by commas.")] = "",
-    to: Annotated[str, option(f"Format: {', '.join(TARGETS)}; by default what the file's ending says.")] = "",
+    to: Annotated[str, option(f"Format: {', '.join(TEXT_TARGETS)}; by default what the file's ending says.")] = "",
     output: Annotated[Path | None, option(f"Write to a file: {', '.join(BY_ENDING)}.", "-o", "--output")] = None,
     link: Annotated[str, option("The link, for quantities of one link such as pose and jacobian.")] = "",
     frame: Annotated[
@@ -91,4 +91,4 @@ def _target(to: str, output: Path | None) -> str:
     from ..errors import EmitError, one_of
 
     by_ending = BY_ENDING.get(output.suffix.lower()) if output else None
-    return one_of("format", to or by_ending or "markdown", TARGETS, EmitError)
+    return one_of("format", to or by_ending or "markdown", TEXT_TARGETS, EmitError)

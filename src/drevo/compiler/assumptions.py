@@ -9,7 +9,7 @@ from ..model.description import IDENTITY, Model
 from ..model.rotations import to_rpy
 from .tracer import ParameterSymbols
 
-ENTRIES = (("xx", 0, 0), ("xy", 0, 1), ("xz", 0, 2), ("yy", 1, 1), ("yz", 1, 2), ("zz", 2, 2))
+TENSOR_ENTRIES = (("xx", 0, 0), ("xy", 0, 1), ("xz", 0, 2), ("yy", 1, 1), ("yz", 1, 2), ("zz", 2, 2))
 NO_AXIS = ("fixed", "spherical", "free", "custom")
 
 
@@ -33,7 +33,7 @@ def _scalars(model: Model) -> Iterator[tuple[str, float]]:
         if link.inertial is not None:
             yield from ((f"{link.name}.com.{a}", x) for a, x in zip("xyz", link.inertial.com))
             tensor = link.inertial.tensor
-            yield from ((f"{link.name}.inertia.{a}", tensor[i][j]) for a, i, j in ENTRIES)
+            yield from ((f"{link.name}.inertia.{a}", tensor[i][j]) for a, i, j in TENSOR_ENTRIES)
     for joint in model.joints:
         yield from ((f"{joint.name}.origin.{a}", x) for a, x in zip("xyz", joint.origin))
     yield from ((f"gravity.{a}", x) for a, x in zip("xyz", model.gravity))

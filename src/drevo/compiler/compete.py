@@ -24,7 +24,7 @@ from .trace import trace
 REGROUPED = ("auto", "khalil")  # the formalisms of the papers are written out as they are
 REGROUP = 40_000  # nodes: beyond it regrouping takes longer than all the rest, for one operation in a hundred
 MUCH = 1.1  # times less, what is worth a word
-CLOSE = 1.05  # times the best price: what may win by regrouping
+CLOSE_PRICE = 1.05  # times the best price: what may win by regrouping
 
 
 class RankedProgram(NamedTuple):
@@ -82,7 +82,7 @@ def compete(
     if not tried:
         raise TraceError(f"no formalism gives {wanted[0]} for robot {model.name!r}")
     if formalism in REGROUPED:
-        near = CLOSE * min(t.price for t in tried)
+        near = CLOSE_PRICE * min(t.price for t in tried)
         tried = [_tightened(t, price) if t.price <= near else t for t in tried]
     tried.sort(key=lambda t: t[:3])
     best = {t.formalism: t for t in reversed(tried)}

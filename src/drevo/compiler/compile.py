@@ -51,11 +51,11 @@ class Options:
         )  # fmt: skip
 
 
-PLAIN = Options()
+USUAL_OPTIONS = Options()
 
 
 def compile_quantity(
-    robot: Described | Model, quantity: str | Sequence[str], options: Options = PLAIN
+    robot: Described | Model, quantity: str | Sequence[str], options: Options = USUAL_OPTIONS
 ) -> Function:
     """The Function of a quantity, or of several that share their work: see `drevo.compile`."""
     whole = model_of(robot, "compile")

@@ -28,10 +28,12 @@ WRITTEN = 200_000  # the same for equations to be read: a thousand pages and mor
 A_LINE, A_PAGE = 3.0, 60.0  # operations, lines
 A_SECOND = 5_000  # operations compiled in a second
 PATIENCE = 60.0  # s: what would take longer is refused, unless the caller has a budget for it
-DERIVED = PATIENCE * A_SECOND  # the same for a derivative, which anybody may ask for by a slip of one index
+MAX_DERIVED_OPERATIONS = (
+    PATIENCE * A_SECOND
+)  # the same for a derivative, which anybody may ask for by a slip of one index
 OF_PRODUCT, OF_JACOBIAN = 2.5, 3.5  # times what they are derivatives of
 NODES_OF_OPERATIONS = 0.7  # of a rough count, of large quantities
-DENSE = 20_000_000  # entries of full arrays
+MAX_DENSE_ENTRIES = 20_000_000  # entries of full arrays
 # by how much the rough count of derivatives is too high at least, measured on arms and a biped
 _OVER = {
     "mass_matrix": 5.0,
@@ -154,7 +156,7 @@ def require_readable(model: Model, quantity: str) -> None:
 def require_derivable_by_time(model: Model, quantity: str, order: int) -> None:
     """Raises TraceError, with the cost, where a derivative along a motion would take minutes to compile."""
     total = operations(model, quantity) * A_RATE**order
-    if total > DERIVED:
+    if total > MAX_DERIVED_OPERATIONS:
         raise TraceError(
             f"the derivative of {quantity} by t, {order} times, of {model.name!r} would be about {total:.1e} "
             f"operations written out, {_duration(total / A_SECOND)} of compiling; take differences of it along "
@@ -166,7 +168,7 @@ def require_linearisable(model: Model, links: Sequence[str]) -> None:
     """Raises TraceError, with the cost, where second derivatives of constraints on links would take minutes."""
     depth = freedoms_above(model)
     total = sum(A_CONSTRAINT * depth.get(link, 0) ** 3 for link in links)
-    if total > DERIVED:
+    if total > MAX_DERIVED_OPERATIONS:
         deepest = max(links, key=lambda x: depth.get(x, 0))
         raise TraceError(
             f"linearise: the second derivatives of constraints on {deepest!r} of {model.name!r}, {depth[deepest]} "
@@ -233,15 +235,15 @@ def _duration(seconds: float) -> str:
 
 
 # Pivots are Schur complements: relative to the diagonal entry of M, rounding leaves about n eps of it.
-SINGULAR = 1e-13
-TRIES = 3  # random configurations; a robot that is regular is so almost everywhere
+SINGULAR_PIVOT = 1e-13
+REGULARITY_TRIES = 3  # random configurations; a robot that is regular is so almost everywhere
 
 
 def smallest_pivot(model: Model) -> tuple[float, str]:
     """The smallest pivot of M relative to what its coordinate moves, at the best of some q; and its joint."""
     tree, rng = build_tree(model), np.random.default_rng(0)
     best, name = -1.0, ""
-    for _ in range(TRIES):
+    for _ in range(REGULARITY_TRIES):
         q = [float(x) for x in random(model, rng)]
         try:
             f = factorised(tree, lower_rows(common_algorithm("mass_matrix")(tree, q)))
@@ -283,7 +285,7 @@ def require_regular(model: Model) -> None:
         return
     require_masses(model, "the inverse of the mass matrix")
     ratio, joint = smallest_pivot(model)
-    if ratio <= SINGULAR:
+    if ratio <= SINGULAR_PIVOT:
         refuse_singular(model, ratio, joint)
 
 

@@ -29,7 +29,7 @@ from ..model.dynamics import Described
 from ..model.quantities import LinkOptions, Quantity, names_of, options_of
 from ..model.quantities import quantity as found_quantity
 from ..model.regularity import require_masses
-from .compile_cost import DENSE, PATIENCE, require_derivable, require_derivable_by_time, require_prompt
+from .compile_cost import MAX_DENSE_ENTRIES, PATIENCE, require_derivable, require_derivable_by_time, require_prompt
 from .formalisms import MEETINGS, common_algorithm, fastest
 from .packing import falling, in_order, is_even, row_major, scattered
 from .packing import unpack as unpack
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 SCATTERED = 20_000  # entries: beyond it a dense kernel is mostly stores, which take long to compile
 WRITTEN_OUT = 100_000  # results of a text
-METHODS = ("auto", "theorems", "graph")
+DERIVATIVE_METHODS = ("auto", "theorems", "graph")
 RACE = 512  # nv to the order, up to which "auto" writes every way out and takes the shortest
 _EFFORTS = ("inverse_dynamics", "bias")
 RATES = ("v", "a", "j", "s")  # the derivatives of q by time; then q5, q6, ..
@@ -94,7 +94,7 @@ def derivative(
     )  # fmt: skip
     size = _largest(model, x, axes)
     if not packed and "t" not in axes and size > SCATTERED:
-        if size > DENSE:
+        if size > MAX_DENSE_ENTRIES:
             require_derivable(model, x.name, axes, size, method != "graph", budget)
             raise InputError(
                 f"the derivative of {x.name} by {', '.join(axes)} has {size:.3g} entries, most of them zero or "
@@ -138,7 +138,7 @@ def derivative_page(model: Model, quantity: str, wrt: tuple[str, ...], formalism
 
 
 def _refuse(x: Quantity, wrt: Sequence[str], method: str) -> None:
-    one_of("derivative: method", method, METHODS, InputError)
+    one_of("derivative: method", method, DERIVATIVE_METHODS, InputError)
     if not wrt:
         raise InputError(f"derivative of {x.name}: wrt is empty; name at least one of {', '.join(x.state)}")
     if "t" in wrt:

@@ -41,7 +41,7 @@ from .search import (
     wheeled,
 )
 
-DENSE = 200  # rates: beyond it an inertia matrix is no way to accelerations
+MAX_DENSE_RATES = 200  # rates: beyond it an inertia matrix is no way to accelerations
 SEARCHED = 64  # bodies: beyond it the plain preparations have to do
 OTHERS = 16  # bodies: up to it the formalisms that were not made for few operations compete too
 SPEED = "speed"  # of compiled code: what `candidates` is asked for beside the objectives of counts
@@ -100,9 +100,9 @@ class Row(NamedTuple):
         return Preparation(frames=True, unit=unit, wheels="kept", loaded=tuple(external))
 
 
-_ROWS = (
+_FORMALISM_ROWS = (
     ("newton_euler", "inverse_dynamics bias gravity inertia_product", Row("algorithms.inverse_dynamics")),
-    ("newton_euler", "forward_dynamics", Row("algorithms.inertia_matrix", most=DENSE)),
+    ("newton_euler", "forward_dynamics", Row("algorithms.inertia_matrix", most=MAX_DENSE_RATES)),
     ("newton_euler", "mass_matrix inverse_mass_matrix", Row("algorithms.inertia_matrix")),
     ("newton_euler", "coriolis_matrix", Row("algorithms.derivatives")),
     ("newton_euler", "inverse_dynamics_derivatives forward_dynamics_derivatives",
@@ -118,7 +118,7 @@ _ROWS = (
     ("khalil", "inverse_dynamics", Row("formalisms.khalil", switches=SWEEP, unit=True)),
     ("khalil", "bias gravity", Row("formalisms.khalil_forward", switches=SWEEP, unit=True)),
     ("khalil", "forward_dynamics",
-     Row("formalisms.khalil_forward", switches=SWEEP + MATRIX, unit=True, most=DENSE)),
+     Row("formalisms.khalil_forward", switches=SWEEP + MATRIX, unit=True, most=MAX_DENSE_RATES)),
     ("khalil", "mass_matrix inverse_mass_matrix", Row("formalisms.khalil_matrix", switches=MATRIX, unit=True)),
     ("khalil", "inverse_dynamics_derivatives forward_dynamics_derivatives",
      Row("formalisms.khalil_derivatives", unit=True)),
@@ -141,7 +141,7 @@ _ROWS = (
     ("alyushin", "power_balance", Row("formalisms.alyushin_page", _named_alone, entry="written_balance")),
     ("alyushin", "joint_power", Row("formalisms.alyushin_page", _named_alone, entry="written_powers")),
 )  # fmt: skip
-TABLE: dict[tuple[str, str], Row] = {(f, name): row for f, names, row in _ROWS for name in names.split()}
+TABLE: dict[tuple[str, str], Row] = {(f, name): row for f, names, row in _FORMALISM_ROWS for name in names.split()}
 PAPERS = ("telegin", "vereshchagin", "kovalchuk", "zaremba", "alyushin")
 PAGES = {  # by vectors and matrices, as the papers write them
     "vereshchagin": "forward_dynamics",

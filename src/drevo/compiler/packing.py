@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..mechanics.formalisms.zaremba import Entries
 from ..mechanics.scalar import Scalar
 
-CHUNK = 1_000_000  # places that are looked at together
+CHUNK_PLACES = 1_000_000  # places that are looked at together
 
 
 def in_order(entries: Entries, rank: int, canonical: tuple[str, ...], wrt: tuple[str, ...]) -> Entries:
@@ -60,8 +60,8 @@ def full_places(
     kept = np.ravel_multi_index([np.asarray(i, np.intp) for i in pattern], tuple(shape))
     by_place, rank, total = np.argsort(kept), len(shape) - len(wrt), prod(shape)
     kept, found = kept[by_place], []
-    for start in range(0, total if len(kept) else 0, CHUNK):
-        index = np.array(np.unravel_index(np.arange(start, min(start + CHUNK, total)), tuple(shape)))
+    for start in range(0, total if len(kept) else 0, CHUNK_PLACES):
+        index = np.array(np.unravel_index(np.arange(start, min(start + CHUNK_PLACES, total)), tuple(shape)))
         for s in set(wrt):
             axes = [rank + i for i, name in enumerate(wrt) if name == s]
             index[axes] = -np.sort(-index[axes], axis=0)

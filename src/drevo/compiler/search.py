@@ -85,7 +85,7 @@ SWEEP = ("parallel",)
 MATRIX = ("carried", "meeting", "sums", "absolute")
 EFFORTS_SEARCH = SearchedRecursion("efforts", bias_efforts, ("q", "v", "tau", "a"), SWEEP)
 DIRECTIONS = SearchedRecursion("directions", matrix_to_solve, ("q", "tau", "a"), MATRIX)
-WITHOUT: dict[str, dict[str, Any]] = {  # what a plan loses with a lever of codegen/graph/levers.py
+WITHOUT_LEVER: dict[str, dict[str, Any]] = {  # what a plan loses with a lever of codegen/graph/levers.py
     "frames": {"frames": False, "moves": ()},
     "holders": {"holders": ()},
     "phase": {"phase": False},
@@ -130,7 +130,11 @@ class Preparation(NamedTuple):
     def allowed(self) -> Preparation:
         """The plan without the levers that are switched off."""
         off = levers.off()
-        return self._replace(**{k: x for name in off for k, x in WITHOUT.get(name, {}).items()}) if off else self
+        return (
+            self._replace(**{k: x for name in off for k, x in WITHOUT_LEVER.get(name, {}).items()})
+            if off
+            else self
+        )
 
     def framed(self, tree: Tree) -> Tree:
         """The tree with its frames moved, before the gauge that counts."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from ..codegen.call.diagnose import first_lost
-from ..codegen.graph.program import FLOOR
+from ..codegen.graph.program import PIVOT_FLOOR
 from ..codegen.store.build import Spec
 from ..codegen.store.memo import memoised
 from ..compiler.ways.rolled import is_large, rolled_function
@@ -162,7 +162,7 @@ def _cholesky(robot: Dynamics, q: Array) -> Array:
     diagonal = np.diagonal(M, axis1=-2, axis2=-1)
     try:
         L = np.linalg.cholesky(M)
-        if np.all(matvec(np.linalg.inv(L) ** 2, diagonal) * FLOOR[8] < 1.0):
+        if np.all(matvec(np.linalg.inv(L) ** 2, diagonal) * PIVOT_FLOOR[8] < 1.0):
             return L
     except np.linalg.LinAlgError:
         pass

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..codegen.graph.program import FLOOR
+from ..codegen.graph.program import PIVOT_FLOOR
 from ..codegen.llvm.dense.ranked import RANKED_LANES, Ranked, padded, ranked_room
 from ..codegen.llvm.ir import F64, I1, I64, PTR, VOID, IRFunction, Value
 from ..codegen.llvm.ir_scalar import IRScalar, StoredScalar
@@ -34,7 +34,7 @@ from .solve import CONSISTENT_SHARE, RANK_TOLERANCE, Cholesky, RankSplit, factor
 Array = np.ndarray[Any, Any]
 LEAST_PIVOT_SHARE = 1e-3  # of its diagonal entry: a smaller pivot leaves less than 13 digits, and is decomposed
 LEAST_TRACE_SHARE = 1e-13  # of the trace: a row that is so much smaller than the others may be one that is lost
-_MANY = f"<{RANKED_LANES} x {F64}>"
+_RANKED_VECTOR = f"<{RANKED_LANES} x {F64}>"
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +123,7 @@ class SolveTail(Tail):
         M[~held], J[~held] = np.eye(n), 0.0
         force = force if self.forced else np.zeros((len(force), n))
         D, L = factors_of(M)
-        held &= (pivot_shares(M, D, L) > FLOOR[8]).all(-1)
+        held &= (pivot_shares(M, D, L) > PIVOT_FLOOR[8]).all(-1)
         root = np.swapaxes(L, -1, -2) * np.sqrt(np.where(held[:, None], D, 1.0))[:, None, :]
         s = RankSplit.of(Cholesky(root), J)
         x[:, self.order], out[:, :m] = s.solve(force, gamma)
@@ -230,7 +230,7 @@ class _Guards:
     def guard(self, pivot: Scalar, scale: Scalar, v: int) -> None:
         """The pivot is more than rounding leaves."""
         number = self.solve.number
-        self.good = self.good & (number(pivot) > number(scale) * FLOOR[8])
+        self.good = self.good & (number(pivot) > number(scale) * PIVOT_FLOOR[8])
 
 
 class _Weak:
@@ -270,7 +270,7 @@ class _Weak:
         start, sides = self.next(n * tail.starting), self.next(m * tail.sides)
         for at, count in ((ranked.W, m * padded(n)), (self.b, padded(m))):
             with f.loop(count, step=RANKED_LANES, some=True) as s:
-                at.at(s.i).store(f.zero(_MANY), 8)
+                at.at(s.i).store(f.zero(_RANKED_VECTOR), 8)
         root = [IRScalar(f.call(F64, "llvm.sqrt.f64", e.x), self.fma) for e in M.inverse]
         for i, (first, last) in enumerate(tail.touched):
             for r, y in zip(range(first, last), self.next(last - first)):

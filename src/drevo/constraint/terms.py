@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from ..codegen.call.function import Function
 
 MAX_TRACED_BODIES = 100  # bodies; up to here terms compile in a second or two and are computed in microseconds
-_WORLD = "local_world_aligned"
+_WORLD_FRAME = "local_world_aligned"
 _OPTIONS = {
-    "pose": {}, "jacobian": {"frame": _WORLD}, "velocity": {"frame": _WORLD},
-    "acceleration": {"frame": _WORLD, "kind": "classical"},
+    "pose": {}, "jacobian": {"frame": _WORLD_FRAME}, "velocity": {"frame": _WORLD_FRAME},
+    "acceleration": {"frame": _WORLD_FRAME, "kind": "classical"},
 }  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from ..model.contact import Geom
 from ..model.description import Model
 from ..model.draft import model_of
 from ..model.pairing import adjacent_links, as_ruled, touching_pairs, weld_bodies
-from .convex.solids import PLACE, RESULTS, PairSearch, placed_numbers
+from .convex.solids import DISTANCE_NUMBERS, PLACED_GEOM_NUMBERS, PairSearch, placed_numbers
 from .laws.soft.stages import Columns, StageTracer
 from .pairs import held_geom, with_ground
 
@@ -81,7 +81,7 @@ def _program(model: Model, name: str, pairs: GeomPairs) -> Program:
     shapes: dict[str, tuple[int, ...]] = {"distance": (n,), "points": (n, 2, 3), "normal": (n, 3)}
     if name != "distance":
         shapes = {"jacobian": (n, nv)}
-    blocks = {"places": PLACE * len(used), "found": RESULTS * n}
+    blocks = {"places": PLACED_GEOM_NUMBERS * len(used), "found": DISTANCE_NUMBERS * n}
     sizes = {"q": tree.nq, **blocks, **{k: int(np.prod(x)) for k, x in shapes.items()}}
     parts = {"place": _placing(model, sizes, [geoms[x] for x in used])}
     ends = [(used.index(a), used.index(b)) for a, b in pairs]
@@ -92,7 +92,13 @@ def _program(model: Model, name: str, pairs: GeomPairs) -> Program:
     def calls(c: StageCalls) -> None:
         c.call("place")
         for k, (a, b) in enumerate(ends):
-            search.distance(c, k, c.at("places", PLACE * a), c.at("places", PLACE * b), c.at("found", RESULTS * k))
+            search.distance(
+                c,
+                k,
+                c.at("places", PLACED_GEOM_NUMBERS * a),
+                c.at("places", PLACED_GEOM_NUMBERS * b),
+                c.at("found", DISTANCE_NUMBERS * k),
+            )
         c.call("tell")
 
     t = Tracer(name, model)
@@ -141,7 +147,7 @@ def _placing(model: Model, sizes: dict[str, int], geoms: Sequence[Geom]) -> Prog
 
 def _telling(sizes: dict[str, int], n: int) -> Program:
     s = StageTracer("tell", sizes)
-    rows = [s.read("found")[RESULTS * k : RESULTS * (k + 1)] for k in range(n)]
+    rows = [s.read("found")[DISTANCE_NUMBERS * k : DISTANCE_NUMBERS * (k + 1)] for k in range(n)]
     s.write(distance=[x[0] for x in rows], points=[y for x in rows for y in x[1:7]],
             normal=[y for x in rows for y in x[7:]])  # fmt: skip
     return s.t.program()
@@ -154,7 +160,7 @@ def _moving(model: Model, sizes: dict[str, int], bodies: Sequence[tuple[int, ...
     columns = Columns(t.tree, placed_bodies(t.tree, q))
     out: list[Any] = []
     for k, (first, second) in enumerate(bodies):
-        x = found[RESULTS * k : RESULTS * (k + 1)]
+        x = found[DISTANCE_NUMBERS * k : DISTANCE_NUMBERS * (k + 1)]
         n, point = Vec(*x[7:]), Vec(*x[1:4])
         moves = columns.relative(first, second, point)
         out += [n.dot(moves[r].v) if r in moves else 0.0 for r in range(t.tree.nv)]

@@ -33,7 +33,7 @@ from .laws.soft.stages import SoftProblem
 from .pairs import require_no_search, warn_of_untouched
 from .products import mark_of, prefix_of, require_one_product, step_product_program
 
-METHODS = {"soft": ("euler", "implicitfast", "rk4"), "coulomb": ("moreau",)}  # the usual one first
+STEP_METHODS = {"soft": ("euler", "implicitfast", "rk4"), "coulomb": ("moreau",)}  # the usual one first
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,8 @@ def compile_step(
     if friction is not None:
         friction = number("step: friction", friction, "a coefficient, 0 or more", lambda x: 0.0 <= x < math.inf)
     bounce = number("step: restitution", restitution, "a number from 0 to 1", lambda x: 0.0 <= x <= 1.0)
-    way = one_of("step: method", METHODS[law][0] if method is None else method, METHODS[law], InputError)
-    if method is None and (of_file := model.stepping.integrator.lower()) in METHODS[law] and of_file != way:
+    way = one_of("step: method", STEP_METHODS[law][0] if method is None else method, STEP_METHODS[law], InputError)
+    if method is None and (of_file := model.stepping.integrator.lower()) in STEP_METHODS[law] and of_file != way:
         warn_caller(
             f"step of {model.name!r}: its file has the integrator {model.stepping.integrator}, and a step without "
             f"method= is of {way}: say method={of_file!r} for the file's, or method={way!r}"
@@ -208,4 +208,4 @@ def add_law(name: str, group: type[RowGroup]) -> None:
     """
     if name in LAWS:
         raise InputError(f"add_law: there is a law {name!r}; give another name")
-    PENALTY_LAWS[name], LAWS[name], METHODS[name] = group, _soft, METHODS["soft"]
+    PENALTY_LAWS[name], LAWS[name], STEP_METHODS[name] = group, _soft, STEP_METHODS["soft"]

@@ -32,7 +32,7 @@ from ..mechanics.spatial import Vec, skew
 from ..model.description import Model
 
 Array = np.ndarray[Any, Any]
-_MANY = f"<{RANKED_LANES} x {F64}>"
+_RANKED_VECTOR = f"<{RANKED_LANES} x {F64}>"
 CERTAIN = 1e8  # of the square of the rows' condition: a bound below it leaves no doubt of their rank
 
 
@@ -232,10 +232,10 @@ class _Columns(TailSolve):
 
     def rows_from(self, place: Value, pitch: Value, count: int) -> list[Any]:
         """Eight entries of so many rows."""
-        return [IRScalar(place.at(pitch * r).load(_MANY, 8), self.place.fma) for r in range(count)]
+        return [IRScalar(place.at(pitch * r).load(_RANKED_VECTOR, 8), self.place.fma) for r in range(count)]
 
     def wide(self, y: Any) -> Value:
-        kind = _MANY if self.l.lanes == 1 else self.l.type
+        kind = _RANKED_VECTOR if self.l.lanes == 1 else self.l.type
         return y.x if isinstance(y, IRScalar) else self.f.const(kind, float(y))
 
 

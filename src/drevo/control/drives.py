@@ -35,7 +35,7 @@ from .linearise import linearise
 from .model import LinearModel
 
 RELIEF = 0.02  # of the supply pressure above the relief pressure: there the valve lets the whole flow through
-SUBSTEPS = 10  # of the drives in a step of a robot on the ground
+DRIVE_SUBSTEPS = 10  # of the drives in a step of a robot on the ground
 LEAST_DROP = 0.05  # of the supply pressure, for a command: a spool opens no wider for what is left
 
 
@@ -217,8 +217,8 @@ class DrivenRobot:
 
     def advanced(self, v: Array, z: Array, tau: Array, dt: float) -> Array:
         """States of the drives (nz,) after dt, s, of commands for the efforts tau (nv,), at joints that keep v."""
-        h = dt / SUBSTEPS
-        for _ in range(SUBSTEPS):
+        h = dt / DRIVE_SUBSTEPS
+        for _ in range(DRIVE_SUBSTEPS):
             u: list[Any] = self.commands(v, z, tau)
             changes: list[Any] = self.changes(v, z, u)
             changes = self.changes(v, z + 0.5 * h * np.array(changes), u)

@@ -71,7 +71,7 @@ def matrices_of(system: Any) -> dict[str, Any]:
 
 AnyLinearModel = TypeVar("AnyLinearModel", bound="LinearModel")
 MOST_SHOWN = 16  # rows and columns of a matrix that is written out
-STILL = 1e-13  # of the largest number of A: a pole nearer to the edge than that is on it
+EDGE_DISTANCE = 1e-13  # of the largest number of A: a pole nearer to the edge than that is on it
 
 
 def _latex(x: Array) -> str:
@@ -260,10 +260,10 @@ class LinearModel(Pictured, HasProgram):
 
     def decays(self, poles: Array) -> bool:
         """True if motions with these poles (n,) die out, by more than rounding."""
-        edge = STILL * np.abs(self.A).max(initial=1.0)
+        edge = EDGE_DISTANCE * np.abs(self.A).max(initial=1.0)
         if self.dt is None:
             return bool(np.max(poles.real, initial=-math.inf) < -edge)
-        return bool(np.max(np.abs(poles), initial=0.0) < 1.0 - STILL)
+        return bool(np.max(np.abs(poles), initial=0.0) < 1.0 - EDGE_DISTANCE)
 
 
 def single(who: str, model: LinearModel) -> LinearModel:

@@ -42,7 +42,7 @@ from .shooting.solver import Progress, Solver
 from .tracking import Tracker
 
 HESSIANS = ("gauss-newton", "exact")
-KEPT = 1e-6  # rad, m and their rates: what limits of q and v may be passed by unsaid
+UNSAID_EXCESS = 1e-6  # rad, m and their rates: what limits of q and v may be passed by unsaid
 
 
 class Planner:
@@ -103,7 +103,7 @@ class Planner:
         p = self.solver.run(iterations)
         if self.limits and not p.converged:
             over, gaps = max(0.0, float(-self.limits.d.min())), self.solver.open
-            if max(over, gaps) > KEPT:
+            if max(over, gaps) > UNSAID_EXCESS:
                 p.reason += (
                     f"; limits of the state are passed by {over:.3g}, the gaps between knots are {gaps:.3g}"
                 )

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..codegen.store.memo import memoised
 from ..compiler.differentiate import derivative
-from ..compiler.pages.telegin_inputs import PARTS, RATES, TURN
+from ..compiler.pages.telegin_inputs import COORDINATE_LABELS, RATE_LABELS, TURN
 from ..constraint.kinds import Constraint, Contact
 from ..errors import InputError, shown
 from ..io.given import Array, finite
@@ -19,7 +19,7 @@ from ..model.description import Model
 from ..model.draft import did_you_mean, listed
 from ..model.dynamics import Dynamics
 
-PLAIN = ("q", "v", "a", "reactions")
+STATE_OUTPUTS = ("q", "v", "a", "reactions")
 LINK_UNITS = {"pose": ("m", "rad"), "velocity": ("m/s", "rad/s")}
 SIX = ("x", "y", "z", "rx", "ry", "rz")
 PER_UNITS = {"q": "", "v": "/s", "a": "/s^2"}
@@ -49,12 +49,12 @@ class Outputs:
                 named |= {f"{part}.{x}": unit for x, unit in zip(SIX, np.repeat(LINK_UNITS[kind], 3).tolist())}
             elif kind == "reactions":
                 named |= dict.fromkeys(reactions, "")
-            elif kind in PLAIN and not colon:
+            elif kind in STATE_OUTPUTS and not colon:
                 rates = [f"{joint}.{kind}{i}" for joint, i in model.freedoms()]
                 named |= dict(zip(rates, rate_units(model, [kind])))
             else:
                 raise InputError(
-                    f"linearise: outputs holds {shown(part)}; parts are {listed(PLAIN)}, 'pose:LINK' and "
+                    f"linearise: outputs holds {shown(part)}; parts are {listed(STATE_OUTPUTS)}, 'pose:LINK' and "
                     "'velocity:LINK'"
                 )
         if len(set(parts)) < len(parts) or not parts:
@@ -94,7 +94,11 @@ def _of_link(robot: Dynamics, part: str, q: Array, v: Array, width: int) -> Arra
 
 def rate_units(model: Model, parts: Sequence[str]) -> list[str]:
     """The units of every rate's displacement ("q"), rate ("v"), acceleration ("a") or effort ("tau")."""
-    plain = [unit for j in model.moving_joints for _, unit in RATES.get(j.kind, PARTS.get(j.kind, (TURN,)))]
+    plain = [
+        unit
+        for j in model.moving_joints
+        for _, unit in RATE_LABELS.get(j.kind, COORDINATE_LABELS.get(j.kind, (TURN,)))
+    ]
     units: dict[str, Callable[[str], str]] = {k: lambda u, per=per: u + per for k, per in PER_UNITS.items()}  # type: ignore[misc]
     units["tau"] = lambda u: "N" if u == "m" else "N m"
     return [units[part](unit) for part in parts for unit in plain]

@@ -14,8 +14,8 @@ from ..io.reprs import result
 from .linear_kernels import Linearisation
 from .model import LinearModel, single
 
-THIN = 1e-9  # of the largest: what a step adds to the space below it is rounding
-SHARE = 1e-6  # of the largest: a joint with less part in a motion is not named
+REACH_ROUNDING = 1e-9  # of the largest: what a step adds to the space below it is rounding
+NAMED_SHARE = 1e-6  # of the largest: a joint with less part in a motion is not named
 
 
 @result
@@ -95,13 +95,13 @@ def _reachable(A: Array, B: Array) -> Array:
     """An orthonormal basis of what B and A reach."""
     V, step = np.zeros((len(A), 0)), B
     size = max(1.0, float(np.linalg.norm(A, 2))) if A.size else 1.0
-    limit = THIN * np.linalg.norm(B, axis=0).max(initial=0.0)
+    limit = REACH_ROUNDING * np.linalg.norm(B, axis=0).max(initial=0.0)
     while step.size and V.shape[1] < len(A):
         for _ in range(2):
             step = step - V @ (V.T @ step)
         U, s, _ = np.linalg.svd(step, full_matrices=False)
         new = U[:, s > limit]
-        V, step, limit = np.hstack([V, new]), A @ new, THIN * size
+        V, step, limit = np.hstack([V, new]), A @ new, REACH_ROUNDING * size
     return V
 
 
@@ -123,4 +123,4 @@ def _by_joint(direction: Array, names: tuple[str, ...]) -> dict[str, float]:
         parts[joint] = max(parts.get(joint, 0.0), float(x))
     most = max(parts.values(), default=0.0) or 1.0
     shown = sorted(parts.items(), key=lambda item: -item[1])
-    return {joint: x / most for joint, x in shown if x > SHARE * most}
+    return {joint: x / most for joint, x in shown if x > NAMED_SHARE * most}

@@ -18,7 +18,7 @@ from ..io.given import Array, finite, seconds, whole
 from ..io.packages import package
 from ..io.reprs import result
 
-LOST = 1e-14  # of the largest singular value of s - A: below it s is a pole
+POLE_DISTANCE = 1e-14  # of the largest singular value of s - A: below it s is a pole
 INFINITE = 1e-10  # of a generalised eigenvalue a / b: where b is below it, of the size of a and b
 MAX_NUMBERS = 10_000_000  # numbers of a response
 CROSS = 0.025  # of the width of a map: half the size of a mark
@@ -138,7 +138,7 @@ def frequency_response(m: Matrices, frequencies: ArrayLike) -> FrequencyResponse
     pencil = s[:, None, None] * np.eye(len(m.A)) - m.A
     if len(m.A):
         sizes = np.linalg.svd(pencil, compute_uv=False)
-        lost = sizes[:, -1] <= LOST * sizes[:, 0]
+        lost = sizes[:, -1] <= POLE_DISTANCE * sizes[:, 0]
         if lost.any():
             raise NumericsError(
                 f"frequency_response: {w[int(lost.argmax())]:.6g} rad/s is a natural frequency without damping, "

@@ -43,10 +43,12 @@ from ..model.dynamics import Dynamics
 from .law import Law
 from .model import real_matrix
 
-THIN = 1e-4  # a pivot this far below its diagonal leaves 12 digits of a Gram matrix: singular values take over
-WEAK = 1e-3  # of the largest singular value, well below where pivots are THIN
-STATES, TINY = 32, 1e-300  # at which rows are looked at; no row is shorter
-LOST = 10.0  # the condition from which on a motion that fails does so for want of rank
+THIN_PIVOT = (
+    1e-4  # a pivot this far below its diagonal leaves 12 digits of a Gram matrix: singular values take over
+)
+WEAK_DIRECTION = 1e-3  # of the largest singular value, well below where pivots are THIN_PIVOT
+RANK_STATES, LEAST_ROW_NORM = 32, 1e-300  # at which rows are looked at; no row is shorter
+LOST_RANK_CONDITION = 10.0  # the condition from which on a motion that fails does so for want of rank
 Wish = Callable[[Any, Any, Any], Any]
 
 
@@ -87,7 +89,7 @@ class Stabiliser(Law):
             raise
         thin = ~np.isfinite(tau).all(axis=-1)
         if not self.regularisation:
-            thin |= ~np.all(pivots > THIN * diagonal, axis=-1)
+            thin |= ~np.all(pivots > THIN_PIVOT * diagonal, axis=-1)
         if np.any(thin):
             tau[thin] = self.by_singular_values(time, x[thin], u[thin], w[thin])
         return np.asarray(tau)
@@ -97,7 +99,7 @@ class Stabiliser(Law):
         if self.compiled is None:
             return None
         tau, pivots, diagonal = self.compiled(q, v, self._held, np.array([t], float), self._numbers)
-        good = np.isfinite(tau).all() and (self.regularisation or (pivots > THIN * diagonal).all())
+        good = np.isfinite(tau).all() and (self.regularisation or (pivots > THIN_PIVOT * diagonal).all())
         return np.asarray(tau) if good else None
 
     @cached_property
@@ -132,7 +134,7 @@ class Stabiliser(Law):
 
         With a regularisation r it is s / (s^2 + r^2)."""
         U, s, Vt = np.linalg.svd(G, full_matrices=False)
-        limit = np.maximum(s, WEAK * s.max(axis=-1, keepdims=True, initial=0.0))
+        limit = np.maximum(s, WEAK_DIRECTION * s.max(axis=-1, keepdims=True, initial=0.0))
         square = s**2 + self.regularisation**2 if self.regularisation else limit**2
         share = np.divide(s, square, out=np.zeros_like(s), where=square > 0.0)
         return np.asarray((np.swapaxes(Vt, -1, -2) * share[..., None, :]) @ np.swapaxes(U, -1, -2))
@@ -151,10 +153,13 @@ class Stabiliser(Law):
             return f"the law has no efforts: {error}"
         U, s = _even_rows(c.jacobian)
         rank, condition = _rank(s)
-        weakness, faded = U[:, len(s) - 1], self._usual / np.maximum(np.linalg.norm(c.jacobian, axis=-1), TINY)
+        weakness, faded = (
+            U[:, len(s) - 1],
+            self._usual / np.maximum(np.linalg.norm(c.jacobian, axis=-1), LEAST_ROW_NORM),
+        )
         if faded.max() > condition:  # a row by itself has no condition
             weakness, condition = faded, float(faded.max())
-        if condition < LOST:
+        if condition < LOST_RANK_CONDITION:
             return ""
         names = labels(self.constraints)
         weak, far = (names[int(np.abs(x).argmax())] for x in (weakness, c.value))
@@ -173,8 +178,10 @@ class Stabiliser(Law):
     @cached_property
     def _usual(self) -> Array:
         """The approximate largest norm of each row of Gamma, over random configurations."""
-        q = random(self.robot.model, np.random.default_rng(0), (STATES,))
-        rows = constraint_terms(self.robot, self.constraints, q, np.zeros((STATES, self.robot.nv)), 0.0).jacobian
+        q = random(self.robot.model, np.random.default_rng(0), (RANK_STATES,))
+        rows = constraint_terms(
+            self.robot, self.constraints, q, np.zeros((RANK_STATES, self.robot.nv)), 0.0
+        ).jacobian
         return np.asarray(np.linalg.norm(rows, axis=-1).max(axis=0))
 
     @cached_property

@@ -37,10 +37,10 @@ from .free_lengths import (
     texts,
 )
 from .parameters import SNAP, Coefficients, Parameters
-from .polynomial import NUMBER, ONE, Form, Monomial, Poly, Space, SparseRow, forms, space
+from .polynomial import NUMBER, UNIT_MONOMIAL, Form, Monomial, Poly, Space, SparseRow, forms, space
 
 CONSTANT = ("mass_matrix", "potential_energy")
-CLOSE = 1e-12
+EQUAL_COEFFICIENTS = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class Conditions:
     def _varying(self) -> set[tuple[int, int]]:
         out = set()
         for d in self.demands:
-            if d.monomial != ONE and d.element.startswith("H_") and not self.space.holds(d.row):
+            if d.monomial != UNIT_MONOMIAL and d.element.startswith("H_") and not self.space.holds(d.row):
                 out.add(self.parameters.element(d.element))
         return out
 
@@ -214,7 +214,7 @@ class Conditions:
         out = []
         known = {abs(c) for row in self.space.rows.values() for c in row.values()}
         for side, x in zip(sides[:-1], values):
-            row = forms(x - values[-1]).get(ONE, {})
+            row = forms(x - values[-1]).get(UNIT_MONOMIAL, {})
             row = {k: snapped_to_known(c, known) for k, c in row.items()}
             if NUMBER in row:
                 raise InputError(f"condition {shown(text.strip())} has a term without inertial parameters")
@@ -227,7 +227,7 @@ class Conditions:
             return Poly.parameter(known.index[name])
         body = known.by_number.get(re.sub(r"^[A-Za-z]+_o?", "", name), -1)
         if name.startswith("m_o") and body >= 0:
-            return Poly({ONE: known.own_mass(body)})
+            return Poly({UNIT_MONOMIAL: known.own_mass(body)})
         length = known.length(name)
         if length is not None:
             return _exactly(length)
@@ -249,7 +249,7 @@ class Conditions:
 
 
 def _exactly(x: Fraction) -> Scalar:
-    return Poly({ONE: {NUMBER: x}}) if x else 0.0
+    return Poly({UNIT_MONOMIAL: {NUMBER: x}}) if x else 0.0
 
 
 @asked
@@ -281,8 +281,8 @@ def conditions(
         return polynomial_conditions(parameters, [(d.element, d.monomial, d.row, d.wholly) for d in demands])
     _possible(parameters, demands)
     found = _solve(parameters, demands, solved)
-    _possible(parameters, [Demand("the matrix", ONE, row) for row in found.rows.values()])
-    constants = {key: f.get(ONE, {}) for key, f in H.items()}
+    _possible(parameters, [Demand("the matrix", UNIT_MONOMIAL, row) for row in found.rows.values()])
+    constants = {key: f.get(UNIT_MONOMIAL, {}) for key, f in H.items()}
     turning = {k for m, f in V.items() if not found.holds(f) for k, *_ in m}
     rates = tuple(sorted({b.v for b in parameters.tree.bodies if b.q in turning}))
     return Conditions(robot, parameters, demands + _others(parameters, H), constants, found, solved, rates)
@@ -329,16 +329,21 @@ def _demands(
     out = []
     for key, form in H.items():
         for m, row in form.items():
-            if (key in varied and m != ONE) or key in vanish:
+            if (key in varied and m != UNIT_MONOMIAL) or key in vanish:
                 out.append(Demand(parameters.label(*key), m, row, key in vanish))
     if "V" in varied:
-        out += [Demand("the potential energy", m, row) for m, row in V.items() if m != ONE]
+        out += [Demand("the potential energy", m, row) for m, row in V.items() if m != UNIT_MONOMIAL]
     return out
 
 
 def _others(parameters: Parameters, H: dict[tuple[int, int], dict[Monomial, Form]]) -> list[Demand]:
     """Coefficients that nobody asked to vanish: they tell which elements still vary."""
-    return [Demand(parameters.label(*key), m, row) for key, f in H.items() for m, row in f.items() if m != ONE]
+    return [
+        Demand(parameters.label(*key), m, row)
+        for key, f in H.items()
+        for m, row in f.items()
+        if m != UNIT_MONOMIAL
+    ]
 
 
 def _possible(parameters: Parameters, demands: Sequence[Demand]) -> None:
@@ -349,7 +354,9 @@ def _possible(parameters: Parameters, demands: Sequence[Demand]) -> None:
             names = ", ".join(p.name for p in known)
             how = "vanish" if d.wholly else "be constant"
             why = (
-                d.what(parameters) if d.monomial != ONE or d.wholly else "a sum that the conditions ask to vanish"
+                d.what(parameters)
+                if d.monomial != UNIT_MONOMIAL or d.wholly
+                else "a sum that the conditions ask to vanish"
             )
             raise TraceError(
                 f"{d.element} cannot {how}: {why} is made of masses and moments of inertia with one sign "
@@ -381,7 +388,7 @@ def _solve(parameters: Parameters, demands: Sequence[Demand], free: frozenset[in
         if pivot is not None and pivot not in free:
             row = found.rows[pivot]
             size = sum(abs(float(x) * values[k]) for k, x in row.items())
-            if abs(sum(float(x) * values[k] for k, x in row.items())) > CLOSE * size:
+            if abs(sum(float(x) * values[k] for k, x in row.items())) > EQUAL_COEFFICIENTS * size:
                 raise TraceError(
                     f"no choice of the free parameters makes {d.what(parameters)} vanish, with "
                     f"{', '.join(parameters.all[k].name for k in row)} as the robot has them"

@@ -17,7 +17,7 @@ from . import expressions
 from .expressions import FormulaNode
 from .slipped import other_exponents, with_brackets
 from .statements import statement, with_statement
-from .telegin_names import LETTERS, split_name
+from .telegin_names import COORDINATE_LETTERS, split_name
 from .truth import FORMULA_SAMPLES, Truth
 from .vocabulary import CLOSE, agree, exchanged, vocabulary
 
@@ -310,7 +310,13 @@ class Corrections:
         if bodies != bodies_2 and len(bodies) == len(bodies_2) > 1:
             cost += 0.1 * (sum(a != b for a, b in zip(bodies, bodies_2)) - 1)
         cost += self.rarity(new, context) * 0.5 * (changes > 1 or sup == "")
-        if base_2 in LETTERS and sup_2 and base != base_2 and new not in context and not (base in LETTERS and sup):
+        if (
+            base_2 in COORDINATE_LETTERS
+            and sup_2
+            and base != base_2
+            and new not in context
+            and not (base in COORDINATE_LETTERS and sup)
+        ):
             cost += 3.0  # a direction cosine is for the author to write out
         return cost - 0.15 * (new in context) + _far(new, context, name)
 
@@ -319,9 +325,9 @@ class Corrections:
         base, _, sup = split_name(name)
         if name in context:
             return 0.0
-        if base in ("s", "c") or (base in LETTERS and sup and name in self.truth.given_names):
+        if base in ("s", "c") or (base in COORDINATE_LETTERS and sup and name in self.truth.given_names):
             return 0.2
-        if (base in LETTERS and sup) or base == "q":
+        if (base in COORDINATE_LETTERS and sup) or base == "q":
             return 1.5
         if base == "m" and sup and sup != "e":
             return 1.2
@@ -401,6 +407,6 @@ def _swapped(node: FormulaNode) -> Iterator[FormulaNode]:
 def _turned_signs(node: FormulaNode) -> Iterator[FormulaNode]:
     """One plus for a minus inside a sine."""
     for x in expressions.nodes(node):
-        for y in expressions.nodes(x) if x.kind in expressions.FUNCTIONS else ():
+        for y in expressions.nodes(x) if x.kind in expressions.TRIG_FUNCTIONS else ():
             if y.kind in "+-" and len(y.parts) == 2:
                 yield expressions.replaced(node, y, FormulaNode("-" if y.kind == "+" else "+", None, y.parts))

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import InputError
 
-FUNCTIONS = ("sin", "cos")
+TRIG_FUNCTIONS = ("sin", "cos")
 MAX_CHARACTERS, MAX_SYMBOLS = 20_000, 400  # what one formula may be: its tree is walked by recursion
 _SUB = r"_(?:\{[^{}]*\}|[A-Za-z]?\d+(?:,\d+)*(?:[xyz]{1,2}(?![A-Za-z_]))?|[A-Za-z]+)"
 _SUP = r"\^(?:\{[^{}]*\}|[A-Za-z]+\d?(?![A-Za-z0-9])|[A-Za-z]+)"
@@ -150,9 +150,9 @@ class _Reader:
         kind, text = self.peek()
         if kind == "number":
             return FormulaNode("number", text, at=self.take() and self.at)
-        if text in FUNCTIONS:
+        if text in TRIG_FUNCTIONS:
             self.take()
-            if self.peek()[1] != "(" and (self.peek()[0] != "name" or self.peek()[1] in FUNCTIONS):
+            if self.peek()[1] != "(" and (self.peek()[0] != "name" or self.peek()[1] in TRIG_FUNCTIONS):
                 raise self.wrong()
             return FormulaNode(text, parts=(self.atom(),))
         if kind == "name":
@@ -190,7 +190,7 @@ def value(node: FormulaNode, name: Callable[[str], Any], number: Callable[[str],
     x = [value(p, name, number) for p in node.parts]
     if node.kind == "neg":
         return -x[0]
-    if node.kind in FUNCTIONS:
+    if node.kind in TRIG_FUNCTIONS:
         return getattr(np, node.kind)(x[0])
     if node.kind == "^":
         out = x[0]
@@ -260,7 +260,7 @@ def formula_text(node: FormulaNode, above: int = 0) -> str:
     """The expression in the notation that `read` takes."""
     if not node.parts:
         return str(node.value)
-    if node.kind in FUNCTIONS:
+    if node.kind in TRIG_FUNCTIONS:
         return f"{node.kind}({formula_text(node.parts[0])})"
     rank = _OPERATOR_RANK[node.kind]
     if node.kind == "neg":

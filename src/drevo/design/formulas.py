@@ -22,7 +22,7 @@ from .exact import Algebra, Relation
 from .expressions import FormulaNode
 from .proofs import Proof, at_the_numbers, counterexample, proof_of
 from .statements import conditions_of, fulfilled
-from .telegin_names import LETTERS, split_name
+from .telegin_names import COORDINATE_LETTERS, split_name
 from .truth import NOTATIONS, Truth, checked_tree, exact_truth, sampled_truth
 from .vocabulary import UnitsDiffer, renamings, unit_of
 
@@ -202,7 +202,7 @@ class _Check:
         """Written like a symbol of the notation, of a body that there is not; an element H is always one."""
         base, sub, _ = split_name(name)
         number = re.sub(r"^[a-z]*", "", sub)
-        if self.notation != "telegin" or base not in (*"HscqLmdIJ", *LETTERS) or not number.isdigit():
+        if self.notation != "telegin" or base not in (*"HscqLmdIJ", *COORDINATE_LETTERS) or not number.isdigit():
             return False
         return base == "H" or not self.exact.bodies(number)
 

@@ -19,10 +19,10 @@ from ..mechanics.tree import build_tree
 from ..model.description import Model
 from . import expressions
 from .parameters import SNAP, Coefficients, Parameters
-from .polynomial import ONE, Form, Monomial, Space, SparseRow
+from .polynomial import UNIT_MONOMIAL, Form, Monomial, Space, SparseRow
 
 STATIC_MOMENT = re.compile(r"\bd_[xyz](\d+)")
-CLOSE = 1e-12  # of a coefficient: printed numbers are rounded
+EQUAL_COEFFICIENTS = 1e-12  # of a coefficient: printed numbers are rounded
 Unknown = tuple[Monomial, int]  # powers of lengths, parameter
 
 
@@ -89,7 +89,7 @@ def sides_of(text: str) -> list[expressions.FormulaNode]:
     sides = expressions.read_formula(text)
     if len(sides) < 2:
         raise InputError(f"condition {shown(text.strip())} has no '='")
-    if any(x.kind in expressions.FUNCTIONS for s in sides for x in expressions.nodes(s)):
+    if any(x.kind in expressions.TRIG_FUNCTIONS for s in sides for x in expressions.nodes(s)):
         raise InputError(f"condition {shown(text.strip())}: sines and cosines have no place among parameters")
     return sides
 
@@ -97,7 +97,7 @@ def sides_of(text: str) -> list[expressions.FormulaNode]:
 def snapped_to_known(x: Fraction, known: Iterable[Fraction]) -> Fraction:
     """A coefficient that rounding of printed numbers moved is the one that stands in the conditions."""
     for c in known:
-        if abs(abs(x) - c) <= CLOSE * c:
+        if abs(abs(x) - c) <= EQUAL_COEFFICIENTS * c:
             return c if x > 0 else -c
     return x
 
@@ -282,7 +282,7 @@ def polynomial_conditions(
     for element, monomial, form, wholly in demands:
         motion = tuple(p for p in monomial if p[0] < nq)
         powers = tuple(p for p in monomial if p[0] >= nq)
-        if motion != ONE or wholly:
+        if motion != UNIT_MONOMIAL or wholly:
             row = gathered.setdefault((element, motion), {})
             for k, x in form.items():
                 row[powers, k] = row.get((powers, k), Fraction(0)) + x

@@ -20,7 +20,7 @@ from ..mechanics.tree import Tree, plain_tree
 from ..mechanics.tree_indices import children_of
 from ..model.description import Model
 from ..model.rotations import quaternion_of
-from .polynomial import NUMBER, ONE, Angle, Poly, SparseRow, add_multiple, exact, forms, rational, slide
+from .polynomial import NUMBER, UNIT_MONOMIAL, Angle, Poly, SparseRow, add_multiple, exact, forms, rational, slide
 
 INTEGRAL_KINDS = (
     "xy",
@@ -34,8 +34,8 @@ INTEGRAL_KINDS = (
     "z",
     "m",
 )  # a condition is solved for the first of these
-LENGTH = {"m": 0, "dx": 1, "dy": 1, "dz": 1}  # power of a length in each; 2 for the rest
-LONG = 10**6  # a denominator that tells a reader nothing
+LENGTH_POWER = {"m": 0, "dx": 1, "dy": 1, "dz": 1}  # power of a length in each; 2 for the rest
+MAX_DENOMINATOR = 10**6  # a denominator that tells a reader nothing
 SNAP = 1e-9  # rad, as in write_out
 
 
@@ -49,7 +49,7 @@ class InertialParameter:
 
     @property
     def length(self) -> int:
-        return LENGTH.get(self.kind, 2)
+        return LENGTH_POWER.get(self.kind, 2)
 
 
 def parameter_name(kind: str, number: str) -> str:
@@ -113,7 +113,8 @@ class Parameters:
         x, y, z = (self.symbol(i, a) for a in "xyz")
         half = Fraction(1, 2)
         second = [
-            Poly({ONE: {k: half * c for k, c in forms(s)[ONE].items()}}) for s in (y + z - x, z + x - y, x + y - z)
+            Poly({UNIT_MONOMIAL: {k: half * c for k, c in forms(s)[UNIT_MONOMIAL].items()}})
+            for s in (y + z - x, z + x - y, x + y - z)
         ]
         xy, xz, yz = (self.symbol(i, a) for a in ("xy", "xz", "yz"))
         return RigidInertia(m, h, Sym(second[0], xy, xz, second[1], yz, second[2]))
@@ -210,7 +211,7 @@ def exact_rotation(R: Mat) -> Mat:
 
 
 def _fraction(x: Fraction) -> Scalar:
-    return float(x) if x in (0, 1, -1) else Poly({ONE: {NUMBER: x}})
+    return float(x) if x in (0, 1, -1) else Poly({UNIT_MONOMIAL: {NUMBER: x}})
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,4 +289,4 @@ class Coefficients:
 def _decimal(x: Fraction) -> str:
     """A finite decimal where there is a short one, or where the fraction is long; else the fraction."""
     short = repr(float(x))
-    return short if Fraction(short) == x or x.denominator > LONG else f"{x.numerator}/{x.denominator}"
+    return short if Fraction(short) == x or x.denominator > MAX_DENOMINATOR else f"{x.numerator}/{x.denominator}"

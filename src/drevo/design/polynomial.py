@@ -18,7 +18,7 @@ Power = tuple[int, int, int]  # (coordinate, exponent of its cosine or of a slid
 Monomial = tuple[Power, ...]
 Form = dict[int, Fraction]  # parameter -> coefficient; NUMBER is the part without parameters
 
-ONE: Monomial = ()
+UNIT_MONOMIAL: Monomial = ()
 NUMBER = -1
 
 
@@ -30,7 +30,7 @@ def rational(x: float) -> Fraction:
 
 def exact(x: float) -> Scalar:
     """A number as an exact scalar; 0 and +-1 stay floats, which the algorithms see through."""
-    return float(x) if x in (0.0, 1.0, -1.0) else Poly({ONE: {NUMBER: rational(x)}})
+    return float(x) if x in (0.0, 1.0, -1.0) else Poly({UNIT_MONOMIAL: {NUMBER: rational(x)}})
 
 
 class Poly:
@@ -44,7 +44,7 @@ class Poly:
 
     @classmethod
     def parameter(cls, k: int) -> Poly:
-        return cls({ONE: {k: Fraction(1)}})
+        return cls({UNIT_MONOMIAL: {k: Fraction(1)}})
 
     def __add__(self, other: Poly | float) -> Scalar:
         terms = {m: dict(f) for m, f in self.terms.items()}
@@ -76,16 +76,16 @@ class Poly:
 
     def __truediv__(self, other: Poly | float) -> Scalar:
         form = _of(other).terms
-        if set(form) != {ONE} or set(form[ONE]) != {NUMBER}:
+        if set(form) != {UNIT_MONOMIAL} or set(form[UNIT_MONOMIAL]) != {NUMBER}:
             raise TraceError("division by something that is not a number")
-        return self * Poly({ONE: {NUMBER: 1 / form[ONE][NUMBER]}})
+        return self * Poly({UNIT_MONOMIAL: {NUMBER: 1 / form[UNIT_MONOMIAL][NUMBER]}})
 
     def __repr__(self) -> str:
         return f"Poly({self.terms})"
 
 
 def _of(x: Poly | float) -> Poly:
-    return x if isinstance(x, Poly) else Poly({ONE: {NUMBER: rational(float(x))}} if x else {})
+    return x if isinstance(x, Poly) else Poly({UNIT_MONOMIAL: {NUMBER: rational(float(x))}} if x else {})
 
 
 def _accumulate(into: Form, form: Form, factor: Fraction) -> None:

@@ -78,7 +78,7 @@ def polynomial_of(text: str, ring: Any) -> Polynomial:
 def _plain_value(formula: str, known: Mapping[str, Polynomial], ring: Any) -> Polynomial | None:
     """The formula by its definitions; None where it divides or takes sines, which the difference has done."""
     node = expressions.read_formula(formula)[0]
-    if any(x.kind in ("/", *expressions.FUNCTIONS) for x in expressions.nodes(node)):
+    if any(x.kind in ("/", *expressions.TRIG_FUNCTIONS) for x in expressions.nodes(node)):
         return None
     if any(x.kind == "name" and str(x.value) not in known for x in expressions.leaves(node)):
         return None

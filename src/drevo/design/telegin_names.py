@@ -13,7 +13,7 @@ from ..mechanics.spatial import UNIT_VECS, ZERO, Mat, Vec
 from ..mechanics.tree import Tree
 from ..mechanics.tree_indices import children_of, subtree_ends
 
-LETTERS = "xyzqe"
+COORDINATE_LETTERS = "xyzqe"
 AXES = "xyz"
 
 
@@ -123,7 +123,7 @@ class TeleginNames:
         if base in AXES and sub[:1] == "c" and not sup and len(self.bodies(sub[1:])) == 1:
             massive = not is_zero(self.tree.bodies[self.bodies(sub[1:])[0]].inertia.m)
             return self.truth.given_names.get(name, 0.0) if massive else None
-        if base in LETTERS and sup in LETTERS and sup and len(self.bodies(sub)) == 2:
+        if base in COORDINATE_LETTERS and sup in COORDINATE_LETTERS and sup and len(self.bodies(sub)) == 2:
             j, i = self.bodies(sub)
             body, u = self.vector(base, j)
             return self.product(body, u, sup, i)
@@ -138,7 +138,7 @@ class TeleginNames:
         alone, b = sub[:1] == "o", self.bodies(sub.lstrip("o"))
         if len(b) == 1 and not sup:
             return self.tree.bodies[b[0]].inertia.m if alone else self.m[b[0]]
-        if len(b) == 2 and sup and sup in LETTERS and not alone:
+        if len(b) == 2 and sup and sup in COORDINATE_LETTERS and not alone:
             return self.product(b[0], self.moment(b[0]), sup, b[1])
         return None
 

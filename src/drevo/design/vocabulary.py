@@ -15,8 +15,8 @@ import numpy as np
 from ..errors import TraceError
 from . import expressions
 from .exact import Algebra, Polynomial
-from .expressions import FUNCTIONS, FormulaNode, formula_text
-from .telegin_names import LETTERS, split_name
+from .expressions import TRIG_FUNCTIONS, FormulaNode, formula_text
+from .telegin_names import COORDINATE_LETTERS, split_name
 from .truth import Truth
 
 CLOSE = 1e-9  # of two values, of the larger one
@@ -62,8 +62,8 @@ def vocabulary(truth: Truth) -> Iterator[str]:
         yield from (f"d_{a}{i}" for a in "xyz")
         yield from (f"I_z{i}^{a}" for a in "xy")
     yield from (f"H_{p}" for p in pairs)
-    yield from (f"m_{p}^{a}" for p in pairs for a in LETTERS)
-    yield from (f"{a}_{p}^{b}" for p in pairs for a in LETTERS for b in LETTERS)
+    yield from (f"m_{p}^{a}" for p in pairs for a in COORDINATE_LETTERS)
+    yield from (f"{a}_{p}^{b}" for p in pairs for a in COORDINATE_LETTERS for b in COORDINATE_LETTERS)
 
 
 def renamings(truth: Truth, numbers: Truth, node: FormulaNode) -> Iterator[FormulaNode]:
@@ -120,7 +120,7 @@ def unit_of(node: FormulaNode, named: Callable[[str], Any], algebra: Algebra, tr
     if node.kind == "name":
         return of_polynomial(algebra.polynomial(named(str(node.value))), algebra, truth)
     units = [unit_of(x, named, algebra, truth) for x in node.parts]
-    if node.kind in FUNCTIONS:
+    if node.kind in TRIG_FUNCTIONS:
         return NO_UNIT
     if node.kind == "neg":
         return units[0]

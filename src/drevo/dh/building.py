@@ -23,14 +23,14 @@ _read = partial(values.checked, ModelError)
 GivenRow = Mapping[str, Any] | Sequence[Any]
 Frame = tuple[Mat3, Vec3]
 
-COLUMNS = ("parent", "theta", "d", "a", "alpha", "joint", "mass", "com", "inertia", "M")
-LEAST = 5  # columns of a row without names: to alpha
+DH_COLUMNS = ("parent", "theta", "d", "a", "alpha", "joint", "mass", "com", "inertia", "M")
+LEAST_COLUMNS = 5  # columns of a row without names: to alpha
 EXTRAS = ("name", "joint_name", "lead", "limit", "mimic", "dynamics")
-SHORT = {"R": "revolute", "P": "prismatic", "H": "helical", "F": "fixed"}
+KIND_BY_SHORT_NAME = {"R": "revolute", "P": "prismatic", "H": "helical", "F": "fixed"}
 BALLS = ("spherical", "free")
 ALLOWED = ("revolute", "continuous", "prismatic", "helical", "fixed", *BALLS)
 ROW_ROUNDING = 1e-15  # rad, by each radian of an angle beyond the first
-HERE: Frame = (IDENTITY, ORIGIN)
+IDENTITY_FRAME: Frame = (IDENTITY, ORIGIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def builder(
             f"out, or ask for drevo.dh.table(robot, {convention!r})"
         )
     b = Builder(given.name if name is None else name, given.gravity if gravity is None else gravity, given.root)
-    done: dict[str, Frame] = {given.root: HERE}
+    done: dict[str, Frame] = {given.root: IDENTITY_FRAME}
     _weld(b, given, done, 0)
     for k, row in enumerate(given.rows, 1):
         _add(b, done, k, _columns(row, k), convention, given.frames)
@@ -189,7 +189,7 @@ def _add(
         raise ModelError(f"{who} has the joint {kind!r} and a constant that is not 0; place it by M instead")
     turn, shift = (rz(theta), (0.0, 0.0, d)), (rx(alpha), (a, 0.0, 0.0))
     start = _after(done[parent], _frame(who, row.get("M")))
-    own = _frame(who, frames[name][1]) if name in frames else HERE
+    own = _frame(who, frames[name][1]) if name in frames else IDENTITY_FRAME
     back = _inverse(own)
     rotation, origin = _after(start, turn if convention == "standard" else _after(shift, turn))
     child_rotation, child_origin = _after(shift, own) if convention == "standard" else own
@@ -233,13 +233,13 @@ def _columns(row: object, k: int) -> Mapping[str, Any]:
     if not isinstance(row, Mapping):
         if isinstance(row, (str, bytes)) or not isinstance(row, (Sequence, np.ndarray)) or not np.iterable(row):
             raise ModelError(f"row {k} is {shown(row)}; a row is a mapping of columns or a list of them")
-        if not LEAST <= len(row) <= len(COLUMNS):
+        if not LEAST_COLUMNS <= len(row) <= len(DH_COLUMNS):
             raise ModelError(
-                f"row {k} has {len(row)} columns; a list has {LEAST} to {len(COLUMNS)} of them, in this order: "
-                f"{', '.join(COLUMNS)}"
+                f"row {k} has {len(row)} columns; a list has {LEAST_COLUMNS} to {len(DH_COLUMNS)} of them, in "
+                f"this order: {', '.join(DH_COLUMNS)}"
             )
-        return dict(zip(COLUMNS, row))
-    known = (*COLUMNS, *EXTRAS)
+        return dict(zip(DH_COLUMNS, row))
+    known = (*DH_COLUMNS, *EXTRAS)
     for key in row:
         if key not in known:
             hint = did_you_mean(str(key), known) or f"; columns are {', '.join(known)}"
@@ -258,7 +258,7 @@ def _parent(parent: object, k: int, done: Mapping[str, object]) -> str:
 
 
 def _joint(who: str, joint: object) -> str:
-    kind = SHORT.get(str(joint), str(joint))
+    kind = KIND_BY_SHORT_NAME.get(str(joint), str(joint))
     kind = "helical" if kind == "screw" else kind
     if kind not in ALLOWED:
         raise ModelError(f"{who} has the joint {joint!r}; a DH row takes {', '.join(ALLOWED)}")
@@ -267,7 +267,7 @@ def _joint(who: str, joint: object) -> str:
 
 def _frame(who: str, given: Any) -> Frame:
     """The auxiliary frame of the parent: rotation and origin."""
-    return HERE if given is None else _read(who, "the frame M", _placed, given)
+    return IDENTITY_FRAME if given is None else _read(who, "the frame M", _placed, given)
 
 
 def _placed(given: Any) -> Frame:
@@ -291,7 +291,7 @@ def _tensor(value: object) -> Mat3:
 
 def _after(a: Frame, b: Frame) -> Frame:
     """The frame b of the frame a."""
-    if b == HERE:
+    if b == IDENTITY_FRAME:
         return a
     return (b[0] if a[0] == IDENTITY else matmul(a[0], b[0])), add_vectors(a[1], apply(a[0], b[1]))
 

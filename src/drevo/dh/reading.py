@@ -28,8 +28,8 @@ CONVENTIONS = ("standard", "modified")
 BALLS = ("spherical", "free")  # no axis: the row's frame is the body's own
 PARALLEL = 1e-13  # sine of the angle between two axes: below it they are parallel, with rounding in it
 ALMOST = 0.05  # below it their common normal runs away: rounding grows in it as 1 / sine^2
-ZERO = 1e-14  # m or rad: left over from rounding
-HERE: ArrayFrame = (np.eye(3), np.zeros(3))
+ROUNDING_LEFT = 1e-14  # m or rad: left over from rounding
+IDENTITY_ARRAYS: ArrayFrame = (np.eye(3), np.zeros(3))
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +126,7 @@ class _Export:
         self.row: dict[int, int] = {-1: 0, **{i: k for k, i in enumerate(self.order, 1)}}
         self.driver = {b.q: b.joint for b in tree.bodies if not self.joints[b.joint].mimic}
         self.names = dict(zip(self.order, self._names()))
-        self.frame: dict[int, ArrayFrame] = {-1: HERE}  # of the row, in body axes
+        self.frame: dict[int, ArrayFrame] = {-1: IDENTITY_ARRAYS}  # of the row, in body axes
 
     def table(self) -> Table:
         rows = tuple(self._row(i) for i in self.order)
@@ -157,14 +157,14 @@ class _Export:
         b = self.tree.bodies[i]
         M, before, G = self._arrival(i)
         constants = [0.0, 0.0, *before]
-        after: ArrayFrame = HERE
+        after: ArrayFrame = IDENTITY_ARRAYS
         if b.kind not in BALLS and (normal := self._leaving(i, G)):
             theta, d, a, alpha = normal
             constants = [theta, d, a, alpha] if self.standard else [theta, d, *before]
             after = _after(_about_z(theta, d), _about_x(alpha, a)) if self.standard else _about_z(theta, d)
         self.frame[i] = _after(G, after)
         row = {"name": self.names[i], "parent": self.row[b.parent], "joint": b.kind}
-        row |= dict(zip(("theta", "d", "a", "alpha"), (x if abs(x) > ZERO else 0.0 for x in constants)))
+        row |= dict(zip(("theta", "d", "a", "alpha"), (x if abs(x) > ROUNDING_LEFT else 0.0 for x in constants)))
         if M is not None:
             row["M"] = _matrix(M)
         return row | self._body(b, self.frame[i]) | self._joint(i)
@@ -183,7 +183,7 @@ class _Export:
         still = (0.0, 0.0)
         if b.kind in BALLS:
             placed = _inverse(home)
-            return (None if _near(placed) else placed), still, HERE
+            return (None if _near(placed) else placed), still, IDENTITY_ARRAYS
         u = self._axis(i)
         theta, d, a, alpha, sound = _normal(home, u, np.zeros(3))
         before = (a, alpha)
@@ -191,7 +191,7 @@ class _Export:
         if self.standard or not sound:
             M = _after(_inverse(home), _towards(home, u))
             before = still
-        elif abs(theta) > ZERO or abs(d) > ZERO:
+        elif abs(theta) > ROUNDING_LEFT or abs(d) > ROUNDING_LEFT:
             M = _about_z(theta, d)
         if M is not None and _near(M):
             M = None
@@ -242,11 +242,11 @@ def _normal(G: ArrayFrame, u: Array, point: Array) -> tuple[float, float, float,
     s = math.hypot(u[0], u[1])
     if s <= PARALLEL:
         a = math.hypot(p[0], p[1])
-        theta = math.atan2(p[1], p[0]) if a > ZERO else 0.0
-        return theta, 0.0, a if a > ZERO else 0.0, 0.0 if u[2] > 0.0 else math.pi, True
+        theta = math.atan2(p[1], p[0]) if a > ROUNDING_LEFT else 0.0
+        return theta, 0.0, a if a > ROUNDING_LEFT else 0.0, 0.0 if u[2] > 0.0 else math.pi, True
     n = np.array([-u[1], u[0], 0.0]) / s  # along z x u
     a, t = float(p @ n), -float(p[0] * u[0] + p[1] * u[1]) / s**2
-    sign = -1.0 if a < -ZERO or (abs(a) <= ZERO and n[0] < 0.0) else 1.0
+    sign = -1.0 if a < -ROUNDING_LEFT or (abs(a) <= ROUNDING_LEFT and n[0] < 0.0) else 1.0
     theta = math.atan2(sign * n[1], sign * n[0])
     return theta, float(p[2] + t * u[2]), abs(a), math.atan2(sign * s, u[2]), s > ALMOST
 
@@ -260,7 +260,7 @@ def _towards(home: ArrayFrame, u: Array) -> ArrayFrame:
     local, away = R.T @ u, R.T @ -p
     s = math.hypot(local[0], local[1])
     if s <= PARALLEL and local[2] > 0.0:
-        return (R, p) if math.hypot(away[0], away[1]) <= ZERO else (R, np.zeros(3))
+        return (R, p) if math.hypot(away[0], away[1]) <= ROUNDING_LEFT else (R, np.zeros(3))
     axis = np.array([-local[1], local[0], 0.0]) / s if s > PARALLEL else np.array([1.0, 0.0, 0.0])
     angle = math.atan2(s, local[2])
     K = np.array([[0.0, -axis[2], axis[1]], [axis[2], 0.0, -axis[0]], [-axis[1], axis[0], 0.0]])
@@ -296,11 +296,11 @@ def _about_x(alpha: float, a: float) -> ArrayFrame:
 
 
 def _near(M: ArrayFrame) -> bool:
-    return all(np.abs(x - y).max() <= ZERO for x, y in zip(M, HERE))
+    return all(np.abs(x - y).max() <= ROUNDING_LEFT for x, y in zip(M, IDENTITY_ARRAYS))
 
 
 def _matrix(M: ArrayFrame) -> Array:
     out = np.eye(4)
     out[:3, :3], out[:3, 3] = M
-    out[np.abs(out) <= ZERO] = 0.0
+    out[np.abs(out) <= ROUNDING_LEFT] = 0.0
     return out

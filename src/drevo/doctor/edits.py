@@ -15,9 +15,9 @@ from ..model.loaders.sdf.frames import child_text, read_pose
 from ..model.rotations import from_rpy, matrix_of_quaternion, transpose, turn_tensor
 from .findings import Change, Subject
 
-TURNS = ("quat", "axisangle", "euler", "xyaxes", "zaxis")  # of MJCF
+ROTATION_NAMES = ("quat", "axisangle", "euler", "xyaxes", "zaxis")  # of MJCF
 TENSOR = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
-ENTRIES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+MJCF_TENSOR_ENTRIES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 Told = tuple[Edit, str]
 
 
@@ -142,7 +142,7 @@ def _urdf_inertial(text: FileText, owner: str, inertial: Element, old: Inertial,
 def _moments(turn: Mat3, tensor: Mat3, given: Callable[[str], str]) -> Iterator[tuple[str, str]]:
     """The six elements of a tensor in the axes of a file; zeros as they stand there."""
     turned = np.array(turn_tensor(transpose(turn), tensor))
-    for name, at in zip(TENSOR, ENTRIES):
+    for name, at in zip(TENSOR, MJCF_TENSOR_ENTRIES):
         value = float(turned[at])
         if abs(value) > 1e-15 * np.abs(turned).max() or given(name).strip("0."):
             yield name, _number(value)
@@ -183,10 +183,14 @@ def _mjcf_inertial(text: FileText, owner: str, inertial: Element, old: Inertial,
         yield from text.set(owner, inertial, "pos", " ".join(map(_number, new.com)))
     if new.tensor != old.tensor:
         t = np.array(new.tensor)
-        plain = not any(inertial.get(name) for name in TURNS) and np.count_nonzero(t) <= 3 and np.diag(t).all()
+        plain = (
+            not any(inertial.get(name) for name in ROTATION_NAMES)
+            and np.count_nonzero(t) <= 3
+            and np.diag(t).all()
+        )
         keep, drop = ("diaginertia", "fullinertia") if plain else ("fullinertia", "diaginertia")
-        values = np.diag(t) if plain else [float(t[at]) for at in ENTRIES]
-        for name in (drop, *TURNS):
+        values = np.diag(t) if plain else [float(t[at]) for at in MJCF_TENSOR_ENTRIES]
+        for name in (drop, *ROTATION_NAMES):
             yield from text.set(owner, inertial, name, None)
         yield from text.set(owner, inertial, keep, " ".join(_number(float(x)) for x in values))
 

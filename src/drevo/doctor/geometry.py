@@ -18,7 +18,7 @@ from ..model.description import Shape
 
 Array = np.ndarray[Any, Any]
 LEAST_SHARE = 0.02  # of its box: a mesh that encloses less is no closed surface
-HEAD = 4096  # bytes within which a Collada file says what is up
+COLLADA_HEAD_BYTES = 4096  # bytes within which a Collada file says what is up
 GEOMETRY_ROLES = ("visual", "collision")
 
 
@@ -120,7 +120,7 @@ def _lies(path: str) -> bool:
     """True if it is a Collada file whose z does not point up: some programs turn it, and some do not."""
     if not path.lower().endswith(".dae"):
         return False
-    return b"Z_UP" not in read_head(path, HEAD)
+    return b"Z_UP" not in read_head(path, COLLADA_HEAD_BYTES)
 
 
 def _primitive(kind: str, size: tuple[float, ...]) -> tuple[Array, float]:

@@ -13,7 +13,7 @@ from .findings import Change, Finding, Subject, of_element
 
 BOUNDED = ("revolute", "prismatic", "helical")
 DRIVEN = (*BOUNDED, "continuous")
-LARGE = 20.0  # a gear whose rotor, seen through its square, weighs as much as the link
+LARGE_GEAR = 20.0  # a gear whose rotor, seen through its square, weighs as much as the link
 
 
 def check_joints(s: Subject) -> Iterator[Finding]:
@@ -59,7 +59,7 @@ def _gears(s: Subject) -> Iterator[Finding]:
     joints = {joint.name: joint for joint in s.draft.joints}
     for name, gear in _ratios(s.root):
         joint = joints.get(name)
-        if joint is None or abs(gear) < LARGE or (joint.dynamics and joint.dynamics.armature > 0.0):
+        if joint is None or abs(gear) < LARGE_GEAR or (joint.dynamics and joint.dynamics.armature > 0.0):
             continue
         what = f"a gear of {abs(gear):g} drives it and the armature is zero"
         remedy = "give the inertia of the rotor times the gear's square"

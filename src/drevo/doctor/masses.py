@@ -24,7 +24,7 @@ from .findings import Change, Finding, Subject, of_element
 from .geometry import Extent
 
 Array = np.ndarray[Any, Any]
-FLOOR = 1e-6  # of the largest second moment: thin as a rod, and still with logarithms
+LEAST_MOMENT = 1e-6  # of the largest second moment: thin as a rod, and still with logarithms
 MIRRORED_ALIKE = 0.5  # of their size that twins may differ by, where one is made of both
 
 
@@ -46,7 +46,7 @@ def consistent(body: Inertial) -> Inertial:
     Principal second moments below 1e-6 of the largest are raised to that.
     """
     values, axes = np.linalg.eigh(second_moments(np.array(body.tensor)))
-    values = np.maximum(values, FLOOR * np.abs(values).max())
+    values = np.maximum(values, LEAST_MOMENT * np.abs(values).max())
     return Inertial(body.mass, body.com, _tensor((axes * values) @ axes.T))
 
 
@@ -83,20 +83,23 @@ def twins_of(a: Inertial, b: Inertial, keep: str = "") -> tuple[Inertial, Inerti
     return (a if keep == "a" else _body(one)), (b if keep == "b" else _body(d @ one @ d))
 
 
-LIGHT, DENSE = 200.0, 20_000.0  # kg/m^3: robots are lighter than osmium and heavier than balsa
+LIGHTEST_DENSITY, HEAVIEST_DENSITY = (
+    200.0,
+    20_000.0,
+)  # kg/m^3: robots are lighter than osmium and heavier than balsa
 GRAMS = 10.0  # as far beyond the bounds, a density is one of grams
 TENSOR_UNITS = (3, 4, 6, 7, 9)  # kg cm^2, g m^2, kg mm^2, g cm^2, g mm^2 as powers of ten
 LENGTHS = (1e-3, 1e-2, 1e-1)  # mm, cm, dm
-WIDE = 1.5  # of the most that a tensor within the box can be: what is not drawn
-HUGE, TINY = 100.0, 1e-3  # of a tensor to the uniform box's
-FAR = 5.0  # diagonals of the box away: a centre of mass in another unit
-MARGIN = 0.05  # of the diagonal, about the box
+TENSOR_ALLOWANCE = 1.5  # of the most that a tensor within the box can be: what is not drawn
+HUGE_TENSOR, TINY_TENSOR = 100.0, 1e-3  # of a tensor to the uniform box's
+FAR_CENTRE = 5.0  # diagonals of the box away: a centre of mass in another unit
+BOX_MARGIN = 0.05  # of the diagonal, about the box
 MAX_OFFSETS = 10.0  # longest offsets of joints that a radius of gyration may have without a geometry
-SAME = 0.01  # of their size that twins may differ by
-ALIKE = 0.2  # of a thousandth of its mass that its twin may differ by, where that is in grams
+TWIN_SIZE_SHARE = 0.01  # of their size that twins may differ by
+TWIN_MASS_SHARE = 0.2  # of a thousandth of its mass that its twin may differ by, where that is in grams
 HEAVY = (30.0, 3.0)  # times all others together: no link that is carried; one denser than any metal
-_SIDES = {"left": "right", "l": "r"}
-_SIDES |= {b: a for a, b in _SIDES.items()}
+_OTHER_SIDE = {"left": "right", "l": "r"}
+_OTHER_SIDE |= {b: a for a, b in _OTHER_SIDE.items()}
 _WORD = re.compile(r"(?i:left|right)|(?<![A-Za-z])[lrLR](?![a-z])|(?<=[a-z])[LR](?![a-z])")
 # front and back, left and right of a walker
 _LEG = re.compile(r"(?<=(?<![A-Za-z])[FBRHfbrh])[LRlr](?![a-z])")
@@ -128,8 +131,8 @@ def _beside_others(s: Subject, k: int, link: Link, body: Inertial, extent: Exten
     name = mirrored(link.name, {x.name for x in s.draft.links})
     twin = next((x.inertial for x in s.draft.links if x.name == name and x is not link), None)
     total, carried = sum(x.mass for x in others), any(joint.child == link.name for joint in s.draft.joints)
-    dense = extent is not None and body.mass > DENSE * extent.most
-    if twin and abs(1e-3 * body.mass - twin.mass) < ALIKE * twin.mass:
+    dense = extent is not None and body.mass > HEAVIEST_DENSITY * extent.most
+    if twin and abs(1e-3 * body.mass - twin.mass) < TWIN_MASS_SHARE * twin.mass:
         against = f"its twin has {twin.mass:g} kg"
     elif carried and len(others) > 1 and body.mass > HEAVY[dense] * total:
         against = f"all other links together have {total:.4g} kg"
@@ -158,24 +161,31 @@ def _against(s: Subject, k: int, link: Link, body: Inertial, extent: Extent) -> 
 def _density(k: int, at: str, link: Link, body: Inertial, extent: Extent) -> list[Finding]:
     low = body.mass / extent.most
     high = body.mass / extent.least if extent.least else math.inf
-    if low <= DENSE and high >= LIGHT:
+    if low <= HEAVIEST_DENSITY and high >= LIGHTEST_DENSITY:
         return []
-    density = low if low > DENSE else high
+    density = low if low > HEAVIEST_DENSITY else high
     for factor in (1e-3, 1e-6):
-        scale = factor if _ratio(body, extent) > TINY * 10 else 1.0  # the tensor came along in the same unit
+        scale = (
+            factor if _ratio(body, extent) > TINY_TENSOR * 10 else 1.0
+        )  # the tensor came along in the same unit
         mended = _scaled(replace(body, mass=factor * body.mass), scale)
-        plausible = TINY * 10 < _ratio(mended, extent) <= WIDE * _most(body, extent)
-        if low > GRAMS * DENSE and factor * low <= DENSE and factor * high >= LIGHT and plausible:
+        plausible = TINY_TENSOR * 10 < _ratio(mended, extent) <= TENSOR_ALLOWANCE * _most(body, extent)
+        if (
+            low > GRAMS * HEAVIEST_DENSITY
+            and factor * low <= HEAVIEST_DENSITY
+            and factor * high >= LIGHTEST_DENSITY
+            and plausible
+        ):
             what = f"the mass {body.mass:g} kg in the volume of its geometry is {density:.3g} kg/m^3"
             remedy = f"it looks like {'grams' if factor == 1e-3 else 'milligrams'}: multiply it by {factor:g}"
             return [of_element("warning", "unit", at, link, what, remedy, Change("inertial", k, mended))]
-    bound = f"more than {DENSE:g}" if low > DENSE else f"less than {LIGHT:g}"
+    bound = f"more than {HEAVIEST_DENSITY:g}" if low > HEAVIEST_DENSITY else f"less than {LIGHTEST_DENSITY:g}"
     what = f"mass {body.mass:g} kg over the volume of its geometry is {density:.3g} kg/m^3, {bound}"
     return [of_element("warning", "density", at, link, what, "weigh it, or correct the geometry")]
 
 
 def _centre(k: int, at: str, link: Link, body: Inertial, extent: Extent) -> Iterator[Finding]:
-    c, edge = np.array(body.com), MARGIN * float(np.linalg.norm(extent.sizes))
+    c, edge = np.array(body.com), BOX_MARGIN * float(np.linalg.norm(extent.sizes))
 
     def inside(x: np.ndarray) -> bool:
         return bool(np.all((x >= extent.low - edge) & (x <= extent.high + edge)))
@@ -184,7 +194,7 @@ def _centre(k: int, at: str, link: Link, body: Inertial, extent: Extent) -> Iter
         return
     away = float(np.linalg.norm(c - np.clip(c, extent.low, extent.high)))
     what = f"the centre of mass {_point(body.com)} m lies {away:.3g} m outside of the box around its geometry"
-    far = away > FAR * edge / MARGIN
+    far = away > FAR_CENTRE * edge / BOX_MARGIN
     unit = next((x for x in LENGTHS if far and inside(x * c)), None)
     near = np.clip(c, extent.low, extent.high) if unit is None else unit * c
     remedy = f"move it there, at least to {_point(near)}"
@@ -197,17 +207,17 @@ def _centre(k: int, at: str, link: Link, body: Inertial, extent: Extent) -> Iter
 
 def _spread(k: int, at: str, link: Link, body: Inertial, extent: Extent) -> Iterator[Finding]:
     ratio = _ratio(body, extent)
-    if 0.0 < ratio < TINY:
+    if 0.0 < ratio < TINY_TENSOR:
         what = f"the tensor is {ratio:.1g} of that of a box as large as its geometry"
         yield of_element("hint", "spread", at, link, what, "measure it, or compute it from the geometry")
-    most = WIDE * _most(body, extent)
+    most = TENSOR_ALLOWANCE * _most(body, extent)
     if ratio <= most:
         return
     what = (
         f"the tensor is {ratio:.3g} times that of a box as large as its geometry; no mass inside of it has more "
-        f"than {most / WIDE:.3g} times that"
+        f"than {most / TENSOR_ALLOWANCE:.3g} times that"
     )
-    if ratio <= HUGE:
+    if ratio <= HUGE_TENSOR:
         yield of_element("warning", "spread", at, link, what, "compute it about the centre of mass, in kg m^2")
         return
     yield _unit_of_tensor(k, at, link, body, what, ratio)
@@ -277,7 +287,7 @@ def mirrored(name: str, names: Container[str]) -> str:
     """The one of the names on the other side: left and right, l and r exchanged; the same where there is none."""
 
     def other(found: re.Match[str]) -> str:
-        word, swapped = found[0], _SIDES[found[0].lower()]
+        word, swapped = found[0], _OTHER_SIDE[found[0].lower()]
         return swapped.upper() if word.isupper() else swapped.capitalize() if word[0].isupper() else swapped
 
     for pattern in (_LEG, _WORD):
@@ -310,12 +320,12 @@ def _twins(s: Subject, faulty: set[int]) -> Iterator[Finding]:
 def _gap(a: Inertial, b: Inertial) -> str:
     """By what twins differ that no mirror or turn of axes changes; empty where they are alike."""
     size = np.linalg.norm(a.com) + np.linalg.norm(b.com) + math.sqrt(_trace(a) / a.mass)
-    if abs(a.mass - b.mass) > SAME * max(a.mass, b.mass):
+    if abs(a.mass - b.mass) > TWIN_SIZE_SHARE * max(a.mass, b.mass):
         return f"mass {a.mass:g} and {b.mass:g} kg"
-    if abs(np.linalg.norm(a.com) - np.linalg.norm(b.com)) > SAME * size:
+    if abs(np.linalg.norm(a.com) - np.linalg.norm(b.com)) > TWIN_SIZE_SHARE * size:
         return f"centre of mass {np.linalg.norm(a.com):.4g} and {np.linalg.norm(b.com):.4g} m from the joint"
     one, two = (np.linalg.eigvalsh(np.array(x.tensor)) for x in (a, b))
-    if np.abs(one - two).max() > SAME * max(_trace(a), _trace(b)):
+    if np.abs(one - two).max() > TWIN_SIZE_SHARE * max(_trace(a), _trace(b)):
         return f"principal moments {_point(one)} and {_point(two)} kg m^2"
     return ""
 

@@ -33,7 +33,7 @@ from .joints import check_joints, check_meshes
 from .masses import check_masses, consistent
 
 # words of a sentence -> the kind of the finding, the first that fits
-WORDS = (
+FAULT_WORDS = (
     ("negative mass", "mass"),
     ("negative principal moment", "moments"),
     ("break the triangle inequality", "triangle"),
@@ -53,7 +53,7 @@ _STRICT = " (refused because strict=True)"
 def findings_of(s: Subject, sentence: str, severity: str) -> Finding:
     """One complaint as a finding, with the change that mends it where there is one."""
     sentence = sentence.replace(_STRICT, "")
-    kind = next((kind for words, kind in WORDS if words in sentence), "structure")
+    kind = next((kind for words, kind in FAULT_WORDS if words in sentence), "structure")
     kind = "doubt" if kind == "structure" and severity != "error" else kind
     found = _ELEMENT.match(sentence)
     where = found[0] if found else s.draft.where

@@ -22,7 +22,7 @@ COMPONENTS_MEANING = (
     "components of the vectors and matrices above, in their units: x, y, z along axes; numbers after the last "
     "comma by row, and by row and column"
 )
-LINE = 8  # names of equal entries on a line
+NAMES_PER_LINE = 8  # names of equal entries on a line
 
 
 class Same(NamedTuple):
@@ -117,7 +117,11 @@ def equal_entries(result: Result) -> list[Same]:
             groups.setdefault(value, []).append(name)
     zero = Term(False, (Number(0.0),))
     ordered = sorted(groups.items(), key=lambda item: item[0] == zero)
-    return [Same(tuple(n[k : k + LINE]), value) for value, n in ordered for k in range(0, len(n), LINE)]
+    return [
+        Same(tuple(n[k : k + NAMES_PER_LINE]), value)
+        for value, n in ordered
+        for k in range(0, len(n), NAMES_PER_LINE)
+    ]
 
 
 def note_of(facts: About, names: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-PARTS = (r"[Ktw]\d+", "common part of several lines, in SI units")
+COMMON_PART = (r"[Ktw]\d+", "common part of several lines, in SI units")
 NAMED_ANGLES = (
     (r"phi\d+", "angle that several lines take the sine and cosine of, rad"),
     (r"q_\d[\d_]*", "sum of the angles of the joints whose numbers stand side by side, rad"),
@@ -17,7 +17,7 @@ NAMED_ANGLES = (
     (r"gamma_\w+", "coordinate of a step of a joint by formula, rad or m"),
     (r"G_\w+", "its derivative by the joint's own coordinate, in their units"),
 )
-TURNS = (
+TURN_LETTERS = (
     r"[sc]_\w+",
     "sine and cosine of a joint's angle, or of the sum of those whose numbers stand side by side, no unit",
 )
@@ -30,9 +30,9 @@ FILE = (
 )
 COMMON = (
     (r"M_\w+", "element of the inertia matrix, kg m², kg m or kg"),
-    TURNS,
+    TURN_LETTERS,
     *FILE,
-    PARTS,
+    COMMON_PART,
     *NAMED_ANGLES,
 )
 LETTERS_OF_RECURSIONS = (  # of recursions that are no paper's
@@ -94,8 +94,8 @@ TELEGIN = (
     (r"[xyz]_c\w+", "coordinate of a body's centre of mass, m"),
     (r"L_\w+", "length of the offset from the pole of the body's base to its own, m"),
     (r"e_\w+", "direction of the offset from the pole of the body's base to its own"),
-    TURNS,
-    PARTS,
+    TURN_LETTERS,
+    COMMON_PART,
     (r"g_[xyz]", "acceleration of gravity, m/s²"),
     (r"[qxyz]_\w+", "joint axis and axes of a body, no unit"),
 )

@@ -24,9 +24,9 @@ from .sequence.sequence import Result, Section, Sequence, Statement
 
 CLOSE = 1e-9  # relative: a number of the equations is a constant's value
 MERGED = "constants of the equations"
-_ZERO = Term(False, (Number(0.0),))
+_ZERO_TERM = Term(False, (Number(0.0),))
 _SUMMED = ("centrifugal", "coriolis", "gravity")  # gyroscopic terms are part of the first two
-_FUNCTIONS: dict[str, Callable[..., float]] = {
+_NUMERIC_FUNCTIONS: dict[str, Callable[..., float]] = {
     "sin": math.sin,
     "cos": math.cos,
     "sqrt": math.sqrt,
@@ -150,8 +150,10 @@ def _law(facts: About, results: tuple[Result, ...]) -> list[Section]:
     n, out = H.shape[0], []
     for i in range(n):
         row = H.entries[i * n : (i + 1) * n]
-        terms = [t._replace(factors=(*t.factors, Name(f"a_{j + 1}"))) for j, t in enumerate(row) if t != _ZERO]
-        terms += [p.entries[i] for p in parts if p.source in _SUMMED and p.entries[i] != _ZERO]
+        terms = [
+            t._replace(factors=(*t.factors, Name(f"a_{j + 1}"))) for j, t in enumerate(row) if t != _ZERO_TERM
+        ]
+        terms += [p.entries[i] for p in parts if p.source in _SUMMED and p.entries[i] != _ZERO_TERM]
         out.append(Statement(f"tau_{i + 1}", tuple(terms)))
     return [Section("equations of motion: inertia, centrifugal, Coriolis and gravity terms", tuple(out))]
 
@@ -160,7 +162,7 @@ def _constants(sequence: Sequence) -> Mapping[str, float]:
     """The values of the work on parameters alone."""
     states = [[0.0] * len(p.scalars) for p in sequence.inputs]
     parameters = [s.parameter.value for s in sequence.symbols]
-    return read_statements(sequence._replace(main=()), states, parameters, _FUNCTIONS)
+    return read_statements(sequence._replace(main=()), states, parameters, _NUMERIC_FUNCTIONS)
 
 
 def _result(r: Result, names: Renaming) -> Result:

@@ -33,10 +33,10 @@ from .tasks import Chance, Look, Moment
 from .traced import TracedTask
 
 Array = np.ndarray[Any, Any]
-LEFT = {"efforts": "tau", "constraint": "r"}  # what is seen and stands in blocks of a step
+LEFT_IN_STEP = {"efforts": "tau", "constraint": "r"}  # what is seen and stands in blocks of a step
 OF_STEP = {"forces": "forces", "earlier": "v", "positions": "Q"}  # what is seen of a step alone
 DRAWN = {"commands": "commands0", "numbers": "numbers0"}  # what is drawn where an episode begins
-STATE = ("q", "v", "elapsed", "over", "stream")
+EPISODE_STATE = ("q", "v", "elapsed", "over", "stream")
 AFTER = ("q1", "v1", "elapsed1", "over1", "stream1")  # the same after a step
 JUDGED = ("observation", "reward", "terminated", "truncated")
 TRIES = 100  # of a beginning; of those that a task refuses, most often 4 in 10
@@ -66,7 +66,7 @@ def sight(body: TaskRobot, looks: tuple[str, ...], parts: Sequence[str]) -> Func
         state = dict(zip("QV", t.state("q", "v")))
         seen = Sight(model, t.tree, looks, lambda block: state.get(block, _Zeros()))
         for part in parts:
-            t.output(part, [0.0] * model.nv if part in LEFT else seen.part(part))
+            t.output(part, [0.0] * model.nv if part in LEFT_IN_STEP else seen.part(part))
         return t.program()
 
     return requested(body.robot, ("seen", looks, tuple(parts)), program)
@@ -94,7 +94,7 @@ class EpisodeStages:
         self.n_noise, self.n_luck = pairs, 2 * pairs + 3 * bool(self.random.push)
         sizes = Sight(model, e.tree, task.looks, lambda _: []).sizes if task.looks else {}
         e.sizes |= {f"look_{part}": n for part, n in sizes.items()}
-        self.parts = {part: f"look_{part}" for part in sizes} | LEFT  # blocks of what is seen
+        self.parts = {part: f"look_{part}" for part in sizes} | LEFT_IN_STEP  # blocks of what is seen
         e.sizes |= {
             f"{mark}{part}": e.sizes[x] for part, x in self.parts.items() for mark in (BEFORE_PREFIX, SEEN)
         }
@@ -249,7 +249,7 @@ class EpisodeStages:
         e, model = self.e, self.body.model
         t = Tracer("episode", model)
         t.state("q", "v")
-        given = (*STATE, "action", *(BEFORE_PREFIX + part for part in self.carried))
+        given = (*EPISODE_STATE, "action", *(BEFORE_PREFIX + part for part in self.carried))
         for name in given[2:]:
             t.input(name, e.sizes[name])
         results = (*AFTER, *JUDGED, *((FINAL,) if self.same else ()), *(SEEN + part for part in self.carried),

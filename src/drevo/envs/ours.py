@@ -28,17 +28,17 @@ from .tasks import GYMNASIUM, Moment, Outcome, Task, TaskNumbers
 
 FEET = ("FR_foot", "FL_foot", "RR_foot", "RL_foot")
 STANCE = (0.0, 0.8, -1.6)  # of a leg: hip, thigh, calf
-HEIGHT, LENGTH = 0.04, 2.0  # m, of hills
+HILL_HEIGHT, HILL_LENGTH = 0.04, 2.0  # m, of hills
 SPRING, DAMPER = 100.0, 2.0  # N m/rad and N m s/rad of the joints of a leg
 SERVO_REACH = 0.5  # rad that an action of 1 moves a servo by
 TORQUE, ROTOR, DRAG = 80.0, 0.1, 2.0  # N m, kg m^2 and N m s/rad of a biped's motors, as its joints feel them
-CLEAR = 0.005  # m, between the lowest point and the ground where an episode begins
+START_CLEARANCE = 0.005  # m, between the lowest point and the ground where an episode begins
 
 
 def hills(x: Scalar, y: Scalar) -> Scalar:
     """z(x, y), m; 0 at the origin."""
-    k = 2.0 * 3.141592653589793 / LENGTH
-    return HEIGHT * sin(k * x) * sin(0.7 * k * y + 1.0)
+    k = 2.0 * 3.141592653589793 / HILL_LENGTH
+    return HILL_HEIGHT * sin(k * x) * sin(0.7 * k * y + 1.0)
 
 
 def rough() -> FunctionGround:
@@ -86,7 +86,7 @@ def _lowered(model: Model, ground: object) -> Model:
     poses = placed_bodies(build_tree(model), list(model.initial))
     lowest = min(float(x.touch(poses).dist) for x in contact_candidates(model, ground))
     q = list(model.initial)
-    q[2] += CLEAR - lowest
+    q[2] += START_CLEARANCE - lowest
     return replace(model, initial=tuple(q))
 
 

@@ -30,7 +30,7 @@ from ..robot.view.raster import Renderer
 from ..robots.loading import load
 from .tasks import Task
 
-METHODS = {"Euler": "euler", "RK4": "rk4", "implicitfast": "implicitfast"}
+METHOD_BY_INTEGRATOR = {"Euler": "euler", "RK4": "rk4", "implicitfast": "implicitfast"}
 
 
 class TaskRobot:
@@ -55,7 +55,7 @@ class TaskRobot:
     def problem(self) -> SoftProblem:
         """The problem of a step."""
         stepping = self.model.stepping
-        method = METHODS[stepping.integrator]
+        method = METHOD_BY_INTEGRATOR[stepping.integrator]
         problem = soft_problem(self.model, self.ground, stepping.dt, method, self.skip)
         return replace(problem, parameters=self.random.patterns)
 

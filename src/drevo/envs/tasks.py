@@ -17,7 +17,7 @@ from ..mechanics.scalar import Scalar, Vector, clip, cos, dot, sin, sqrt, where
 from ..mechanics.spatial import Vec
 from .randomise import Randomise
 
-SPEED = 10.0  # what rates are cut to in observations of some tasks
+MAX_OBSERVED_RATE = 10.0  # what rates are cut to in observations of some tasks
 MAX_HEALTHY_STATE = 100.0  # of a hopper's state, while it is healthy
 
 
@@ -144,7 +144,7 @@ def within(x: Scalar, bounds: tuple[float, float], closed: bool = False) -> Scal
 
 def _without_place(skipped: int, cut: bool) -> Callable[[Moment], list[Scalar]]:
     """q but for the first coordinates, and v."""
-    return lambda m: [*m.q[skipped:], *(_cut(m.v, -SPEED, SPEED) if cut else m.v)]
+    return lambda m: [*m.q[skipped:], *(_cut(m.v, -MAX_OBSERVED_RATE, MAX_OBSERVED_RATE) if cut else m.v)]
 
 
 def _running(healthy: Callable[[Moment, TaskNumbers], Scalar] | None) -> Callable[[Moment, TaskNumbers], Outcome]:
@@ -222,7 +222,12 @@ def _standing(m: Moment) -> list[Scalar]:
 def _on_cart(m: Moment) -> list[Scalar]:
     """Two poles on a cart: its place, sines and cosines of angles, rates, and what constrains the cart."""
     angles = m.q[1:]
-    return [m.q[0], *map(sin, angles), *map(cos, angles), *_cut([*m.v, m.seen.constraint[0]], -SPEED, SPEED)]
+    return [
+        m.q[0],
+        *map(sin, angles),
+        *map(cos, angles),
+        *_cut([*m.v, m.seen.constraint[0]], -MAX_OBSERVED_RATE, MAX_OBSERVED_RATE),
+    ]
 
 
 def _on_top(m: Moment, n: TaskNumbers) -> Outcome:

@@ -14,7 +14,7 @@ from .randomise import Randomise
 from .simulation import TaskRobot, actuator_efforts
 from .tasks import Chance, Look, Moment, Outcome, Start, Task, TaskNumbers
 
-PLAIN = ("q", "v", "before", "action")  # what every moment has
+MOMENT_NAMES = ("q", "v", "before", "action")  # what every moment has
 SEEN_PREFIX, EARLIER, EVEN_PREFIX, LOG_PREFIX = (
     "seen ",
     "seen_before ",
@@ -62,7 +62,7 @@ class TracedTask:
 
 def _at(trace: TracedFunction, m: Moment) -> list[Sequence[Scalar]]:
     given: list[Vector] = [m.q, m.v, m.before, m.action]
-    for port in trace.program.inputs[len(PLAIN) :]:
+    for port in trace.program.inputs[len(MOMENT_NAMES) :]:
         seen, part = port.name.split()
         given.append(getattr(m.seen if seen == SEEN_PREFIX.strip() else m.seen_before, part))
     return trace(*given)
@@ -109,7 +109,7 @@ def _traced_drive(task: Task, body: TaskRobot) -> TracedFunction | None:
 def _moment(name: str, body: TaskRobot, sizes: Mapping[str, int]) -> tuple[Tracer, Moment]:
     """A moment of symbols; parts of what is seen are inputs from when they are asked for."""
     t, model = Tracer(name), body.model
-    sized = zip(PLAIN, (model.nq, model.nv, model.nq, body.controls.shape[1]))
+    sized = zip(MOMENT_NAMES, (model.nq, model.nv, model.nq, body.controls.shape[1]))
     q, v, before, action = (t.input(*x) for x in sized)
 
     def look(mark: str) -> Look:

@@ -13,14 +13,14 @@ from gymnasium.vector.utils import batch_space
 
 from ..errors import InputError, one_of, shown
 from ..io.given import finite, flag, number, whole
-from .episode import AFTER, BEFORE_PREFIX, INFO, JUDGED, SEEN, STATE, episode, sight
+from .episode import AFTER, BEFORE_PREFIX, EPISODE_STATE, INFO, JUDGED, SEEN, episode, sight
 from .simulation import RENDER_MODES, Picture, TaskRobot
 from .tasks import Task
 from .traced import traced_task
 
 Array = np.ndarray[Any, Any]
 MOST_THREADS = 1024
-KEPT = ("past", "commands", "numbers")  # what tasks of one's own keep beside what they look at
+OWN_TASK_BLOCKS = ("past", "commands", "numbers")  # what tasks of one's own keep beside what they look at
 SEEDS = 2**53  # of random numbers, whole and exact
 
 
@@ -100,12 +100,12 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
     @property
     def elapsed(self) -> Array:
         """(num_envs,) steps of every episode."""
-        found: Array = self._state[STATE.index("elapsed")][:, 0].astype(int)
+        found: Array = self._state[EPISODE_STATE.index("elapsed")][:, 0].astype(int)
         return found
 
     def _states(self, count: int) -> list[Array]:
         """State arrays of `count` episodes with the robot at rest, in the order of `kept`."""
-        names = [*STATE, *(BEFORE_PREFIX + x for x in self.seen)]
+        names = [*EPISODE_STATE, *(BEFORE_PREFIX + x for x in self.seen)]
         found = [np.repeat(self.body.beginning, count, 0)]
         for x in names[1:]:
             usual = self.usual.get(x.removeprefix(BEFORE_PREFIX), 0.0)
@@ -151,15 +151,15 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
         sizes = [(self.num_envs, x.shape[1]) for x in self._state[:2]]
         self._state[:2] = self.body.given(finite("put: q", q, sizes[0]), finite("put: v", v, sizes[1]))
         self._state[3][:] = 0.0
-        if seen and (parts := [x for x in self.seen if x not in KEPT]):
+        if seen and (parts := [x for x in self.seen if x not in OWN_TASK_BLOCKS]):
             found = sight(self.body, self.traced.looks, parts)(*self._state[:2])
             for part, x in zip(parts, [found] if len(parts) == 1 else found):
-                self._state[len(STATE) + self.seen.index(part)] = x
+                self._state[len(EPISODE_STATE) + self.seen.index(part)] = x
 
     @property
     def state(self) -> dict[str, Array]:
         """All that the next step depends on, by name, copied: `set_state` brings it back."""
-        names = (*STATE, *self.seen, "observed")
+        names = (*EPISODE_STATE, *self.seen, "observed")
         return {name: x.copy() for name, x in zip(names, (*self._state, self.observed))}
 
     def set_state(self, state: Any, v: Any = None) -> None:
@@ -229,7 +229,7 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
         """Runs a step, with the state after it put into given memory: new memory costs as much as a small step."""
         count, kept = len(action), dict(zip(self.kept, after))
         out = tuple(kept[x] if x in kept else np.empty((count, *shape)) for x, shape in self.results)
-        n = len(STATE)
+        n = len(EPISODE_STATE)
         given = (*state[:n], action, *state[n:])
         if "parameters" in self.inputs:
             given = (*given, state[n + self.seen.index("numbers")])

@@ -15,7 +15,7 @@ from ..io.given import Array, asked, finite, whole
 from ..io.reprs import result
 
 BANDS_ACROSS = 60  # of a picture: bands from the lowest to the highest point of each
-STATES_AT_A_TIME = 20_000  # configurations at a time
+CONFIGURATIONS_AT_A_TIME = 20_000  # configurations at a time
 
 
 @result
@@ -75,7 +75,9 @@ def reachable_points(
     count, rng = whole("workspace: samples", samples, 1), np.random.default_rng(whole("workspace: seed", seed, 0))
     tip = finite("workspace: point", point, (3,), InputError)
     q = robot.random(rng, count)
-    poses = (robot.pose(q[k : k + STATES_AT_A_TIME], link) for k in range(0, count, STATES_AT_A_TIME))
+    poses = (
+        robot.pose(q[k : k + CONFIGURATIONS_AT_A_TIME], link) for k in range(0, count, CONFIGURATIONS_AT_A_TIME)
+    )
     points = np.concatenate([T[:, :3, :3] @ tip + T[:, :3, 3] for T in poses])
     if np.ptp(points, axis=0).max() < 1e-12 and count > 1:
         raise InputError(f"workspace: the point of link {link!r} does not move; name a link that joints carry")

@@ -15,13 +15,13 @@ from ..robot.view.panels import LinkSections
 from .masses import UNIFORM, GivenDistribution
 from .sections import Cut, attached, cut_link
 from .shapes import ROLES, solids_of
-from .span import SHORT
+from .span import LEAST_SPAN
 
-FEW = 13  # sections of a link
+SECTIONS_OF_LINK = 13  # sections of a link
 
 
 def diagrams(
-    robot: Any, sections: int = FEW, distribution: GivenDistribution = "auto"
+    robot: Any, sections: int = SECTIONS_OF_LINK, distribution: GivenDistribution = "auto"
 ) -> tuple[LinkSections, ...]:
     """Section loads in the links at rest, N, Q, T and M along each, as `robot.view(loads=...)` draws them.
 
@@ -50,7 +50,7 @@ def _on_shapes(model: Model, link: Link, cut: Cut, sections: int) -> Array:
             ends += [y - float(cut.span.start @ cut.span.direction) for x in reach for y in x]
             low, high = max(min(ends), -cut.span.back), min(max(ends), cut.span.length)
             inside = cut.s[(cut.s > low) & (cut.s < high)]
-            return np.unique([*np.linspace(low, high, sections), *inside]) if high - low > SHORT else cut.s
+            return np.unique([*np.linspace(low, high, sections), *inside]) if high - low > LEAST_SPAN else cut.s
     return cut.s
 
 

@@ -22,7 +22,7 @@ from ..model.description import Inertial, Link
 from ..robot.face import Robot
 from .masses import named
 
-KEPT = 1e-6  # m, rad and their rates: how far a motion may be from its constraints
+CONSTRAINT_MISS = 1e-6  # m, rad and their rates: how far a motion may be from its constraints
 
 
 @result
@@ -114,7 +114,7 @@ class Surroundings:
         terms = constraint_terms(robot, found, q, v, t)
         for x, what in ((terms.value, "m or rad off"), (terms.rate, "m/s or rad/s away from")):
             k, i = np.unravel_index(int(np.argmax(np.abs(x))), x.shape)
-            if abs(x[k, i]) > KEPT:
+            if abs(x[k, i]) > CONSTRAINT_MISS:
                 raise InputError(
                     f"the trajectory violates its constraints: at t = {t[k]:.6g} s it is {abs(x[k, i]):.3g} "
                     f"{what} {labels(found)[int(i)]}; put it right with drevo.constraint.hold"

@@ -33,8 +33,10 @@ Array = np.ndarray[Any, Any]
 
 KINDS = ("auto", "shapes", "collision", "visual", "box")
 AGREES = 1e-6  # relative: how far stated solids may be from the link's own inertia
-USUAL = 2.0  # a stretch beyond this or below its inverse: the shapes do not tell where the mass is
-ALIKE = 1.05  # visual shapes, which are larger files and often open, must be better than those that collide
+MAX_STRETCH = 2.0  # a stretch beyond this or below its inverse: the shapes do not tell where the mass is
+VISUAL_HANDICAP = (
+    1.05  # visual shapes, which are larger files and often open, must be better than those that collide
+)
 UNIFORM = "uniform box"
 FLAT_TENSOR_ROUNDING = 1e-9  # of the largest second moment: printed tensors of flat bodies are this far from flat
 
@@ -111,8 +113,10 @@ def distribution(model: Model, link: str, given: GivenDistribution = "auto") -> 
             f"link {link!r} has no distribution by shapes: {'; '.join(faults) or 'its description holds none'}; "
             "take distribution='box', or state the solids"
         )
-    found = min(tried, key=lambda x: x.moved * (1.0 if x is tried[0] else ALIKE), default=None)
-    if found is None or (given == "auto" and not all(1.0 / USUAL <= x <= USUAL for x in found.stretch)):
+    found = min(tried, key=lambda x: x.moved * (1.0 if x is tried[0] else VISUAL_HANDICAP), default=None)
+    if found is None or (
+        given == "auto" and not all(1.0 / MAX_STRETCH <= x <= MAX_STRETCH for x in found.stretch)
+    ):
         return _box(link, target)
     return found
 

@@ -34,11 +34,11 @@ from ..robot.compiling import compile
 from ..robot.face import Robot
 from .external import AppliedWrench, GivenForces, Surroundings
 from .masses import Distribution, GivenDistribution, distribution, named, pseudo_inertia
-from .span import PARALLEL, Span, chosen, spread
+from .span import PARALLEL_AXIS, Span, chosen, spread
 from .stresses import Profile, Stresses, cross_matrix, stresses_of
 
 Spanned = Span | Sequence[ArrayLike] | None
-FAST = 1e150  # m/s^2 or rad/s^2, whose products with what a link may weigh are numbers
+MAX_ACCELERATION = 1e150  # m/s^2 or rad/s^2, whose products with what a link may weigh are numbers
 COMPONENTS = ("axial", "shear_y", "shear_z", "torsion", "bending_y", "bending_z")
 
 
@@ -231,8 +231,10 @@ class _Body:
         with np.errstate(over="ignore", invalid="ignore"):
             out[..., :3] = cross_matrix(self.eps) + W @ W
         out[..., 3] = self.linear - (_back(self.R, self.gravity) if gravity else 0.0)
-        if not (np.abs(out) < FAST).all():
-            raise NumericsError(f"a link accelerates by more than {FAST:g}: the motion is too fast to have loads")
+        if not (np.abs(out) < MAX_ACCELERATION).all():
+            raise NumericsError(
+                f"a link accelerates by more than {MAX_ACCELERATION:g}: the motion is too fast to have loads"
+            )
         return out
 
     def local(self, wrench: Array) -> tuple[Array, Array]:
@@ -347,7 +349,7 @@ def _entered(span: Span, f: Array, n: Array) -> Array:
     d, size = span.direction, (f * f).sum(axis=-1)
     axis = np.cross(f, n) - size[..., None] * span.start  # from the span's start to the line of action, times f^2
     across = size - (f @ d) ** 2
-    known = across > PARALLEL * size
+    known = across > PARALLEL_AXIS * size
     along = ((axis @ d) - (f @ d) * (axis * f).sum(axis=-1) / np.where(known, size, 1.0)) / np.where(
         known, across, 1.0
     )

@@ -27,7 +27,7 @@ from ..io.reprs import result
 from ..robot.view.mesh import BOX, CORNERS
 
 PAIRS = 2_000_000  # of a triangle and a plane at once
-SAME = 2**20  # steps along the longest side of a mesh: corners within one are the same
+MESH_STEPS = 2**20  # steps along the longest side of a mesh: corners within one are the same
 
 
 def part_beyond(corners: Array, normal: Array, offsets: Array) -> Array:
@@ -57,7 +57,7 @@ def part_beyond(corners: Array, normal: Array, offsets: Array) -> Array:
 def open_edges(points: Array, faces: Array) -> tuple[int, int]:
     """Counts the edges that are not shared by two triangles that turn the same way, and all edges."""
     low, size = points.min(0), float(np.ptp(points, axis=0).max()) or 1.0
-    x, y, z = np.rint((points - low) * (SAME / size)).astype(np.int64).T
+    x, y, z = np.rint((points - low) * (MESH_STEPS / size)).astype(np.int64).T
     f = np.unique((x << 42) | (y << 21) | z, return_inverse=True)[1].ravel()[faces]
     f = f[(f[:, 0] != f[:, 1]) & (f[:, 1] != f[:, 2]) & (f[:, 2] != f[:, 0])]
     ends = np.concatenate([f[:, [0, 1]], f[:, [1, 2]], f[:, [2, 0]]])
@@ -93,7 +93,7 @@ def _across(u: Array) -> Array:
     return np.stack([u, y, np.cross(u, y)])
 
 
-THIN = 1e-9  # of its length: a capsule's ends are lost beside it
+THIN_CAPSULE = 1e-9  # of its length: a capsule's ends are lost beside it
 NODES = 48  # of Gauss and Legendre for a round solid: all it integrates is analytic between the breakpoints
 
 
@@ -207,7 +207,7 @@ def capsule(
     """A cylinder of `length`, m, along its own z with a half ball on each end; the rest as in `cylinder`."""
     radius = number("the radius of a capsule", radius, *NOT_NEGATIVE)
     length = number("the length of a capsule", length, *NOT_NEGATIVE)
-    if radius <= THIN * length:
+    if radius <= THIN_CAPSULE * length:
         return cylinder(mass, radius, length, at, rotation)
     half = length / (2.0 * radius)
     return Solid("capsule", _mass(mass), _placed(at, rotation, (radius,) * 3), half)
@@ -235,7 +235,7 @@ def mesh(
     middle = p.mean(axis=0)
     corners = (p - middle)[f]
     volume = _volume(corners)
-    if abs(volume) <= THIN * float(np.ptp(p, axis=0).max()) ** 3:
+    if abs(volume) <= THIN_CAPSULE * float(np.ptp(p, axis=0).max()) ** 3:
         raise InputError("the mesh encloses no volume; give another")
     turn = np.eye(4)
     turn[:3, 3] = middle

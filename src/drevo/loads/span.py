@@ -14,10 +14,10 @@ from ..model.description import Model
 from ..model.draft import model_of
 from .masses import Distribution, named
 
-SHORT = 1e-6  # m: children nearer to the origin than this say nothing about a direction
-JUMP = 1e-6  # of the span: how near to a joint its two sides are
+LEAST_SPAN = 1e-6  # m: children nearer to the origin than this say nothing about a direction
+SIDE_OFFSET = 1e-6  # of the span: how near to a joint its two sides are
 MAX_SECTIONS = 1_000_000  # sections of a diagram
-PARALLEL = 1e-3  # of |axis x direction|
+PARALLEL_AXIS = 1e-3  # of |axis x direction|
 
 
 @result
@@ -41,7 +41,7 @@ class Span:
         axis that is the most across."""
         a, b = finite("start of a span", start, (3,)), finite("end of a span", end, (3,))
         length = float(np.linalg.norm(b - a))
-        if length <= SHORT:
+        if length <= LEAST_SPAN:
             raise InputError(f"a span goes from one point to another, not from {shown(start)} to {shown(end)}")
         return Span(a, _axes(b - a, y), length, number("held of a span", held))
 
@@ -87,8 +87,8 @@ def span_of(model: Model, link: str, mass: Distribution) -> Span:
     joints = [np.array(j.origin) for j in model_of(model, "a span").joints if j.parent == link]
     own, axis = _own_joint(model, link)
     middle = np.mean(joints, axis=0) - own if joints else np.zeros(3)
-    direction = middle if np.linalg.norm(middle) > SHORT else _longest(mass, own, bool(joints))
-    if np.linalg.norm(direction) <= SHORT:
+    direction = middle if np.linalg.norm(middle) > LEAST_SPAN else _longest(mass, own, bool(joints))
+    if np.linalg.norm(direction) <= LEAST_SPAN:
         raise InputError(
             f"link {link!r} has no length: no mass and no joint away from its origin; give span=Span.between(...)"
         )
@@ -97,7 +97,7 @@ def span_of(model: Model, link: str, mass: Distribution) -> Span:
     held = float(own @ d)
     ends = [held, *(float(p @ d) for p in joints), *mass.reach(d)]
     low, high = min(ends), max(ends)
-    shaft = axis is not None and np.linalg.norm(np.cross(axis, d)) < PARALLEL
+    shaft = axis is not None and np.linalg.norm(np.cross(axis, d)) < PARALLEL_AXIS
     return Span(own, R, high - held, low - held if shaft else 0.0, held - low)
 
 
@@ -114,7 +114,7 @@ def _longest(mass: Distribution, own: Array, carries: bool) -> Array:
     """Along the link axis in which the mass reaches furthest, away from its joint or, of a carrier, to it."""
     reaches = [max(mass.reach(sign * e)) - sign * float(own @ e) for e in np.eye(3) for sign in (1.0, -1.0)]
     k = int(np.argmax(reaches))
-    if reaches[k] <= SHORT:
+    if reaches[k] <= LEAST_SPAN:
         return np.zeros(3)
     away = np.eye(3)[k // 2] * (1.0 if k % 2 == 0 else -1.0)
     return np.asarray(-away if carries else away)
@@ -134,7 +134,7 @@ def spread(model: Model, link: str, span: Span, count: int) -> Array:
     """Evenly spread sections from end to end, and both sides of every joint between: there the loads jump."""
     whole("sections", count, 2, MAX_SECTIONS)
     places = [span.held, *(span.along(j.origin) for j in model.joints if j.parent == link)]
-    step = JUMP * (span.length + span.back)
+    step = SIDE_OFFSET * (span.length + span.back)
     sides = [s for x in places if step - span.back < x < span.length - step for s in (x - step, x, x + step)]
     return np.unique([*np.linspace(-span.back, span.length, count), *sides])
 

@@ -21,7 +21,7 @@ from ..io.given import Array, number
 from ..io.reprs import result
 from .solids import NOT_NEGATIVE
 
-TERMS = range(1, 60, 2)  # of a series that falls with n^5, or faster
+TORSION_TERMS = range(1, 60, 2)  # of a series that falls with n^5, or faster
 
 
 @result
@@ -63,9 +63,11 @@ class Profile:
         """A full rectangle, width along y and height along z, m."""
         b, h = _length("rectangle: width", width), _length("rectangle: height", height)
         short, long = min(b, h), max(b, h)
-        part = sum(tanh(n * pi * long / (2 * short)) / n**5 for n in TERMS)
+        part = sum(tanh(n * pi * long / (2 * short)) / n**5 for n in TORSION_TERMS)
         J = long * short**3 / 3 * (1 - 192 / pi**5 * short / long * part)
-        edge = 1 - 8 / pi**2 * sum(1 / (n**2 * cosh(min(700.0, n * pi * long / (2 * short)))) for n in TERMS)
+        edge = 1 - 8 / pi**2 * sum(
+            1 / (n**2 * cosh(min(700.0, n * pi * long / (2 * short)))) for n in TORSION_TERMS
+        )
         k = 1.5 / (b * h)
         return Profile(f"rectangle {b:g} x {h:g} m", b * h, b * h**3 / 12, h * b**3 / 12, J, J / (short * edge),
                        (k, k), _corners(b, h))  # fmt: skip

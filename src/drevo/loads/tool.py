@@ -24,6 +24,7 @@ from ..io.reprs import result
 from ..mechanics.configuration import state
 from ..model.description import Joint
 from ..model.draft import did_you_mean, expect_robot, model_of
+from ..model.quantities import TASK_AXES
 from ..robot.face import Robot
 from .external import Surroundings
 from .masses import GivenDistribution, named
@@ -33,9 +34,8 @@ from .span import chosen
 from .stresses import pose_of_twist, rotation_vector
 
 ERROR_DISTRIBUTIONS = {"uniform": np.sqrt(3.0), "normal": 3.0}  # tolerance over standard deviation
-SOFT = 1e-100  # N or N m^2: what is softer gives way beyond all numbers
+LEAST_STIFFNESS = 1e-100  # N or N m^2: what is softer gives way beyond all numbers
 MAX_TOOL_SAMPLES = 100_000_000  # samples
-AXES = ("x", "y", "z", "rx", "ry", "rz")
 
 
 @result
@@ -226,10 +226,12 @@ def beam(
     """
     model = model_of(robot, "beam")
     named(model, link)
-    rule = f"a positive number from {SOFT:g}, or inf where it is rigid"
+    rule = f"a positive number from {LEAST_STIFFNESS:g}, or inf where it is rigid"
     given = {"EA": EA, "GA": GA, "GJ": GJ, "EIy": EIy, "EIz": EIz}
     who = f"beam of link {link!r}"
-    axial, shear, *rest = (number(f"{who}: {k}", x, rule, lambda y: y >= SOFT) for k, x in given.items())
+    axial, shear, *rest = (
+        number(f"{who}: {k}", x, rule, lambda y: y >= LEAST_STIFFNESS) for k, x in given.items()
+    )
     whole(f"{who}: count", count, 1, 100)
     line = chosen(model, link, distribution_of(model, link, distribution), span)
     x, w = np.polynomial.legendre.leggauss(count)
@@ -412,9 +414,11 @@ def _per_rate(robot: Robot, name: str, given: Any, other: float) -> Array:
             raise InputError(f"{name} has shape {x.shape}; give one number, ({robot.nv},), or {{joint: number}}")
         out[:] = x
     if name == "stiffness":
-        if not (out >= SOFT).all():
-            least = out[~(out >= SOFT)][0]
-            raise InputError(f"stiffness holds {least:g}; a drive's stiffness is positive, from {SOFT:g}")
+        if not (out >= LEAST_STIFFNESS).all():
+            least = out[~(out >= LEAST_STIFFNESS)][0]
+            raise InputError(
+                f"stiffness holds {least:g}; a drive's stiffness is positive, from {LEAST_STIFFNESS:g}"
+            )
         return out
     return _tolerances(name, out)
 
@@ -436,7 +440,7 @@ def _require_joints(robot: Robot, name: str, given: Mapping[str, Any], known: Se
 
 def _sources(robot: Robot, chain: _Chain) -> list[str]:
     rates = [f"q:{joint}{i}" for joint, i in robot.model.freedoms()]
-    return rates + [f"frame:{joint.name}.{axis}" for joint, _ in chain.frames for axis in AXES]
+    return rates + [f"frame:{joint.name}.{axis}" for joint, _ in chain.frames for axis in TASK_AXES]
 
 
 def _placement(joint: Joint) -> Array:

@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 MIN_CARRIED_SHARE = (
     1e-6  # of what a body carries: pivots are tested to 1e-13, which two above this do not reach together
 )
-GOLDEN = 0.618033988749895  # its multiples, less whole numbers, are far apart
+GOLDEN_FRACTION = 0.618033988749895  # its multiples, less whole numbers, are far apart
 
 
 def carried_inertia(tree: Tree) -> list[Scalar]:
@@ -71,7 +71,7 @@ def loose_rates(c: BodyTable) -> dict[int, Loose]:
     for i in range(n):
         if weak[i] and above[i] + below[i] - count[i] > 2:
             for v in range(c.v[i], c.v[i] + c.widths[1][i]):
-                weight = sizes[i] * (1.0 + GOLDEN * len(out) % 1.0)
+                weight = sizes[i] * (1.0 + GOLDEN_FRACTION * len(out) % 1.0)
                 out[v] = Loose(run[i], weight if own[i] < MIN_CARRIED_SHARE else 0.0)
     return out
 

@@ -36,7 +36,7 @@ EXAMPLES = {
 
 DERIVED = {"zaremba": ("mass_matrix", "gravity", "inverse_dynamics")}  # by q, by theorems 1 and 3
 MARKS_PATTERN = re.compile(r"[|<>*_\\]")  # of Markdown
-CONSTRAINED = ("kovalchuk", "zaremba")
+CONSTRAINED_FORMALISMS = ("kovalchuk", "zaremba")
 
 
 def make_paper(name: str, folder: Path) -> list[CheckedFormula]:
@@ -75,7 +75,7 @@ def _pages(name: str, folder: Path) -> Iterator[CheckedFormula]:
         robot = example(title)
         asked: list[tuple[str, str, dict[str, Any]]] = [(x, "", {}) for x in names.split()]
         asked += [(x, ", wrt='q'", {"wrt": "q"}) for x in DERIVED.get(name, ())]
-        if name in CONSTRAINED:
+        if name in CONSTRAINED_FORMALISMS:
             plane = point_on_plane(robot.link_names[-1], (0.2, 0.1, 0.1), (1.0, 0.3, 0.0), offset=0.2)
             held = {"constraints": [plane], "at": np.linspace(0.3, 0.9, robot.nq)}
             asked.append(("constrained_dynamics", ", constraints=[plane]", held))

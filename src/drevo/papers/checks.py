@@ -23,7 +23,7 @@ from .misprints import kovalchuk_bias, kovalchuk_mass_matrix
 from .motions import alyushin_rows, zaremba_rows
 from .program import separate_bodies_program
 from .rows import (
-    STATES,
+    SAMPLED_STATES,
     CheckedFormula,
     agreeing,
     example,
@@ -68,11 +68,11 @@ def _telegin() -> Iterator[CheckedFormula]:
     robot = example("two-arm-spatial")
     (q,) = random_states(robot, 1)
     energy = [
-        [robot.kinetic_energy(q, np.tile(a, (STATES, 1))) for a in (e, d, e + d)]
+        [robot.kinetic_energy(q, np.tile(a, (SAMPLED_STATES, 1))) for a in (e, d, e + d)]
         for e in np.eye(robot.nv)
         for d in np.eye(robot.nv)
     ]
-    M = np.array([c - a - b for a, b, c in energy]).reshape(robot.nv, robot.nv, STATES)
+    M = np.array([c - a - b for a, b, c in energy]).reshape(robot.nv, robot.nv, SAMPLED_STATES)
     yield agreeing(
         "H_ij",
         "robot.mass_matrix(q)",

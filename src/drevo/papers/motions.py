@@ -21,8 +21,8 @@ from ..robots import rod_chain
 from .misprints import power_of_rotation, torque_of_gravity
 from .rows import (
     BY_DIFFERENCES,
-    STATES,
-    STEP,
+    DIFFERENCE_STEP,
+    SAMPLED_STATES,
     CheckedFormula,
     agreeing,
     central_differences,
@@ -108,7 +108,7 @@ def _modes_and_powers(robot: Robot, q: Array, v: Array, a: Array) -> Iterator[Ch
 def _superposition() -> Iterator[CheckedFormula]:
     """(3)-(9), (41)-(47): of the screw arm by three rotations and a translation."""
     robot, rng = example("screw-arm"), np.random.default_rng(2)
-    alpha, t = rng.normal(size=(STATES, 3)), rng.uniform(size=STATES)
+    alpha, t = rng.normal(size=(SAMPLED_STATES, 3)), rng.uniform(size=SAMPLED_STATES)
     path: list[Callable[[Any], Any]] = [lambda t: 0.4 * t, lambda t: sin(2.0 * t), lambda t: 3.0 * t * t]
     screw = turning((1, 0, 0), path[2], (0.5, 0, 0.6)), sliding((1, 0, 0), lambda t: path[2](t) * (0.05 / np.pi))
     arm, column = turning((0, 1, 0), path[1], (0, 0, 0.6)), turning((0, 0, 1), path[0])
@@ -214,10 +214,10 @@ def _products() -> Iterator[CheckedFormula]:
 def _energy_rate(robot: Robot, q: Array, v: Array, a: Array) -> Array:
     """Rate of kinetic and potential energy along a motion, by differences."""
     ends = []
-    for h in (STEP, -STEP):
+    for h in (DIFFERENCE_STEP, -DIFFERENCE_STEP):
         q1 = robot.integrate(q, h * v + 0.5 * h * h * a)
         ends.append(robot.kinetic_energy(q1, v + h * a) + robot.potential_energy(q1))
-    return np.asarray((ends[0] - ends[1]) / (2.0 * STEP))
+    return np.asarray((ends[0] - ends[1]) / (2.0 * DIFFERENCE_STEP))
 
 
 def zaremba_rows() -> Iterator[CheckedFormula]:
@@ -391,12 +391,12 @@ def _linear_model(robot: Robot, q: Array, v: Array, tau: Array) -> Iterator[Chec
         "(4.2), third",
         "robot.derivative('gravity', ('q',))",
         "l^T F and its derivative",
-        relative_error(torque_of_gravity(robot, q, STEP), whole),
+        relative_error(torque_of_gravity(robot, q, DIFFERENCE_STEP), whole),
         BY_DIFFERENCES,
     )
     yield misprint(
         "(4.2), third, as printed: l alone is differentiated",
         "robot.derivative('gravity', ('q',))",
         "stiffness of gravity",
-        relative_error(torque_of_gravity(robot, q, STEP, printed=True), whole),
+        relative_error(torque_of_gravity(robot, q, DIFFERENCE_STEP, printed=True), whole),
     )

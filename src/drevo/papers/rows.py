@@ -13,8 +13,8 @@ from ..robot.face import Robot
 from ..robots import model
 
 TIGHT, BY_DIFFERENCES = 1e-9, 1e-5  # relative errors of what agrees
-STEP = 1e-6  # of central differences
-STATES = 16
+DIFFERENCE_STEP = 1e-6  # of central differences
+SAMPLED_STATES = 16
 FORMULA_NUMBERS_PATTERN = re.compile(r"\(\d[\d.]*\)(?:-\(\d[\d.]*\))?")  # of a formula, or of several: (3)-(6)
 HEAD_PATTERN = re.compile(rf"(?:after )?(?:{FORMULA_NUMBERS_PATTERN.pattern}[,: ]*)+")
 
@@ -66,12 +66,12 @@ def relative_error(got: Any, want: Any) -> float:
 
 
 def random_states(robot: Robot, names: int) -> list[Array]:
-    """Random q (STATES, nq), then as many of (STATES, nv) as there are names after it."""
+    """Random q (n, nq), then as many of (n, nv) as there are names after it."""
     rng = np.random.default_rng(1)
-    return [robot.random(rng, (STATES,)), *rng.normal(size=(names - 1, STATES, robot.nv))]
+    return [robot.random(rng, (SAMPLED_STATES,)), *rng.normal(size=(names - 1, SAMPLED_STATES, robot.nv))]
 
 
 def central_differences(f: Callable[[Array], Array], q: Array) -> Array:
     """Central differences by each coordinate, last axis."""
-    steps = STEP * np.eye(q.shape[-1])
-    return np.stack([(f(q + h) - f(q - h)) / (2.0 * STEP) for h in steps], axis=-1)
+    steps = DIFFERENCE_STEP * np.eye(q.shape[-1])
+    return np.stack([(f(q + h) - f(q - h)) / (2.0 * DIFFERENCE_STEP) for h in steps], axis=-1)

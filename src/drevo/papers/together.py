@@ -20,7 +20,7 @@ GIVES = {
     "alyushin": ("kinetic_energy",),
 }
 GROWTH = (1, 2, 4, 8)  # bodies of the chains
-LETTERS = (
+LETTERS_OF_PAPERS = (
     ("quantity", "Telegin", "Vereshchagin", "Kovalchuk", "Zaremba", "Alyushin"),
     ("joint coordinate", "q_i", "q_k", "q_i", "q_i", "theta_i"),
     ("mass matrix", "H", "-", "I", "A = (a_ij)", "-"),
@@ -67,9 +67,10 @@ def together(folder: Path) -> list[CheckedFormula]:
     (folder / "growth.svg").write_text(drawing, "utf-8")
     checked = [("formula", "call", "against", "worst error")]
     checked += [(r.formula, f"`{r.call}`", r.against, f"{r.error:.1e}") for r in rows]
-    text = ["# The five papers side by side", "", "## Letters", "", *_table(LETTERS), "", "## Operations", "",
-            *_table(work), "", "## Accuracy", "", *_table(checked), "", "## Growth with the number of bodies", "",
-            "Additions and products for chains of n rods.", "", *_table(growth), "", "![growth](growth.svg)", "",
+    text = ["# The five papers side by side", "", "## Letters", "", *_table(LETTERS_OF_PAPERS), "",
+            "## Operations", "", *_table(work), "", "## Accuracy", "", *_table(checked), "",
+            "## Growth with the number of bodies", "", "Additions and products for chains of n rods.", "",
+            *_table(growth), "", "![growth](growth.svg)", "",
             "## For what each is best", "", *BEST, ""]  # fmt: skip
     (folder / "together.md").write_text("\n".join(text), "utf-8")
     return rows

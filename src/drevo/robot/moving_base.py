@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..constraint.kinds import Constraint
+from ..constraint.prepared import Contacts
 from ..errors import InputError, ModelError
 from ..io.given import Array, finite, number, numbers
 from ..io.packages import package
@@ -103,7 +105,8 @@ class MovingBase:
         self, q0: ArrayLike, v0: ArrayLike | None = None, tau: Any = None, *, t0: float = 0.0,
         duration: float, dt: float | None = None, method: str | Integrator = "rk4", every: int = 1,
         rtol: float = 1e-9, atol: float | None = None, max_steps: int | None = None,
-        events: Sequence[Event] = (), passive: bool = True,
+        events: Sequence[Event] = (), contacts: Contacts = None, constraints: Sequence[Constraint] | None = None,
+        stabilise: tuple[ArrayLike, ArrayLike] | None = None, passive: bool = True,
         progress: Callable[[float], None] | None = None,
     ) -> CarriedTable:  # fmt: skip
         """The motion of the joints from a state (..., nq), (..., nv) at t0, s: `drevo.simulate` with its options.
@@ -117,7 +120,8 @@ class MovingBase:
         v1 = np.broadcast_to(v1, (*q1.shape[:-1], self.nv + 1))
         moved = simulate(
             self._driven, q1, v1, self._efforts(tau), duration=duration, dt=dt, method=method, every=every,
-            rtol=rtol, atol=atol, max_steps=max_steps, events=events, passive=passive, progress=progress,
+            rtol=rtol, atol=atol, max_steps=max_steps, events=events, contacts=contacts,
+            constraints=constraints, stabilise=stabilise, passive=passive, progress=progress,
         )  # fmt: skip
         whole = replace(moved, robot=self.clocked)
         q, v = whole.q[..., 1:], whole.v[..., 1:]

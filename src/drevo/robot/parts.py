@@ -42,7 +42,7 @@ from ..model.values import checked, scalar
 
 _checked = partial(values.checked, ModelError)
 Numbers = Any  # anything that holds numbers: tuples, lists, numpy arrays
-ZERO: Mat3 = (ORIGIN, ORIGIN, ORIGIN)
+ZERO_TENSOR: Mat3 = (ORIGIN, ORIGIN, ORIGIN)
 
 
 def given_shares(who: str, joints: Mapping[str, float] | None) -> tuple[TendonJoint, ...]:
@@ -82,7 +82,7 @@ def _inertial(who: str, mass: float, com: Numbers, inertia: Numbers, inertia_at:
         raise ModelError(
             f"{who}: inertia is the 3x3 tensor, not {shown(inertia)}; of principal moments, np.diag(..)"
         )
-    tensor = ZERO if inertia is None else _checked(who, "inertia", values.tensor, inertia)
+    tensor = ZERO_TENSOR if inertia is None else _checked(who, "inertia", values.tensor, inertia)
     if inertia_at == "joint" and inertia is not None:
         tensor = shift_tensor(tensor, -m, c)
     return Inertial(m, c, tensor) if m or any(map(any, tensor)) else None
@@ -194,7 +194,7 @@ def given_mimic(who: str, mimic: Mimic | Sequence[Any] | str | None) -> Mimic | 
 
 
 GivenPose = Mapping[str, Any] | Callable[[list[Any]], Mapping[str, Any]]
-LONG = 60  # characters: what is used once and is shorter stands where it is used
+MAX_INLINE_CHARACTERS = 60  # characters: what is used once and is shorter stands where it is used
 
 
 def formula_of(who: str, pose: GivenPose | None, coordinates: int) -> PoseFormula | None:
@@ -265,7 +265,7 @@ def statements(graph: Graph, edges: Mapping[str, int], called: Mapping[int, str]
             text[n] = repr(graph.constants[graph.a[n]])
         elif op > INPUT:
             made = _written(op, [of(e) for e in graph.operands(n)])
-            if uses.count(n) > 1 or len(made) > LONG:
+            if uses.count(n) > 1 or len(made) > MAX_INLINE_CHARACTERS:
                 count += 1
                 yield f"t{count}", made
                 made = f"t{count}"

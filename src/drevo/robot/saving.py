@@ -25,7 +25,7 @@ from ..model.loaders.writing import Written
 Array = np.ndarray[Any, Any]
 COMPARED_STATES = 100
 DIGITS = 10
-CLOSE = 1e-12  # of the largest force: how far a file's dynamics may be from the robot's
+FORCE_AGREEMENT = 1e-12  # of the largest force: how far a file's dynamics may be from the robot's
 
 
 class Certificate(NamedTuple):
@@ -115,10 +115,10 @@ def _difference(model: Model, told: Model, again: Model, exact: bool) -> float:
     for x, y in zip(forces_at_states(model, told), forces_at_states(again), strict=True):
         size = float(np.abs(x).max(initial=0.0))
         worst = max(worst, float(np.abs(x - y).max(initial=0.0)) / (size or 1.0))
-    if exact and not worst <= CLOSE:
+    if exact and not worst <= FORCE_AGREEMENT:
         raise ModelError(
             f"what was written differs in its dynamics by {worst:.1e} of the largest force when it is read again "
-            f"({CLOSE:g} is allowed); save it as TOML or JSON, which keep every number"
+            f"({FORCE_AGREEMENT:g} is allowed); save it as TOML or JSON, which keep every number"
         )
     return worst
 

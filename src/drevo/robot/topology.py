@@ -18,7 +18,7 @@ from ..model.description import Joint, Model
 from ..model.draft import did_you_mean, model_of
 
 T = TypeVar("T")
-TURNING = ("revolute", "continuous", "helical", "cylindrical", "planar", "universal", "spherical", "free")
+KINDS_THAT_TURN = ("revolute", "continuous", "helical", "cylindrical", "planar", "universal", "spherical", "free")
 
 
 class LinkIndexError(InputError, IndexError):
@@ -149,7 +149,7 @@ class Topology:
         return cls(
             [number[j.parent] for j in joints],
             [link.name for link in model.links],
-            [int(j.kind in TURNING) for j in joints],
+            [int(j.kind in KINDS_THAT_TURN) for j in joints],
         )
 
     def __len__(self) -> int:

@@ -203,7 +203,12 @@ def _slender(mass: float, to: Vec3) -> Mat3:
 
 # --- Stewart platform -------------------------------------------------------------------------------------
 
-HEIGHT, GROUND_RING, PLATFORM_RING, APART = 1.0, 0.9, 0.5, 12.0  # m; degrees between a joint and its pair's middle
+HEIGHT, GROUND_RING, PLATFORM_RING, PAIR_ANGLE = (
+    1.0,
+    0.9,
+    0.5,
+    12.0,
+)  # m; degrees between a joint and its pair's middle
 
 
 def stewart() -> Model:
@@ -218,8 +223,8 @@ def stewart() -> Model:
     b.body("platform", WORLD, "free", origin=(0.0, 0.0, HEIGHT), mass=12.0, inertia=_diagonal(moments))
     for k in range(6):
         middle, side = 120.0 * (k // 2), 1 - 2 * (k % 2)
-        foot = _ring(GROUND_RING, middle + side * APART)
-        head = _ring(PLATFORM_RING, middle + side * (60.0 - APART))
+        foot = _ring(GROUND_RING, middle + side * PAIR_ANGLE)
+        head = _ring(PLATFORM_RING, middle + side * (60.0 - PAIR_ANGLE))
         _leg(b, f"leg{k + 1}", foot, head)
     return b.model()
 

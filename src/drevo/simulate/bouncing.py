@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from ..contact.laws.exact.problem import TouchingRobot, exact_robot
 from ..contact.laws.exact.solve import impulses
 from ..contact.pairs import warn_of_untouched
-from ..contact.step import METHODS, compile_step
+from ..contact.step import STEP_METHODS, compile_step
 from ..errors import InputError, NumericsError, one_of, warn_caller
 from ..io.given import Array, asked, flag, seconds, spelled_out, whole
 from ..mechanics.algorithms.delassus import ContactSlot, impact_problem
@@ -167,7 +167,7 @@ def simulate_touching(
     (n, ..., places, 3), N in world axes, and `residual` (n, ...): of the steps up to a record the worst. Raises
     InputError, ModelError, NumericsError.
     """
-    one_of("simulate: law", law, METHODS, InputError)
+    one_of("simulate: law", law, STEP_METHODS, InputError)
     if dt is None:
         dt = USUAL_STEP if robot.model.stepping.dt == Stepping().dt else robot.model.stepping.dt
     robot = robot if flag("simulate: passive", passive) else robot.without_passive()
@@ -190,8 +190,8 @@ def simulate_touching(
     qs, vs, forces, residual, driven = (x.reshape(*shape, *x.shape[2:]) for x in out)
     times = dt * every * np.arange(records + 1)
     return Table(
-        robot, times, qs, vs, f"{method or METHODS[law][0]} under the {law} law", records * every, passive=True,
-        driven=driven, contact_forces=forces, residual=residual,
+        robot, times, qs, vs, f"{method or STEP_METHODS[law][0]} under the {law} law", records * every,
+        passive=True, driven=driven, contact_forces=forces, residual=residual,
     )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from ..errors import InputError, NumericsError
 from ..io.given import lent
 from ..model.dynamics import Dynamics
 from .compiled_motion import owners
-from .motion import APART, PIVOT, Rule
+from .motion import DEPENDENT_ROW_MISS, PIVOT, Rule
 from .state import EngineState
 
 MAX_FIXED_STEPS, ADAPTIVE_STEPS = 10_000_000, 100_000  # what `max_steps` is unless it is given
@@ -66,8 +66,8 @@ def require_memory(records: float, shape: Sequence[int]) -> None:
 
 Array = np.ndarray[Any, Any]
 BEGIN = 1e-6  # m, rad, or their rates: how far from its constraints a motion may begin
-CLEAR = 10.0  # times PIVOT: what the rows of a rule must have at the start
-FAST = 1e12  # rad/s or m/s: what is faster has no motion in double precision
+CLEAR_PIVOT = 10.0  # times PIVOT: what the rows of a rule must have at the start
+MAX_RATE = 1e12  # rad/s or m/s: what is faster has no motion in double precision
 NEAR_PIVOT = 1e-2  # of a pivot over its diagonal: a motion that fails there fails because of it
 
 
@@ -226,7 +226,7 @@ class HeldConstraints:
         hold = np.sqrt(np.maximum(0.0, pivots / (diagonal + self.sizes[rows])))
         when, weak, least = self._largest(t, -hold, kept, first)
         lost = f"{weak} has lost all but {-least:.1e} of its hold"
-        near = NEAR_PIVOT if code in (NOT_FINITE, UNSETTLED, TOO_SMALL) else CLEAR * PIVOT
+        near = NEAR_PIVOT if code in (NOT_FINITE, UNSETTLED, TOO_SMALL) else CLEAR_PIVOT * PIVOT
         if kept and least * least <= near:
             return f"{when} the constraints lose rank: {lost}; keep away from this configuration, or drop the row"
         if code == OPEN:
@@ -236,7 +236,7 @@ class HeldConstraints:
                 f"close it ({lost}); the motion has reached the end of what they allow, or the step is too long"
             )
         when, name, gap = self._largest(t, np.abs(c.value[:, dropped]), dropped, first)
-        if code != DEPENDENT or not gap > APART:
+        if code != DEPENDENT or not gap > DEPENDENT_ROW_MISS:
             return None
         return (
             f"{when} the constraints gain rank: {name} followed from the others at the start and is now off by "
@@ -262,7 +262,7 @@ class HeldConstraints:
 def _may_hold(weighted: Array, kept: tuple[int, ...]) -> Array:
     """True (count,) where rows are independent enough for machine code, and all others follow from them."""
     pivots, diagonal = _pivots(weighted[:, kept])
-    clear: Array = np.array((pivots > CLEAR * PIVOT * diagonal).all(-1))
+    clear: Array = np.array((pivots > CLEAR_PIVOT * PIVOT * diagonal).all(-1))
     clear[clear] = spanned_by_rows(weighted[clear], kept, PIVOT)
     return clear
 
@@ -316,7 +316,7 @@ def stopped(robot: Dynamics, state: EngineState, rows: slice, under: HeldConstra
             "fastest; the motion is singular there, the efforts jump, or rtol is below what doubles can hold"
         )
     fastest = float(np.abs(state.v).max(initial=0.0))
-    if not fastest < FAST:
+    if not fastest < MAX_RATE:
         return f"simulate: the motion overflows at t = {when:.6g} s: joint {name!r}{where} moves at {fastest:.3g}"
     return (
         f"simulate: the motion is not finite after t = {when:.6g} s at joint {name!r}{where}: "

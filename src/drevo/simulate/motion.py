@@ -32,7 +32,9 @@ Array = np.ndarray[Any, Any]
 StateRates = Callable[[float, Array, Array], tuple[Array, Array]]
 NamedOutputs = tuple[tuple[str, Vector], ...]
 CLOSED = 1e-12  # m or rad: what Newton's last step starts from
-APART = 1e-8  # m or rad: how far a row that follows from the others may be off before it does not follow
+DEPENDENT_ROW_MISS = (
+    1e-8  # m or rad: how far a row that follows from the others may be off before it does not follow
+)
 PIVOT = 1e-10  # of D over its diagonal: there six digits of a reaction are left
 
 
@@ -146,7 +148,7 @@ def _ruled(
         return a, (("P_q", given["q"]), ("P_v", v), ("gap", []), ("watch", watch))
     dq, dv = (schur.accelerations(rest, gap)[0] for gap in (kept.value, kept.rate))
     moved = [x + d for x, d in zip(given["q"], coordinate_rates(model, given["q"], q, dq))]
-    watch += [rows.value[k] / APART for k in rule.dropped]
+    watch += [rows.value[k] / DEPENDENT_ROW_MISS for k in rule.dropped]
     gap = [x / CLOSED for x in kept.value]
     return a, (("P_q", moved), ("P_v", [x + d for x, d in zip(v, dv)]), ("gap", gap), ("watch", watch))
 

@@ -25,11 +25,11 @@ from .integrators import Integrator, integrator
 from .state import Adaptive, EngineState, TimedState
 from .table import Occurrence, Table
 
-BLOCK = 2048  # numbers of one array of a block of a batch: all arrays of a block stay in the first cache
+BLOCK_NUMBERS = 2048  # numbers of one array of a block of a batch: all arrays of a block stay in the first cache
 CHUNKS = 100  # of a long motion: between them interrupts and the progress bar have their turn
 RECENT = 20  # records that may tell why a motion ended
-TINY = 1e-290  # s: a step below it divides by zero
-ALIKE = 1e-9  # of a step: durations within it of a whole number of steps are whole
+LEAST_STEP = 1e-290  # s: a step below it divides by zero
+WHOLE_STEPS_SLACK = 1e-9  # of a step: durations within it of a whole number of steps are whole
 
 
 @dataclass(frozen=True)
@@ -173,14 +173,14 @@ class _Run:
         """Those of any moment, (count, nv); held over steps, those of the step that begins there."""
         if self.held is None or self.step is None:
             return self.rhs.law(t, q, v)
-        return np.asarray(self.held[min(math.floor(t / self.step + ALIKE), len(self.held) - 1)])
+        return np.asarray(self.held[min(math.floor(t / self.step + WHOLE_STEPS_SLACK), len(self.held) - 1)])
 
     def fixed(self) -> Table:
         """Equal steps, and a shorter last one if the duration asks for it."""
         assert self.step is not None
-        whole = math.floor(self.end / self.step + ALIKE)
+        whole = math.floor(self.end / self.step + WHOLE_STEPS_SLACK)
         rest = self.end - whole * self.step
-        rest = rest if rest > ALIKE * self.step else 0.0
+        rest = rest if rest > WHOLE_STEPS_SLACK * self.step else 0.0
         steps = whole + (rest > 0.0)
         if self.held is not None and 1 < len(self.held) < steps:
             raise InputError(f"tau has {len(self.held)} rows; {steps} steps need as many")
@@ -249,7 +249,7 @@ class _Run:
         count = len(self.q)
         size = max(1, count)
         if isinstance(self.rhs.rates, CompiledMotion):
-            size = max(8, BLOCK // max(1, self.robot.nq) // 8 * 8)
+            size = max(8, BLOCK_NUMBERS // max(1, self.robot.nq) // 8 * 8)
         for k in range(0, count, size):
             stop = min(count, k + size)
             yield slice(k, stop), (k / count, stop / count)
@@ -307,10 +307,15 @@ class _Run:
             if ended:
                 last = self.found[-1]
                 node = (last.t, last.q[None], last.v[None])
-            while self.step is not None and ahead * self.step < node[0] - ALIKE * self.step:
+            while self.step is not None and ahead * self.step < node[0] - WHOLE_STEPS_SLACK * self.step:
                 out.append(self._between(nodes[-1], ahead * self.step, 1))
                 ahead += 1
-            if self.step is None or ended or t >= self.end or abs(ahead * self.step - t) <= ALIKE * self.step:
+            if (
+                self.step is None
+                or ended
+                or t >= self.end
+                or abs(ahead * self.step - t) <= WHOLE_STEPS_SLACK * self.step
+            ):
                 out.append(node)
                 ahead += 1
             nodes.append(node)
@@ -336,9 +341,9 @@ class _Run:
         def dense(moment: float) -> tuple[Array, Array]:
             node = found[bisect_right(times, moment) - 1]
             after = moment - node[0]
-            if after <= TINY:
+            if after <= LEAST_STEP:
                 return node[1], node[2]
-            steps = 1 if nodes or self.step is None else max(1, math.ceil(after / self.step - ALIKE))
+            steps = 1 if nodes or self.step is None else max(1, math.ceil(after / self.step - WHOLE_STEPS_SLACK))
             return self._between(node, moment, steps)[1:]
 
         shape = (len(t), *self.lead)

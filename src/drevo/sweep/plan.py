@@ -30,7 +30,7 @@ from ..model.quantities import quantity
 from ..robot.face import Robot
 from ..robots.loading import load
 
-METHODS = ("random", "latin_hypercube", "grid", "table")
+SAMPLINGS = ("random", "latin_hypercube", "grid", "table")
 MEASURES = ("none", "absolute", "manipulability")
 MAX_SWEEP_SAMPLES = 2**53  # samples: a double holds their numbers
 MAX_PLAN_BYTES = 2**20  # bytes of a plan
@@ -155,7 +155,7 @@ def _plan(given: dict[str, Any], beside: Path) -> Plan:
     robot = given["robot"]
     if isinstance(robot, str):
         robot = load(beside / robot if (beside / robot).is_file() else robot)
-    method = one_of("sweep: method", given.get("method", "random"), METHODS, InputError)
+    method = one_of("sweep: method", given.get("method", "random"), SAMPLINGS, InputError)
     grid = {k: _counts(f"sweep: grid of {k}", x) for k, x in _mapping("grid", given).items()}
     table = str(beside / given["table"]) if "table" in given else ""
     _require_means(method, given, grid, table)

@@ -31,8 +31,8 @@ from .shards import (
     shard_name,
 )
 
-POOLS = ("serial", "joblib", "ray")
-AHEAD = 2  # shards under way for each worker: the next begins as one ends
+POOL_KINDS = ("serial", "joblib", "ray")
+SHARDS_AHEAD = 2  # shards under way for each worker: the next begins as one ends
 Work = Callable[[int], ManifestRow]
 MANIFEST, RESULT = "manifest.jsonl", "result.npz"
 MAX_MANIFEST_BYTES = 2**30  # bytes of a manifest
@@ -77,7 +77,7 @@ def run(
     found = plan if isinstance(plan, Plan) else read_plan(plan)
     workers = whole("sweep: workers", workers, 1, 4096)
     if not isinstance(pool, Executor):
-        one_of("sweep: pool", pool, POOLS, InputError)
+        one_of("sweep: pool", pool, POOL_KINDS, InputError)
     p = compiled_plan(found)
     place = _folder(folder)
     done = _begun(p, place, flag("sweep: resume", resume))
@@ -224,7 +224,7 @@ def _by_ray(work: Work, todo: Sequence[int], workers: int) -> Iterator[ManifestR
         remote, shared = ray.remote(_called), ray.put(work)
         waiting, left = list[Any](), deque(todo)
         while left or waiting:
-            while left and len(waiting) < AHEAD * workers:
+            while left and len(waiting) < SHARDS_AHEAD * workers:
                 waiting.append(remote.remote(shared, left.popleft()))
             done, waiting = ray.wait(waiting)
             yield from map(ray.get, done)
@@ -240,7 +240,7 @@ def _called(work: Work, k: int) -> ManifestRow:
 def _by_executor(pool: Executor, work: Work, todo: Sequence[int], workers: int) -> Iterator[ManifestRow]:
     waiting, left = set[Any](), deque(todo)
     while left or waiting:
-        while left and len(waiting) < AHEAD * workers:
+        while left and len(waiting) < SHARDS_AHEAD * workers:
             waiting.add(pool.submit(work, left.popleft()))
         done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
         yield from (job.result() for job in done)

@@ -20,9 +20,9 @@ from ..streaming import prepared
 from .plan import Array, Histogram, Plan, Sampler, sampler_of
 
 ManifestRow = dict[str, Any]
-PIECE = 2**14  # samples computed and reduced at a time
-LARGEST = 2**32  # bytes of a shard's file
-COLUMNS = ("sum", "sum_of_squares", "min", "max")
+REDUCED_SAMPLES = 2**14  # samples computed and reduced at a time
+MAX_SHARD_BYTES = 2**32  # bytes of a shard's file
+SUM_COLUMNS = ("sum", "sum_of_squares", "min", "max")
 
 
 class Prepared(NamedTuple):
@@ -109,7 +109,7 @@ def read_shard(p: Prepared, number: int, folder: str | Path, digest: object = No
     that is known of it, if any."""
     file = str(Path(folder) / shard_name(number))
     try:
-        data = read_regular_file(file, LARGEST)
+        data = read_regular_file(file, MAX_SHARD_BYTES)
     except ModelError as error:
         raise InputError(f"sweep: the shard {file!r}: {str(error).partition(';')[0]}") from None
     sha256 = hashlib.sha256(data).hexdigest()
@@ -142,7 +142,7 @@ def _reduced(p: Prepared, first: int, count: int) -> dict[str, Array]:
 
 
 def _pieces(first: int, count: int, p: Prepared) -> Iterator[tuple[int, int]]:
-    size = 2**18 if p.worker else PIECE
+    size = 2**18 if p.worker else REDUCED_SAMPLES
     return ((k, min(size, first + count - k)) for k in range(first, first + count, size))
 
 
@@ -152,7 +152,7 @@ def _of_worker(p: Prepared, first: int, count: int) -> dict[str, Array]:
     if bad:
         _of_arrays(p, first, count)  # which says where
         raise NumericsError(f"{p.function.name}: a result of samples {first} to {first + count} is not finite")
-    return dict(zip(COLUMNS, np.ascontiguousarray(sums.T)))
+    return dict(zip(SUM_COLUMNS, np.ascontiguousarray(sums.T)))
 
 
 def _of_arrays(p: Prepared, first: int, count: int) -> dict[str, Array]:

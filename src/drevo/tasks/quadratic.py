@@ -41,9 +41,9 @@ from .level import (
 MAX_PIVOTINGS = 500  # rounds of the active set; a few, but for one in a thousand of ill-posed stacks
 BLOCK_TRIALS = 2  # rounds that need not lessen what is contradicted, while all of it changes
 MAX_TRIALS = 100  # such rounds, before entries change one by one
-HELD = 1e30  # on the diagonal of what is at a bound, and of rows that do not hold
+HOLDING_WEIGHT = 1e30  # on the diagonal of what is at a bound, and of rows that do not hold
 NO_COUNT = 1e6  # more than there are entries
-TOLERANCE = 1e-12  # of multipliers and of values beyond bounds, relative to the slopes and the ranges
+BOUND_TOLERANCE = 1e-12  # of multipliers and of values beyond bounds, relative to the slopes and the ranges
 MAX_STRAIGHT_PRODUCTS = 4000  # of a factorisation in straight-line code; beyond it loops are faster
 REFINEMENTS = 2  # of a solution with rows
 MAX_WORKING_ROWS = 4  # places in the matrix of a round for inequalities that hold
@@ -144,10 +144,12 @@ class LevelSolver:
         A: MatrixEntries = dict(level.H)
         for i, held in enumerate(self._held()):
             if not is_zero(held):
-                accumulate(A, (i, i), held * HELD)
+                accumulate(A, (i, i), held * HOLDING_WEIGHT)
         for r, (row, on) in enumerate(zip(level.rows, held_rows)):
             A |= {(self.n + r, j): x for j, x in row.items()}
-            A[self.n + r, self.n + r] = -PROXIMAL if isinstance(on, float) else -PROXIMAL - HELD * (1.0 - on)
+            A[self.n + r, self.n + r] = (
+                -PROXIMAL if isinstance(on, float) else -PROXIMAL - HOLDING_WEIGHT * (1.0 - on)
+            )
         return A
 
     def _residual(
@@ -250,13 +252,13 @@ class LevelSolver:
         judged = []
         for k, bounded in enumerate(self.bounds):
             if any(bounded):
-                slack = TOLERANCE * (largest + abs(level.H.get((k, k), 0.0) * x[k]))
+                slack = BOUND_TOLERANCE * (largest + abs(level.H.get((k, k), 0.0) * x[k]))
                 judged.append(self._judged(k, x[k], force[k], slack))
         for r in inequalities:
             on = self.read("holds")[r] > 0.5
             over = along(level.rows[r], x) - level.sides[r]
-            beyond = where(on, 0.0, where(over > TOLERANCE, over, 0.0))
-            freed = where(on, where(lam[r] < -(TOLERANCE * largest), 1.0, 0.0), 0.0)
+            beyond = where(on, 0.0, where(over > BOUND_TOLERANCE, over, 0.0))
+            freed = where(on, where(lam[r] < -(BOUND_TOLERANCE * largest), 1.0, 0.0), 0.0)
             judged.append((beyond, freed, where(on, 0.0, 1.0)))
         if not self.pivots:
             self._measure(level, x, lam)
@@ -271,11 +273,11 @@ class LevelSolver:
         state: Scalar = 0.0
         if has_high:
             high = self.read("high")[k]
-            above = x > high + TOLERANCE * (1e-3 + abs(high))
+            above = x > high + BOUND_TOLERANCE * (1e-3 + abs(high))
             beyond, state = where(above, x - high, beyond), where(above, 1.0, state)
         if has_low:
             low = self.read("low")[k]
-            below = x < low - TOLERANCE * (1e-3 + abs(low))
+            below = x < low - BOUND_TOLERANCE * (1e-3 + abs(low))
             beyond, state = where(below, low - x, beyond), where(below, -1.0, state)
         pulled = where(force * s > slack, 1.0, 0.0)  # at the lower one the slope must be positive
         held = s * s > 0.5

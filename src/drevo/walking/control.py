@@ -27,7 +27,7 @@ from .ground import needed, share, standing_point
 from .phase import GaitPlan, Phase
 
 CAPTURE = 1.5  # k: how fast errors of the capture point die out, in how fast they would grow
-POSTURE = 10.0  # 1/s: of the pelvis, critically damped
+PELVIS_RATE = 10.0  # 1/s: of the pelvis, critically damped
 EDGE = 0.01  # m: so far inside the soles the zero-moment point is kept
 LIFTED, TIPPED = 1e-3, 3e-3  # m: soles that are wholly higher do not stand, nor corners so far above others
 STRONG = 2.0  # times the plan's strongest drive: what any drive can give, where the file has no limit
@@ -148,7 +148,7 @@ class Follower:
 
     def _base(self, wish: PlannedState, m: WalkState, stands: list[int]) -> Array:
         """Accelerations of the base in its axes: over the ground by the capture point, else as damped springs."""
-        w, there, G = self.pole, wish.motion, POSTURE
+        w, there, G = self.pole, wish.motion, PELVIS_RATE
         away = (m.com - there.com)[..., :2]
         p = (1.0 + CAPTURE) * (away + (m.momentum - there.momentum)[..., :2] / (self.mass * w))
         p = self._kept(wish.zmp + p, m, stands) - wish.zmp

@@ -21,7 +21,7 @@ from ..robot.face import Robot
 from .gait import yawed
 
 SLACK = 1e-9  # of a limit: what rounding of a motion to its edge leaves
-ROOM = 1e-3  # rad, m: from a limit, of joints that are held; landings throw them some 1e-5
+LIMIT_ROOM = 1e-3  # rad, m: from a limit, of joints that are held; landings throw them some 1e-5
 HEED = "move slower, take shorter steps, or correct the limit"
 
 
@@ -52,7 +52,7 @@ def off_stops(robot: Robot) -> Array:
         limit = joint.limit
         if limit is None or joint.nq != 1 or limit.lower is None or limit.upper is None:
             continue
-        room = min(ROOM, 0.1 * max(0.0, limit.upper - limit.lower))
+        room = min(LIMIT_ROOM, 0.1 * max(0.0, limit.upper - limit.lower))
         q[sq.start] = min(max(q[sq.start], limit.lower + room), limit.upper - room)
     return q
 

@@ -10,8 +10,8 @@ import numpy as np
 from ..errors import InputError, shown
 from ..io.given import Array, number, positive, short_text, whole
 
-MOST = 10_000  # steps
-LONGEST = 100_000  # ticks of one duration
+MAX_PLANNED_STEPS = 10_000  # steps
+MAX_TICKS = 100_000  # ticks of one duration
 REACH = {"turn": 0.5, "slope": 0.35, "rise": 0.2}  # rad, rad, m
 BEFORE = 0.3  # of a swing up the step: the sole rises before it goes forward
 
@@ -52,10 +52,10 @@ class Gait:
                 object.__setattr__(self, f.name, positive(what, x))
         for name in ("single", "double", "settle"):
             ticks = getattr(self, name) / self.dt
-            if not 4 <= ticks <= LONGEST or abs(ticks - round(ticks)) > 1e-6:
+            if not 4 <= ticks <= MAX_TICKS or abs(ticks - round(ticks)) > 1e-6:
                 raise InputError(
                     f"gait {self.name!r}: {name} is {getattr(self, name):g} s; it must be a whole number of ticks "
-                    f"of {self.dt:g} s, from 4 to {LONGEST}"
+                    f"of {self.dt:g} s, from 4 to {MAX_TICKS}"
                 )
 
     def ticks(self, name: str) -> int:
@@ -117,7 +117,7 @@ def footholds(start: Array, steps: int, gait: Gait) -> list[tuple[int, Array]]:
         raise InputError(
             f"gait {gait.name!r}: rise is {gait.rise:g} m, and {steps} steps do not go up; take three"
         )
-    for k in range(whole("steps", steps, 1, MOST, ": a walk has one step or more")):
+    for k in range(whole("steps", steps, 1, MAX_PLANNED_STEPS, ": a walk has one step or more")):
         if k == 0 or k < steps - 1:
             heading += gait.turn
             way = heading - gait.turn / 2

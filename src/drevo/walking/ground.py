@@ -121,7 +121,7 @@ class Support:
                 )
 
 
-FINE = 32  # thirds taken off each way of the search: (2/3)^32 of the range is left
+SEARCH_ROUNDS = 32  # thirds taken off each way of the search: (2/3)^32 of the range is left
 INSIDE = -1e-9  # of the weight: a corner that just carries nothing
 
 
@@ -177,7 +177,7 @@ def _ratio(b: Array, norm: Array, loads: Array, corners: Array) -> Array:
 def _lowest(f: Callable[[Array], Array], n: int) -> Array:
     """The least of n functions that fall and then rise, over (-pi/2, pi/2)."""
     low, high = np.full(n, -np.pi / 2), np.full(n, np.pi / 2)
-    for _ in range(FINE):
+    for _ in range(SEARCH_ROUNDS):
         a, b = low + (high - low) / 3, high - (high - low) / 3
         left = f(a) < f(b)
         low, high = np.where(left, low, a), np.where(left, b, high)

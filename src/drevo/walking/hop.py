@@ -21,8 +21,10 @@ from .phase import GaitPlan, Phase, Stretch, resting
 from .plan import upright
 
 RISE = 0.04  # m, of the centre of mass from standing to take-off
-LIGHT = 0.25  # of its weight: how hard the robot presses on the ground when it leaves it, and when it is back
-CLOSED, MAX_HOP_CORRECTIONS = (
+LIFT_OFF_SHARE = (
+    0.25  # of its weight: how hard the robot presses on the ground when it leaves it, and when it is back
+)
+CLOSED_HOP, MAX_HOP_CORRECTIONS = (
     1e-9,
     60,
 )  # m: how well the centre of mass follows; each correction leaves less than half
@@ -59,7 +61,7 @@ def hop(robot: Robot, flight: float = HOP.single, feet: Mapping[str, Corners] | 
 def _height_profiles(g: float, m: int, n: int) -> list[Array]:
     """(3, ticks + 1) of the height of the centre of mass: push, flight, landing, standing."""
     h, still = HOP.dt, (0.0, 0.0, 0.0)
-    t, speed, pull = h * np.arange(max(m, n) + 1), g * h * m / 2, (LIGHT - 1.0) * g
+    t, speed, pull = h * np.arange(max(m, n) + 1), g * h * m / 2, (LIFT_OFF_SHARE - 1.0) * g
     fall = np.array([RISE + speed * t - g / 2 * t**2, speed - g * t, np.full_like(t, -g)])
     push = quintic(still, (RISE, speed, pull), n * h, t[: n + 1])
     land = quintic((RISE, -speed, pull), still, n * h, t[: n + 1])
@@ -76,7 +78,7 @@ def _phase(robot: Robot, two: Sequence[Leg], s: Stretch, wanted: Array, offset: 
         force = needed(robot, made.q, robot.inverse_dynamics(made.q, made.v, made.a))[:, :3]
         speed = robot.momentum(made.q, made.v)[:, :3] / mass
         left = wanted - np.array([robot.center_of_mass(made.q), speed, force / mass + gravity])
-        if np.abs(left).max() <= CLOSED:
+        if np.abs(left).max() <= CLOSED_HOP:
             return replace(made, start=s.first * HOP.dt)
         pelvis += left
     raise NumericsError(

@@ -92,7 +92,7 @@ def _footprints(plan: GaitPlan) -> list[Array]:
 
 
 GAIN, STIFFEST = 20.0, 1e6  # 1/s
-FRICTION = 0.7
+SOLE_FRICTION = 0.7
 HOLD, SUBSTEPS = 0.005, 5  # s: about how long drives are held, half a tick at most; steps of the law meanwhile
 REST = 1.0  # s, of standing after the plan's end
 PUSHED = 0.1  # s: how long a push takes
@@ -101,7 +101,7 @@ LOW, LEANING = (
     0.7,
 )  # of the pelvis' planned height, and the cosine of its tilt: below them the robot has fallen
 WHIRL = 100.0  # rad/s, m/s: above it drives have lost the ground, and so has the robot
-WIDE = 1.2  # of half the diagonal of a sole: the radius of a slippery patch
+PATCH_FACTOR = 1.2  # of half the diagonal of a sole: the radius of a slippery patch
 LOADED = 1.0  # N: a corner with less does not stand
 SERIES = ("t", "q", "v", "tau", "reactions", "zmp", "aside", "residual", "clock")
 
@@ -211,7 +211,7 @@ def walk(
     gain: float = GAIN,
     progress: Callable[[float], None] | None = None,
     law: str = "coulomb",
-    friction: float = FRICTION,
+    friction: float = SOLE_FRICTION,
     push: Sequence[float] | None = None,
     patch: float | None = None,
 ) -> Walk:
@@ -257,7 +257,7 @@ def follow(
     gain: float = GAIN,
     progress: Callable[[float], None] | None = None,
     law: str = "coulomb",
-    friction: float = FRICTION,
+    friction: float = SOLE_FRICTION,
     push: Sequence[float] | None = None,
     patch: float | None = None,
     drives: Mapping[str, Drive] | None = None,
@@ -311,7 +311,7 @@ def adapt(
     sensor: OrientationSensor | None = None,
     gain: float = GAIN,
     law: str = "coulomb",
-    friction: float = FRICTION,
+    friction: float = SOLE_FRICTION,
     drives: Mapping[str, Drive] | None = None,
 ) -> Walk:
     """A plan for level ground carried out on other ground that the law does not know and the soles feel.
@@ -373,7 +373,7 @@ def terrain(made: GaitPlan, mu: float, patch: float | None) -> FunctionGround | 
         leg = next(leg for i, leg in enumerate(made.legs) if i not in mid.stands)
         corners = leg.sole(made.robot.pose(mid.q[-1], leg.link))
         x0, y0, _ = corners.mean(axis=0).tolist()
-        wide = WIDE * float(np.linalg.norm(corners - corners.mean(axis=0), axis=-1).max())
+        wide = PATCH_FACTOR * float(np.linalg.norm(corners - corners.mean(axis=0), axis=-1).max())
 
         def friction(x: Scalar, y: Scalar) -> Scalar:
             return where((x - x0) ** 2 + (y - y0) ** 2 < wide**2, slippery, mu)

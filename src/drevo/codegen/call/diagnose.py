@@ -12,11 +12,11 @@ import numpy as np
 
 from ...errors import EmitError, NumericsError
 from ..graph.evaluate import evaluate, evaluate_edges
-from ..graph.program import FLOOR, Program
+from ..graph.program import PIVOT_FLOOR, Program
 from ..store.build import Manifest
 
 Array = np.ndarray[Any, Any]
-TOLERANCE = 2e-6  # of |q|^2, as in the compiled check
+UNIT_TOLERANCE = 2e-6  # of |q|^2, as in the compiled check
 _HUGE = (1e75, 1e9)  # in double, in single precision: the fourth power is at the end of all numbers
 _SINGULAR = {  # by output
     "Lambda": "the task is singular there, the link cannot move in all six directions; what moves is in "
@@ -24,7 +24,7 @@ _SINGULAR = {  # by output
 }
 
 
-ROWS = 1024  # of which the pivots are looked at together
+PIVOT_ROWS = 1024  # of which the pivots are looked at together
 
 
 class Pivot(NamedTuple):
@@ -74,8 +74,8 @@ def weakest(program: Program, ins: Sequence[Array]) -> Pivot | None:
     """The first guard that fails, or the one nearest to it; of a row the outermost joint. None without guards."""
     found: list[Pivot] = []
     joints = [g.joint for g in program.guards]
-    for start in range(0, len(ins[0]), ROWS) if program.guards else ():
-        ratio = _ratios(program, [x[start : start + ROWS] for x in ins])
+    for start in range(0, len(ins[0]), PIVOT_ROWS) if program.guards else ():
+        ratio = _ratios(program, [x[start : start + PIVOT_ROWS] for x in ins])
         pivot = first_lost(ratio, joints, start)
         if (
             pivot.lost and np.isnan(ratio[pivot.row - start]).any()
@@ -100,7 +100,7 @@ def _ratios(program: Program, ins: Sequence[Array]) -> Array:
 
 def first_lost(ratio: Array, joints: Sequence[str], start: int = 0) -> Pivot:
     """Finds the first lost pivot, or the least, among pivots relative to their scales, (B, n)."""
-    lost = ~(ratio > FLOOR[ratio.dtype.itemsize])
+    lost = ~(ratio > PIVOT_FLOOR[ratio.dtype.itemsize])
     at = int(lost.argmax()) if lost.any() else int(ratio.argmin())
     r, k = divmod(at, len(joints))
     near = _near(ratio[r], joints, joints[k], ratio.dtype)
@@ -109,7 +109,7 @@ def first_lost(ratio: Array, joints: Sequence[str], start: int = 0) -> Pivot:
 
 def _near(ratio: Array, joints: Sequence[str], but: str, dtype: Any) -> tuple[str, ...]:
     """The other joints whose pivots have lost half of the digits of dtype or more."""
-    few = np.sqrt(FLOOR[np.dtype(dtype).itemsize])
+    few = np.sqrt(PIVOT_FLOOR[np.dtype(dtype).itemsize])
     return tuple(dict.fromkeys(joint for joint, x in zip(joints, ratio) if x < few and joint != but))
 
 
@@ -160,7 +160,7 @@ def bad_quaternion(m: Manifest, ins: Sequence[Array]) -> tuple[int, int] | None:
     for u, (i, columns) in enumerate(m.units):
         with np.errstate(over="ignore"):
             square = (ins[i][:, list(columns)].astype(np.float64) ** 2).sum(axis=1)
-        wrong = ~(np.abs(square - 1.0) <= TOLERANCE)
+        wrong = ~(np.abs(square - 1.0) <= UNIT_TOLERANCE)
         if wrong.any():
             hits.append((int(wrong.argmax()), u))
     return min(hits) if hits else None

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from .diagnose import Weakest
 
 Extra = Callable[[tuple[Any, ...], dict[str, Any]], Any]
-REFUSED = (InputError, MemoryError, ValueError, TypeError, OverflowError, NotImplementedError)
+REFUSED_ERRORS = (InputError, MemoryError, ValueError, TypeError, OverflowError, NotImplementedError)
 _STEPS_PER_NS = 30.0  # of a batch; holds within some 20 %
 _RELEASE = 5_000.0  # ns of work from which the GIL is given back
 _THREADED = 500_000.0  # ns of work from which threads are worth their start
-_PIECE = 200_000.0  # ns of work that a thread takes at a time
+_THREAD_PIECE_NS = 200_000.0  # ns of work that a thread takes at a time
 
 
 def obtain(
@@ -158,7 +158,7 @@ class Function(FunctionFace):
                     if self._several and type(given[-1]) is list:
                         given[-1] = tuple(given[-1])
                     again = not all(map(is_, given, args))
-            except REFUSED:  # as `general` says it
+            except REFUSED_ERRORS:  # as `general` says it
                 return self.general(args, kwargs)
             return fast(*given) if again else self.general(args, kwargs)
 
@@ -301,7 +301,7 @@ class Function(FunctionFace):
         if threads < 2 or count * self.nanoseconds < _THREADED:
             return self._part(inputs, outputs, 0, count, count)
         unit = 8 * self.manifest.lanes  # whole tiles, whole cache lines
-        shares = min(count // unit, threads * max(1, int(count * self.nanoseconds / threads / _PIECE)))
+        shares = min(count // unit, threads * max(1, int(count * self.nanoseconds / threads / _THREAD_PIECE_NS)))
         cuts = [count * k // shares // unit * unit for k in range(shares)] + [count]
         parts = iter([(a, b) for a, b in pairwise(cuts) if b > a])
 

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from .diagnose import Weakest
 
 Array = np.ndarray[Any, Any]
-_STEPS = {  # of one body, by its time, where it is not _USUAL: for estimates
+_STEPS = {  # of one body, by its time, where it is not _USUAL_STEPS: for estimates
     "inverse_dynamics": 105, "bias": 100, "inertia_product": 80, "forward_dynamics": 400, "pivots": 400,
 }  # fmt: skip
-_USUAL = 60
+_USUAL_STEPS = 60
 _LOCKED = MODEL_WORDS.index("lock")  # the word that who is in `single` sets
 _LOOPS: WeakValueDictionary[str, native.Code] = WeakValueDictionary()  # one in memory for all links of a robot
 
@@ -208,7 +208,7 @@ def _manifest(
 ) -> Manifest:
     target = target_of(spec)
     arena = sizes.arena(target.lanes, target.of(1).size)
-    steps = sizes.bodies * _STEPS.get(sizes.quantity, _USUAL) + sum(sizes.lengths)
+    steps = sizes.bodies * _STEPS.get(sizes.quantity, _USUAL_STEPS) + sum(sizes.lengths)
     fresh = Manifest(
         sizes.quantity, sizes.ports, sizes.results, None, units, {}, (0, 0.0), steps, arena,
         0, target.lanes, (), meta,

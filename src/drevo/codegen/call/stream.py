@@ -20,8 +20,8 @@ from ..store.memo import persisted
 from .function import Function
 
 Array = np.ndarray[Any, Any]
-BLOCK = 2**18  # samples of one call: milliseconds of work, and what the order of the sums rests on
-_AHEAD = 3  # blocks under way per thread
+BLOCK_SAMPLES = 2**18  # samples of one call: milliseconds of work, and what the order of the sums rests on
+_BLOCKS_AHEAD = 3  # blocks under way per thread
 _MASK = 2**64 - 1
 
 
@@ -94,12 +94,12 @@ class Worker:
         """(results, SUMS) over samples first..first+count, and whether a check failed."""
         code = self.function.code
         assert code is not None
-        rows = native.line_array((self.n_in + self.n_out) * text.STEP)
+        rows = native.line_array((self.n_in + self.n_out) * text.SAMPLES_AT_A_TIME)
         rows[:] = 0.0  # what stands behind the last sample is computed too
         sums = native.line_array((self.n_out, text.SUMS, self.lanes))
         sums[:] = np.array([0.0, 0.0, np.inf, -np.inf])[:, None]
         arena = native.line_array(self.function.manifest.arena, np.uint8)
-        at, stride = _address(rows), 8 * text.STEP
+        at, stride = _address(rows), 8 * text.SAMPLES_AT_A_TIME
         starts = np.cumsum([0, *self.sizes])[:-1]
         pointers = (at + stride * starts).astype(np.int64)
         strides = np.full(len(self.sizes), stride, np.int64)
@@ -128,7 +128,7 @@ def reduced(worker: Worker, first: int, samples: int, threads: int) -> Iterator[
     """
     from concurrent.futures import Future, ThreadPoolExecutor
 
-    parts = ((k, min(BLOCK, first + samples - k)) for k in range(first, first + samples, BLOCK))
+    parts = ((k, min(BLOCK_SAMPLES, first + samples - k)) for k in range(first, first + samples, BLOCK_SAMPLES))
     if threads == 1:
         for start, count in parts:
             yield *worker.block(start, count), start, count
@@ -137,7 +137,7 @@ def reduced(worker: Worker, first: int, samples: int, threads: int) -> Iterator[
         waiting: deque[tuple[Future[tuple[Array, bool]], int, int]] = deque()
         for start, count in parts:
             waiting.append((pool.submit(worker.block, start, count), start, count))
-            if len(waiting) >= _AHEAD * threads:
+            if len(waiting) >= _BLOCKS_AHEAD * threads:
                 job, *where = waiting.popleft()
                 yield *job.result(), where[0], where[1]
         for job, begin, size in waiting:

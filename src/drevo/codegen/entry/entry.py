@@ -12,14 +12,16 @@ from typing import NamedTuple
 
 from ..llvm.driver import STACK
 from ..llvm.ir import I1, I32, I64, PTR, VOID, Module, Value
-from ..llvm.ports import LINE
+from ..llvm.ports import CACHE_LINE_BYTES
 from ..lower.lower import Port
 from .layout import ObjectLayout
-from .objects import FAILED, SLOW, Builtin
+from .objects import FAILED_LABEL, SLOW_LABEL, Builtin
 
-ALIGNED, WRITEABLE = 0x100, 0x400
+ALIGNED_FLAG, WRITEABLE_FLAG = 0x100, 0x400
 BYTE = 1  # NumPy's number of it
-LARGE = 4096  # bytes of a batch's result that begins with a line of the cache: what crosses one is written twice
+ALIGNED_RESULT_BYTES = (
+    4096  # bytes of a batch's result that begins with a line of the cache: what crosses one is written twice
+)
 
 
 class EntryShape(NamedTuple):
@@ -51,7 +53,7 @@ ByteSpan = tuple[Value, Value]  # first byte, first byte after
 
 def on_a_line(room: Value) -> Value:
     """The first address in it where a line of the cache begins."""
-    return ((room.cast("ptrtoint", I64) + (LINE - 1)) & -LINE).cast("inttoptr", PTR)
+    return ((room.cast("ptrtoint", I64) + (CACHE_LINE_BYTES - 1)) & -CACHE_LINE_BYTES).cast("inttoptr", PTR)
 
 
 class _Entry(Builtin):
@@ -139,7 +141,7 @@ class _Entry(Builtin):
         if arrays:
             self.need(*(x.step >= 0 for x in arrays))
         for x, port in zip(objects, self.outputs):
-            found = self.array(x, port, ALIGNED | WRITEABLE)
+            found = self.array(x, port, ALIGNED_FLAG | WRITEABLE_FLAG)
             self.need(found.batched.equals(batched), found.size.equals(total))
             row = self.packed(port, total)
             alone = total <= 1 if self.rows else found.batched.equals("false")
@@ -190,7 +192,7 @@ class _Entry(Builtin):
         rank = f.select(batched, f.const(I32, len(axes)), len(axes) - 1)
         size = total * (port.size * self.size)
         return f.choose(
-            batched & (size >= LARGE),
+            batched & (size >= ALIGNED_RESULT_BYTES),
             lambda: self.new_on_a_line(size, rank, begin),
             lambda: self.new_array(rank, begin),
         )
@@ -198,7 +200,7 @@ class _Entry(Builtin):
     def new_on_a_line(self, size: Value, rank: Value, dims: Value) -> Value:
         """One that begins where a line does, within the memory of another; null where there is none."""
         f = self.f
-        self.strides.store(size + LINE)
+        self.strides.store(size + CACHE_LINE_BYTES)
         home = self.new_array(f.const(I32, 1), self.strides, BYTE)
 
         def within() -> Value:
@@ -302,13 +304,13 @@ class _Entry(Builtin):
     def write(self) -> None:
         f = self.f
         given, user = self.arguments()
-        arrays = [self.array(self.field(given, 8 * i), p, ALIGNED) for i, p in enumerate(self.inputs)]
+        arrays = [self.array(self.field(given, 8 * i), p, ALIGNED_FLAG) for i, p in enumerate(self.inputs)]
         batched, total = self.batch(arrays)
         self.need(total.differs(0))
         with f.when(user.differs("null")):
             self.into_theirs(user, arrays, batched, total)
         self.into_ours(arrays, batched, total)
-        f.label(SLOW)
+        f.label(SLOW_LABEL)
         f.ret(self.call("PyObject_Vectorcall", PTR, self.table("slow"), f.args, f.nargs, f.names))
 
     def into_ours(self, arrays: Sequence[ArrayView], batched: Value, total: Value) -> None:
@@ -317,23 +319,23 @@ class _Entry(Builtin):
         made = self.allocate(batched, total)
         steps = ((x, self.packed(p, total)) for x, p in zip(made, self.outputs))
         outs = [(self.field(x, self.layout.base), step) for x, step in steps]
-        code = self.compute(arrays, outs, total, FAILED)
-        self.need(code.equals(0), otherwise=FAILED)
+        code = self.compute(arrays, outs, total, FAILED_LABEL)
+        self.need(code.equals(0), otherwise=FAILED_LABEL)
         f.ret(
             self.bundle(
                 [x if p.shape else self.call("PyArray_Return", PTR, x) for x, p in zip(made, self.outputs)]
             )
         )
-        f.label(FAILED)
+        f.label(FAILED_LABEL)
         self.release(made)
-        f.jump(SLOW)
+        f.jump(SLOW_LABEL)
 
     def into_theirs(self, user: Value, arrays: Sequence[ArrayView], batched: Value, total: Value) -> None:
         """The caller's arrays; what an earlier call has returned is returned again as it is."""
         f = self.f
         objects = self.objects(user)
         outs = self.user_rows(objects, arrays, batched, total)
-        self.need(self.compute(arrays, outs, total, SLOW).equals(0))
+        self.need(self.compute(arrays, outs, total, SLOW_LABEL).equals(0))
         if len(objects) > 1:
             with f.when(self.is_ours(user)):
                 self.call("Py_IncRef", VOID, user)

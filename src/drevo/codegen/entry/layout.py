@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 # the slots of @table in the object code, filled after loading
-TABLE = ("ndarray", "dtype", "slow", "none", "out", "threshold", "results", "tuple", "dict", "builtin",
+ENTRY_TABLE = ("ndarray", "dtype", "slow", "none", "out", "threshold", "results", "tuple", "dict", "builtin",
          "loaded", "PyArray_New", "PyArray_Return", "PyArray_SetBaseObject", "PyObject_Vectorcall",
          "PyObject_VectorcallDict", "PyEval_SaveThread", "PyEval_RestoreThread", "Py_IncRef", "Py_DecRef",
          "PyTuple_Size", "PyTuple_GetItem", "PyTuple_New", "PyTuple_SetItem", "PyMem_RawMalloc",

@@ -6,9 +6,12 @@ from collections.abc import Sequence
 
 from ..llvm.ir import I8, I32, I64, PTR, VOID, Module, Value
 from ..lower.lower import Port
-from .layout import TABLE, ObjectLayout, names_after
+from .layout import ENTRY_TABLE, ObjectLayout, names_after
 
-SLOW, FAILED = "slow", "failed"  # labels: leave it to Python; the same, after giving back what was made
+SLOW_LABEL, FAILED_LABEL = (
+    "slow",
+    "failed",
+)  # labels: leave it to Python; the same, after giving back what was made
 LOADS = 8  # links with a wrench; of more Python takes care
 TYPE_NUMBERS = {8: 12, 4: 11}  # NumPy's, by the bytes of a number
 CARRAY = 0x501
@@ -25,7 +28,7 @@ class Builtin:
         self, m: Module, inputs: Sequence[Port], outputs: Sequence[Port], size: int, layout: ObjectLayout
     ) -> None:
         self.inputs, self.outputs, self.size, self.layout = inputs, outputs, size, layout
-        m.words("table", len(TABLE) + len(names_after(p.name for p in inputs)))
+        m.words("table", len(ENTRY_TABLE) + len(names_after(p.name for p in inputs)))
         self.f = m.function("entry", PTR, {"self": PTR, "args": PTR, "nargs": I64, "names": PTR}, public=True)
         self.places = len(inputs) + 2
         self.slots = self.f.alloca(PTR, self.places)
@@ -39,7 +42,7 @@ class Builtin:
         return self.field(self.f.const(PTR, "@table"), 8 * k)
 
     def table(self, name: str) -> Value:
-        return self.word(TABLE.index(name))
+        return self.word(ENTRY_TABLE.index(name))
 
     def call(self, name: str, kind: str, *given: Value | int) -> Value:
         return self.f.call(kind, self.table(name), *given)
@@ -55,7 +58,7 @@ class Builtin:
         for x in made:
             self.call("Py_DecRef", VOID, x)
 
-    def need(self, *flags: Value, otherwise: str = SLOW) -> None:
+    def need(self, *flags: Value, otherwise: str = SLOW_LABEL) -> None:
         """Goes on if all flags hold, to the slow function otherwise."""
         every = flags[0]
         for flag in flags[1:]:
@@ -67,7 +70,7 @@ class Builtin:
         with self.f.when(x.equals("null")):
             self.release(made)
             self.call("PyErr_Clear", VOID)
-            self.f.jump(SLOW)
+            self.f.jump(SLOW_LABEL)
 
     def entered(self, builtin: Value, args: Value, count: Value) -> Value:
         """Calls another entry with arguments by place and gives its result."""
@@ -126,7 +129,7 @@ class Builtin:
         """Arguments by position and by name, put in their order: inputs, f_ext, out; null what is not given."""
         f, n = self.f, len(self.inputs)
         self.need(f.nargs <= n)
-        self.put_in_order([*(self.word(len(TABLE) + k) for k in range(n + 1)), self.table("out")])
+        self.put_in_order([*(self.word(len(ENTRY_TABLE) + k) for k in range(n + 1)), self.table("out")])
         self.need_given(n)
         forces = self.slots.at(n, PTR).load(PTR)
         with f.when(forces.differs("null")):

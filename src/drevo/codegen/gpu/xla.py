@@ -35,15 +35,15 @@ FRAME_FIELDS = {
     "XLA_FFI_Error_Create_Args": ("struct_size", "extension_start", "message", "errc"),
     "XLA_FFI_Api": ("struct_size", "extension_start", "api_version", "internal_api", "XLA_FFI_Error_Create"),
 }  # fmt: skip
-VERSION = (0, 3)  # of the interface whose header was read
+XLA_API_VERSION = (0, 3)  # of the interface whose header was read
 API, ARGS, RETS = 16, 72, 112  # in a call frame: the arrays of buffers lie 32 bytes into args (40) and rets (80)
-FRAME = 168  # bytes up to the attributes
+FRAME_BYTES = 168  # bytes up to the attributes
 DTYPE, DATA, RANK, DIMS = 16, 24, 32, 40  # in a buffer
 METADATA, API_VERSION, TRAITS = 24, 8, 32  # in the extension, in the metadata
 ERROR_CREATE, ERROR, INVALID = 48, 28, 3  # in the api, whose version has 24 bytes; its argument; INVALID_ARGUMENT
-NUMBER = {"float": 11, "double": 12}
-TABLE = ("single", "drive", "malloc", "free")  # addresses, filled after loading; single may be 0
-LINE = 64  # bytes of a cache line, where working memory begins
+XLA_NUMBER = {"float": 11, "double": 12}
+ADDRESS_TABLE = ("single", "drive", "malloc", "free")  # addresses, filled after loading; single may be 0
+CACHE_LINE_BYTES = 64  # bytes of a cache line, where working memory begins
 WRONG = "the arrays are not of the type and the sizes that the function takes"
 
 
@@ -52,12 +52,14 @@ def xla_text(
 ) -> str:
     """ptr @handler(frame). inputs: sizes; outputs: shapes; memory: bytes that one sample and a batch work in;
     failed: what is said of a failed check."""
-    f, data, n = _begun(inputs, outputs, scalar, len(TABLE))
+    f, data, n = _begun(inputs, outputs, scalar, len(ADDRESS_TABLE))
     m, sizes = f.module, [*inputs, *map(prod, outputs)]
     pointers, strides = _stored(data), f.alloca(I64, len(sizes))
     for k, size in enumerate(sizes):
         strides.at(k, I64).store(f.const(I64, size * (8 if scalar == "double" else 4)))
-    single, drive, malloc, free = (f.const(PTR, "@addresses").at(k, PTR).load(PTR) for k in range(len(TABLE)))
+    single, drive, malloc, free = (
+        f.const(PTR, "@addresses").at(k, PTR).load(PTR) for k in range(len(ADDRESS_TABLE))
+    )
     with f.when(n.equals(1) & single.differs("null")):
         room, raw = _room(m, f.frame, malloc, memory[0])
         _finish(m, f.frame, f.call(I32, single, pointers, room), free, raw, failed)
@@ -88,7 +90,7 @@ def _begun(
     extension = f.frame.at(8, I8).load(PTR)
     with f.when(extension.differs("null")):
         _describe(extension)
-    _require(m, f.frame.load(I64) >= FRAME, f.frame, WRONG)
+    _require(m, f.frame.load(I64) >= FRAME_BYTES, f.frame, WRONG)
     args, rets = f.frame.at(ARGS, I8).load(PTR), f.frame.at(RETS, I8).load(PTR)
     buffers = [args.at(k, PTR).load(PTR) for k in range(len(inputs))]
     buffers += [rets.at(k, PTR).load(PTR) for k in range(len(outputs))]
@@ -97,7 +99,7 @@ def _begun(
     fits = f.const("i1", "true")
     for b, size in zip(buffers, sizes):
         rank = b.at(RANK, I8).load(I64)
-        fits = fits & b.at(DTYPE, I8).load(I32).equals(NUMBER[scalar]) & (rank >= 0)
+        fits = fits & b.at(DTYPE, I8).load(I32).equals(XLA_NUMBER[scalar]) & (rank >= 0)
         fits = fits & _product(f.frame, b, rank).equals(n * size)
     _require(m, fits, f.frame, WRONG)
     with f.when(n.equals(0)):
@@ -107,9 +109,9 @@ def _begun(
 
 def _room(m: Module, frame: Value, malloc: Value, size: int) -> tuple[Value, Value]:
     """Working memory from the beginning of a cache line on, and what is to be freed."""
-    raw = frame.f.call(PTR, malloc, size + LINE)
+    raw = frame.f.call(PTR, malloc, size + CACHE_LINE_BYTES)
     _require(m, raw.differs("null"), frame, "there is not enough memory")
-    return ((raw.cast("ptrtoint", I64) + (LINE - 1)) & -LINE).cast("inttoptr", PTR), raw
+    return ((raw.cast("ptrtoint", I64) + (CACHE_LINE_BYTES - 1)) & -CACHE_LINE_BYTES).cast("inttoptr", PTR), raw
 
 
 def _finish(m: Module, frame: Value, bad: Value, free: Value, raw: Value, failed: str) -> None:
@@ -123,7 +125,7 @@ def _describe(extension: Value) -> None:
     f = extension.f
     metadata = extension.at(METADATA, I8).load(PTR)
     version = metadata.at(API_VERSION, I8)
-    for place, x in ((16, VERSION[0]), (20, VERSION[1])):
+    for place, x in ((16, XLA_API_VERSION[0]), (20, XLA_API_VERSION[1])):
         version.at(place, I8).store(f.const(I32, x))
     metadata.at(TRAITS, I8).store(f.const(I32, 0))
     f.ret("null")
@@ -159,7 +161,7 @@ def _add_refuse(m: Module) -> None:
     f.ret(f.call(PTR, create, given))
 
 
-_KEPT: list[object] = []  # programs of XLA point to handlers for as long as the process lives
+_LIVING_PROGRAMS: list[object] = []  # programs of XLA point to handlers for as long as the process lives
 
 
 @lru_cache(maxsize=1)
@@ -170,7 +172,7 @@ def require_known(folder: str, version: str) -> None:
     except OSError:
         raise InputError(f"jaxlib {version} has no header of its interface for foreign functions") from None
     number = re.search(r"#define XLA_FFI_API_MAJOR (\d+)", text)
-    unknown = [] if number and int(number[1]) == VERSION[0] else ["the version"]
+    unknown = [] if number and int(number[1]) == XLA_API_VERSION[0] else ["the version"]
     for name, fields in FRAME_FIELDS.items():
         body = re.search(rf"struct {name} {{(.*?)\n}};", text, re.S)
         found = re.findall(r"(\w+)\)?;", re.sub(r"//.*", "", body[1])) if body else []
@@ -197,10 +199,10 @@ class Handler:
         )
         scalar, outputs = DTYPES[function.spec.dtype], [shape for _, shape in function.outputs]
         ir = xla_text(sizes, outputs, scalar, (m.scratch, m.arena), failed)
-        self.code, (self.function, self.table) = code, _loaded(ir, len(TABLE))
+        self.code, (self.function, self.table) = code, _loaded(ir, len(ADDRESS_TABLE))
         memory = map(native.address_of, ("PyMem_RawMalloc", "PyMem_RawFree"))
         self.table[:] = [None, code.drive_address, *memory]
-        _KEPT.append(self)
+        _LIVING_PROGRAMS.append(self)
 
     def prepare_single(self) -> None:
         """Calls with one sample go to the code for one from now on, which is made at its first need."""
@@ -212,5 +214,5 @@ def _loaded(ir: str, words: int) -> tuple[Any, Any]:
     """The handler of a text, and its table of addresses."""
     loaded = native.Loaded(persisted(key(ir, Spec()), True, lambda: native.compile_text(ir)))
     table = (ctypes.c_void_p * words).from_address(loaded.address("addresses", data=True))
-    _KEPT.append(loaded)
+    _LIVING_PROGRAMS.append(loaded)
     return ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(loaded.address("handler")), table

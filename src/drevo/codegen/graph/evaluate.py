@@ -74,7 +74,7 @@ def evaluate(
 
 
 EVALUATED_STATES = 16
-TOLERANCE = 1e-11  # of the largest value of an output: what regrouping of parameters may cost
+REGROUPING_TOLERANCE = 1e-11  # of the largest value of an output: what regrouping of parameters may cost
 
 
 def level() -> int:
@@ -119,8 +119,9 @@ def twins(program: Program, plain: Program) -> float:
 def require_twins(program: Program, plain: Program) -> None:
     """Raises TraceError where a reduced program is not its unreduced twin."""
     worst = twins(program, plain)
-    if not worst <= TOLERANCE:
+    if not worst <= REGROUPING_TOLERANCE:
         raise TraceError(
             f"{program.name} by {program.meta.get('formalism')} differs from the plain recursion by {worst:.1e} "
-            f"of the largest value, {TOLERANCE:.0e} allowed; report the robot, and use formalism='newton_euler'"
+            f"of the largest value, {REGROUPING_TOLERANCE:.0e} allowed; report the robot, and use "
+            "formalism='newton_euler'"
         )

@@ -59,7 +59,7 @@ class Output(NamedTuple):
         return k if self.places is None else self.places[k]
 
 
-FLOOR = {8: 1e-13, 4: 1e-6}  # of its scale, by bytes of a scalar: below it a pivot is what rounding left
+PIVOT_FLOOR = {8: 1e-13, 4: 1e-6}  # of its scale, by bytes of a scalar: below it a pivot is what rounding left
 
 
 class Guard(NamedTuple):

@@ -10,17 +10,17 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 
 from ..graph.ops import ADD, ATAN2, CHOICE, DIV, FUNCTIONS, MUL, UNLESS
-from ..graph.program import FLOOR
+from ..graph.program import PIVOT_FLOOR
 from ..lower.lower import Lowered, ends
 from ..lower.schedule import CHOOSE, FMA, GUARD, SINCOS, TURN, Step, step_results
 from ..lower.split import SplitSteps
 from .ir import I1, I32, PTR, VOID, IRFunction, Module, Value, literal
-from .math import NEAR, WIDEST, add_atan2, add_sincos, add_turned
+from .math import MAX_SUMMED_RADIANS, WIDEST, add_atan2, add_sincos, add_turned
 from .ports import ALONE, Address, Ports, Target
 
 TESTS = 8  # of results in a row, before their sum goes to the status
-TURNS = 64  # of angles with one test: each lives until the last is turned
-AHEAD = 512  # bytes along a batch-last array: more streams than the hardware follows
+ANGLES_PER_TEST = 64  # of angles with one test: each lives until the last is turned
+PREFETCH_BYTES = 512  # bytes along a batch-last array: more streams than the hardware follows
 UNIT_TOLERANCE = 2e-6  # of |q|^2, which is 1e-6 of |q|
 _NAME = {ADD: "fadd", MUL: "fmul", DIV: "fdiv"}
 
@@ -100,8 +100,8 @@ class FunctionBody:
     def go_on(self, run: Sequence[Step]) -> None:
         """Steps after those that are written."""
         turns = [s for s in run if s[0] == TURN]
-        for k in range(0, len(turns), TURNS):
-            self.turns(turns[k : k + TURNS])
+        for k in range(0, len(turns), ANGLES_PER_TEST):
+            self.turns(turns[k : k + ANGLES_PER_TEST])
         self.steps([s for s in run if s[0] != TURN])
         self.add_tests()
         self.test_pivots()
@@ -176,7 +176,7 @@ class FunctionBody:
         self.out.append(f"  {self.value}{v} = {text}")
         if port.step and self.k.target.prefetch:
             for k in range(0, self.l.bytes, WIDEST):
-                ahead = self.address(at, AHEAD + k)
+                ahead = self.address(at, PREFETCH_BYTES + k)
                 self.out.append(f"  call void @llvm.prefetch.p0(ptr {ahead}, i32 0, i32 2, i32 1)")
 
     def operand(self, edge: int) -> str:
@@ -209,7 +209,7 @@ class FunctionBody:
             plain.append(x if one else self.fresh(f"fmul {t} {x}, {factor}"))
             lost.append(l.const(0.0) if one else self.rest(x, factor, plain[-1]))
             square = self.multiply_add(plain[-1], plain[-1], square)
-        near = Value(f, t, square) <= NEAR**2
+        near = Value(f, t, square) <= MAX_SUMMED_RADIANS**2
         if l.lanes > 1:
             near = f.call(I1, f"llvm.vector.reduce.and.v{l.lanes}i1", near)
         before, far, after = f.block, f.fresh("far"), f.fresh("near")
@@ -326,7 +326,7 @@ class FunctionBody:
         if not self.k.target.check:
             return
         t, l = self.l.type, self.l
-        x, y, floor = self.operand(pivot), self.operand(scale), l.const(-FLOOR[l.size])
+        x, y, floor = self.operand(pivot), self.operand(scale), l.const(-PIVOT_FLOOR[l.size])
         above = self.multiply_add(y, floor, x)
         if self.least_pivot is not None:
             less = self.fresh(f"fcmp olt {t} {above}, {self.least_pivot}")

@@ -26,7 +26,7 @@ _ATAN_Q = (194.5506571482614, 485.3903996359137, 432.88106049129027, 165.0270098
 _TAN_PI_8 = 0.4142135623730951
 
 # pi/2 in parts: with fma two or three roundings suffice; without it n * part must be exact
-_PARTS = {
+_HALF_PI_PARTS = {
     ("double", True): (1.5707963267948966, 6.123233995736766e-17),
     ("float", True): (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15),
     ("double", False): (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21),
@@ -34,7 +34,7 @@ _PARTS = {
 }
 _TOP = {"double": 1024, "float": 128}  # 2 to this power is infinite
 WIDEST = 64  # bytes of a register of AVX-512
-NEAR = 16.0  # rad: up to here sums of angles are as right as the angles
+MAX_SUMMED_RADIANS = 16.0  # rad: up to here sums of angles are as right as the angles
 _TWO_OVER_PI = {"double": 0.6366197723675814, "float": 0.6366197466850281}
 _ROUNDING_MAGIC = {
     "double": 1.5 * 2.0**52,
@@ -123,7 +123,7 @@ class _Math(NamedTuple):
 
     def less(self, x: Value, n: Value, factor: float) -> Value:
         """x - n factor pi / 2, part by part."""
-        for part in _PARTS[self.l.scalar, self.fused]:
+        for part in _HALF_PI_PARTS[self.l.scalar, self.fused]:
             x = self.multiply_add(n, -factor * part, x)
         return x
 
@@ -207,7 +207,7 @@ def add_turned(m: Module, l: Lanes, fma: bool) -> str:
         r = t.less(x, n, 4.0)
         size = t.size(x)
         r = t.f.select(size <= largest_angle(l.scalar, fma), r + t.f.rest, t.const(math.nan))
-        t.f.ret(t.f.select(size <= NEAR, x, r))
+        t.f.ret(t.f.select(size <= MAX_SUMMED_RADIANS, x, r))
     return name
 
 

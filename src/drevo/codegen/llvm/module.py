@@ -117,14 +117,14 @@ def emit_parts(low: Lowered, target: Target, layout: str, tail: Tail | None = No
     return KernelTexts({**texts, "drive": kernels.drive_text}, kernels.arena, kernels.scratch)
 
 
-WHOLE = 10**9  # steps: one function, which is inlined
+INLINED_STEPS = 10**9  # steps: one function, which is inlined
 THREAD = "llvm.nvvm.read.ptx.sreg"
 
 
 def portable_text(low: Lowered, target: Target, name: str, index: str = I64, alone: bool = False) -> str:
     """LLVM text. index: the type of n and of step. alone: NAME without the others."""
     m, one = Module("alwaysinline"), target.of(1)
-    split = split_functions(low, WHOLE)
+    split = split_functions(low, INLINED_STEPS)
     Kernel(low, target._replace(lanes=1), split, sample_ports(low, one)).add(m)
     ports = _ports(low)
     f = m.function(name, VOID, ports, public=True)
@@ -145,7 +145,7 @@ def portable_text(low: Lowered, target: Target, name: str, index: str = I64, alo
 def _add_columns(m: Module, low: Lowered, target: Target, name: str, index: str) -> None:
     """The last samples are computed with those before them, so rows have at least as many as there are lanes."""
     many = target.of(target.lanes)
-    Kernel(low, target, split_functions(low, WHOLE), column_ports(low, many)._replace(fixed=True)).add(m)
+    Kernel(low, target, split_functions(low, INLINED_STEPS), column_ports(low, many)._replace(fixed=True)).add(m)
     ports = _ports(low)
     given = ports | {"step": index, "n": index}
     f = m.function(f"{name}_columns", VOID, given, public=True)
@@ -163,7 +163,10 @@ def ptx_text(low: Lowered, target: Target, name: str, rows: bool = False) -> str
     """A kernel of NVIDIA's: thread i computes sample i; arrays (size, n), the samples side by side, or rows."""
     m, one = Module("alwaysinline"), target.of(1)
     Kernel(
-        low, target._replace(lanes=1), split_functions(low, WHOLE), column_ports(low, one)._replace(fixed=True)
+        low,
+        target._replace(lanes=1),
+        split_functions(low, INLINED_STEPS),
+        column_ports(low, one)._replace(fixed=True),
     ).add(m)
     ports = _ports(low)
     f = m.function(name, "ptx_kernel void", ports | {"n": I64}, public=True)

@@ -12,10 +12,10 @@ from ..lower.lower import Lowered
 from .ir import I32, I64, VOID, IRFunction
 from .math import Lanes
 
-LINE = 64  # bytes of a cache line
+CACHE_LINE_BYTES = 64  # bytes of a cache line
 BEYOND = 6 << 20  # bytes of a result: no second cache holds it, and a third has others to serve
 RUN = 512  # bytes of a batch-last row that are staged at a time
-BLOCK = 4096  # bytes of row-major results that are, at least
+LEAST_BLOCK_BYTES = 4096  # bytes of row-major results that are, at least
 STAGED = 12  # rows: up to it the ways of a first cache hold one line of each
 _MXCSR, _FPCR = 0x8040, 1 << 24  # flush to zero and denormals are zero; flush to zero
 NARROW = 512  # rows: beyond it a run is half as long, for the stage to stay in the second cache
@@ -72,7 +72,7 @@ class Arena(NamedTuple):
 
     def step(self, lanes: Lanes) -> int:
         """Bytes from row to row of a stage: one line more than it holds, so that rows do not fold."""
-        return self.run * lanes.bytes + LINE
+        return self.run * lanes.bytes + CACHE_LINE_BYTES
 
 
 def arena_of(low: Lowered, target: Target, slots: int, layout: str = "rows") -> Arena:
@@ -88,7 +88,7 @@ def arena_of(low: Lowered, target: Target, slots: int, layout: str = "rows") -> 
     sizes = [p.size for p in low.outputs]
     total = sum(sizes)
     if layout == "rows":
-        arena = arena._replace(run=-(-BLOCK // (max(1, total) * width)))
+        arena = arena._replace(run=-(-LEAST_BLOCK_BYTES // (max(1, total) * width)))
         return _staged(arena, [n * arena.run * width for n in sizes])
     if total <= STAGED:
         return arena
@@ -98,10 +98,10 @@ def arena_of(low: Lowered, target: Target, slots: int, layout: str = "rows") -> 
 
 def _staged(arena: Arena, sizes: list[int]) -> Arena:
     """The arena with stages at its end, each from a cache line on."""
-    at, stages = -(-arena.total // LINE) * LINE, []
+    at, stages = -(-arena.total // CACHE_LINE_BYTES) * CACHE_LINE_BYTES, []
     for size in sizes:
         stages.append(at)
-        at += -(-size // LINE) * LINE
+        at += -(-size // CACHE_LINE_BYTES) * CACHE_LINE_BYTES
     return arena._replace(stages=tuple(stages), total=at)
 
 

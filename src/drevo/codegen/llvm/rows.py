@@ -19,7 +19,7 @@ from typing import NamedTuple
 from ..lower.lower import Lowered
 from .ir import I1, I8, I64, PTR, VOID, IRFunction, Module, Value, literal
 from .math import Lanes
-from .ports import BEYOND, LINE, Arena
+from .ports import BEYOND, CACHE_LINE_BYTES, Arena
 
 MOVED = {"p": PTR, "stride": I64, "b": I64, "last": I64, "tile": PTR, "n": I64}  # of whatever moves a tile
 _TILES_AHEAD = 4  # of the prefetch of rows; 1 to 4 differ by 3 %
@@ -60,7 +60,7 @@ def add_dense_moves(m: Module, l: Lanes, op: str, sizes: Iterable[tuple[int, int
             first = f.p.at(j * l.size, I8)
             rows = [first.at(r * pitch * l.size, I8) for r in range(l.lanes)]
             _BLOCKS[op](l, w, rows, f.tile.at(j * l.bytes, I8))
-            for line in range(0, w * l.bytes, LINE) if op == "load" else ():
+            for line in range(0, w * l.bytes, CACHE_LINE_BYTES) if op == "load" else ():
                 f.p.at(j * l.bytes + (ahead + line), I8).prefetch()
         f.ret()
 
@@ -121,19 +121,21 @@ def add_flush(m: Module, l: Lanes) -> None:
         few.to.at(s.i, I8).store(few.source.at(s.i, I8).load(l.scalar, l.size), l.size)
     few.ret()
     f = m.function("flush", source="ptr noalias", to="ptr noalias", n=I64)
-    head = f.smaller(-f.to.cast("ptrtoint", I64) & (LINE - 1), f.n)  # a run of a narrow result is less than a line
-    whole = (f.n - head) & -LINE
+    head = f.smaller(
+        -f.to.cast("ptrtoint", I64) & (CACHE_LINE_BYTES - 1), f.n
+    )  # a run of a narrow result is less than a line
+    whole = (f.n - head) & -CACHE_LINE_BYTES
     f.call(VOID, "few", f.source, f.to, 0, head)
-    with f.loop(whole, step=LINE) as s:
+    with f.loop(whole, step=CACHE_LINE_BYTES) as s:
         line = head + s.i
-        for k in range(0, LINE, l.bytes):
+        for k in range(0, CACHE_LINE_BYTES, l.bytes):
             x = f.source.at(line + k, I8).load(l.type, l.size)
             f.to.at(line + k, I8).store(x, l.bytes, m.past_caches())
     f.call(VOID, "few", f.source, f.to, head + whole, f.n)
     f.ret()
 
 
-ALIGNED = 3  # steps, about, of what it costs to write a row of a tile across two lines in place of one
+SPLIT_LINE_STEPS = 3  # steps, about, of what it costs to write a row of a tile across two lines in place of one
 FOLD = 2048  # bytes between rows: 64 lines of 64 bytes in the first cache of most processors, so two are used
 
 
@@ -222,7 +224,7 @@ class ColumnLoop:
         within = -p.cast("ptrtoint", I64) & (l.bytes - 1)
         samples = within >> (l.size.bit_length() - 1)
         even = (stride & (l.bytes - 1)).equals(0)
-        lost = ALIGNED * sum(p.size for p in self.low.outputs) or 1
+        lost = SPLIT_LINE_STEPS * sum(p.size for p in self.low.outputs) or 1
         tiles = 3 - -len(self.low.steps) // lost  # the first and the last cross lines all the same
         pays = even & (f.count >= tiles * l.lanes) & samples.differs(0)
         return f.select(pays, samples, lanes)
@@ -284,7 +286,7 @@ def _add_spill(m: Module, l: Lanes, arena: Arena) -> None:
             for k in range(0, arena.run * l.bytes, l.bytes):
                 to.at(k, I8).store(source.at(k, I8).load(l.type, l.bytes), align, hint)
 
-    lines = ((f.out.cast("ptrtoint", I64) | f.stride) & (LINE - 1)).equals(0)
+    lines = ((f.out.cast("ptrtoint", I64) | f.stride) & (CACHE_LINE_BYTES - 1)).equals(0)
     with f.when(lines & f.past):
         rows(m.past_caches(), l.bytes)
         f.ret()

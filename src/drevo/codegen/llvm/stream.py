@@ -17,7 +17,7 @@ from .stages import StageCalls
 
 GAMMA, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 SHIFTS = (30, 27, 31)
-STEP = 64  # samples made, computed and summed at a time: they stay in the nearest cache
+SAMPLES_AT_A_TIME = 64  # samples made, computed and summed at a time: they stay in the nearest cache
 SUMS = 4  # kept of every result: sum, sum of squares, minimum, maximum
 FIELDS = ("drive", "seed", "inputs", "outputs", "ranges", "quaternions", "columns", "in", "out", "pointers",
        "strides", "arena", "sums")  # fmt: skip
@@ -53,8 +53,8 @@ def _fill(m: Module, l: Lanes) -> None:
     with f.loop(f.n, some=True, counter=start) as s:
         ends = f.ranges.at(s.i * 2)
         least, width = (ends.at(k).load().splat(l.lanes) for k in range(2))
-        row, counter = f.into.at(s.i * STEP), s.counter
-        for k in range(0, STEP, l.lanes):
+        row, counter = f.into.at(s.i * SAMPLES_AT_A_TIME), s.counter
+        for k in range(0, SAMPLES_AT_A_TIME, l.lanes):
             row.at(k).store(unit_interval(counter, l) * width + least, l.bytes)
             counter = counter + tile
         s.counter = s.counter + signed(GAMMA)
@@ -74,21 +74,21 @@ def _quaternion(m: Module, l: Lanes, fma: bool) -> None:
     """Three numbers of [0, 1) to a uniform unit quaternion (Shoemake, Graphics Gems III, 1992), in place."""
     f = m.function("quaternion", at=PTR)
     t, pair = l.type, f"{{{l.type}, {l.type}}}"
-    u = [f.at.at(k * STEP).load(t, l.bytes) for k in range(3)]
+    u = [f.at.at(k * SAMPLES_AT_A_TIME).load(t, l.bytes) for k in range(3)]
     for k, x in enumerate((f.const(t, 1.0) - u[0], u[0])):
         radius = f.call(t, f"llvm.sqrt.{l.suffix}", x)
         both = f.call(pair, add_sincos(m, l, fma), u[k + 1] * (2 * math.pi))
         for e in range(2):
             part = both.part(e)
-            f.at.at((2 * k + e) * STEP).store(radius * part, l.bytes)
+            f.at.at((2 * k + e) * SAMPLES_AT_A_TIME).store(radius * part, l.bytes)
     f.ret()
 
 
 def _quaternions(m: Module, l: Lanes) -> None:
     f = m.function("quaternions", into=PTR, columns=PTR, n=I64)
     with f.loop(f.n) as s:
-        first = f.into.at(f.columns.at(s.i, I64).load(I64) * STEP)
-        for k in range(0, STEP, l.lanes):
+        first = f.into.at(f.columns.at(s.i, I64).load(I64) * SAMPLES_AT_A_TIME)
+        for k in range(0, SAMPLES_AT_A_TIME, l.lanes):
             f.call(VOID, "quaternion", first.at(k))
     f.ret()
 
@@ -99,9 +99,9 @@ def _sums(m: Module, l: Lanes, part: bool) -> None:
     neutral = [f.const(l.type, x) for x in (0.0, 0.0, math.inf, -math.inf)]
     count = f.count.splat(l.lanes)
     with f.loop(f.n, some=True) as s:
-        row, kept = f.out.at(s.i * STEP), f.sums.at(s.i * (SUMS * l.lanes))
+        row, kept = f.out.at(s.i * SAMPLES_AT_A_TIME), f.sums.at(s.i * (SUMS * l.lanes))
         now = [kept.at(e * l.lanes).load(l.type, l.bytes) for e in range(SUMS)]
-        for k in range(0, STEP, l.lanes):
+        for k in range(0, SAMPLES_AT_A_TIME, l.lanes):
             x = row.at(k).load(l.type, l.bytes)
             new = [x, x * x, x, x]
             if part:
@@ -118,10 +118,10 @@ def _loop(m: Module) -> None:
     """Make, compute and sum STEP samples at a time."""
     f = m.function("stream", I32, public=True, state=PTR, first=I64, count=I64)
     state = {x: f.state.at(k, I64).load(PTR if x in _ADDRESSES else I64) for k, x in enumerate(FIELDS)}
-    with f.loop(f.count, step=STEP, some=True, bad=f.zero(I32)) as s:
+    with f.loop(f.count, step=SAMPLES_AT_A_TIME, some=True, bad=f.zero(I32)) as s:
         left = f.count - s.i
-        whole = left >= STEP
-        size = f.select(whole, STEP, left)
+        whole = left >= SAMPLES_AT_A_TIME
+        size = f.select(whole, SAMPLES_AT_A_TIME, left)
         f.call(VOID, "fill", state["in"], f.first + s.i, state["seed"], state["inputs"], state["ranges"])
         f.call(VOID, "quaternions", state["in"], state["columns"], state["quaternions"])
         s.bad = s.bad | f.call(
@@ -133,7 +133,7 @@ def _loop(m: Module) -> None:
     f.ret(s.bad)
 
 
-_ONE, _MANTISSA, _BIAS, _BITS = 0x3FF0000000000000, (1 << 52) - 1, 1023, 52
+_ONE_AS_BITS, _MANTISSA, _EXPONENT_BIAS, _MANTISSA_BITS = 0x3FF0000000000000, (1 << 52) - 1, 1023, 52
 _ATANH = tuple(1.0 / (2 * k + 1) for k in range(11))  # of the square of its argument, which is below 0.03
 
 
@@ -154,8 +154,8 @@ def _minus_twice_log(c: StageCalls, x: Value, l: Lanes) -> Value:
     """-2 ln(1 - x): by the exponent and the mantissa about 1, whose logarithm is twice an inverse tangent."""
     f = c.f
     bits = (f.const(l.type, 1.0) - x).cast("bitcast", l.many(I64))
-    power = (bits >> _BITS).cast("sitofp", l.type) - float(_BIAS)
-    m = (bits & _MANTISSA | _ONE).cast("bitcast", l.type)
+    power = (bits >> _MANTISSA_BITS).cast("sitofp", l.type) - float(_EXPONENT_BIAS)
+    m = (bits & _MANTISSA | _ONE_AS_BITS).cast("bitcast", l.type)
     high = m > math.sqrt(2.0)
     m, power = f.select(high, m * 0.5, m), f.select(high, power + 1.0, power)
     s = (m - 1.0) / (m + 1.0)

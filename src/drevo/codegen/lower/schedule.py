@@ -53,7 +53,7 @@ SCHEDULE_ORDERS = ("auto", "create", "column", "greedy")
 SOON = 20_000  # steps; beyond, to look for a better order takes longer than it saves
 REGISTERS = 28
 WORTH = 0.95
-LONG = 5_000  # steps; beyond, a processor waits for its instructions rather than for results
+LONG_PROGRAM_STEPS = 5_000  # steps; beyond, a processor waits for its instructions rather than for results
 
 
 def scheduled(
@@ -82,7 +82,7 @@ def scheduled(
     if columns:
         best = min([by_column(), greedy()], key=reloads)
         return best if reloads(best) < WORTH * reloads(steps) else steps
-    if len(steps) > LONG:
+    if len(steps) > LONG_PROGRAM_STEPS:
         return min([steps, greedy()], key=reloads)
     return steps
 

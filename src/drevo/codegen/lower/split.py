@@ -9,7 +9,10 @@ from .lower import Lowered
 from .schedule import SOON, Step, operands, step_results
 
 ONE_FUNCTION = 6_000  # steps; register allocation grows faster than linearly beyond
-CHUNK, SHORT = 1_200, 400  # steps of a function; short ones where compiling takes seconds
+MAX_FUNCTION_STEPS, SHORT_FUNCTION_STEPS = (
+    1_200,
+    400,
+)  # steps of a function; short ones where compiling takes seconds
 
 
 class SplitSteps(NamedTuple):
@@ -31,7 +34,7 @@ def _size(steps: int) -> int:
     """Chooses the number of steps in a run, from the number of all steps."""
     if steps <= ONE_FUNCTION:
         return max(1, steps)
-    return CHUNK if steps <= SOON else SHORT
+    return MAX_FUNCTION_STEPS if steps <= SOON else SHORT_FUNCTION_STEPS
 
 
 def _slots(runs: Sequence[Sequence[Step]]) -> tuple[dict[int, int], int]:

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 DTYPES = {"float64": "double", "float32": "float"}
 LAYOUTS = ("rows", "batch_last")
 NODES_A_SECOND, STAGED_NODES_A_SECOND = 14_000, 21_000  # of a program, and of one in stages, made into code
-PROMPT = 2.0  # s: what takes longer to compile is said before it begins
+PROMPT_SECONDS = 2.0  # s: what takes longer to compile is said before it begins
 UNMADE = (EmitError, ImportError, OSError, RuntimeError)  # no LLVM, or one that fails
-_LENGTH = struct.Struct("<Q")
+_LENGTH_FIELD = struct.Struct("<Q")
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +207,7 @@ def machine_code(
         code = objects.code(name if use_cache else "")
         if use_cache:
             parts = (manifest.text().encode(), objects.entry, *(part.encode() for part in objects.texts))
-            cache.write_entry(name, b"".join(_LENGTH.pack(len(x)) + x for x in parts))
+            cache.write_entry(name, b"".join(_LENGTH_FIELD.pack(len(x)) + x for x in parts))
     return manifest, code
 
 
@@ -225,9 +225,9 @@ def _begun(make: Callable[[], Program], ahead: Ahead | None) -> Program:
 
 def _tell_cost(what: str, seconds: float) -> bool:
     """Warns of long compiling; right within a factor of 2 on one free core of a Xeon (Sapphire Rapids)."""
-    if seconds > PROMPT:
+    if seconds > PROMPT_SECONDS:
         warn_caller(f"{what}: about {seconds:.0f} s of compiling, once: the code is kept")
-    return seconds > PROMPT
+    return seconds > PROMPT_SECONDS
 
 
 def _unpack(payload: bytes, name: str, again: Callable[[], Objects]) -> tuple[Manifest, native.Code] | None:
@@ -235,8 +235,8 @@ def _unpack(payload: bytes, name: str, again: Callable[[], Objects]) -> tuple[Ma
     try:
         found, at = list[bytes](), 0
         while at < len(payload):
-            (size,) = _LENGTH.unpack_from(payload, at)
-            at += _LENGTH.size + size
+            (size,) = _LENGTH_FIELD.unpack_from(payload, at)
+            at += _LENGTH_FIELD.size + size
             found.append(payload[at - size : at])
         manifest, entry, *parts = found
         names = [part.decode() for part in parts]
@@ -297,13 +297,13 @@ def _entry_of(m: Manifest, spec: Spec, single: bool, use_cache: bool) -> bytes:
 
     shape = entry_shape(m.inputs, m.outputs, DTYPES[spec.dtype], spec.layout == "rows", single, m.scratch)
     name, objects = key(repr(shape), Spec()), native.layout() or ObjectLayout()
-    if name not in _ENTRIES:
+    if name not in _ENTRY_OBJECTS:
         made = persisted(name, use_cache, lambda: native.compile_text(entry_text(shape, objects)))
-        _ENTRIES[name] = made
-    return _ENTRIES[name]
+        _ENTRY_OBJECTS[name] = made
+    return _ENTRY_OBJECTS[name]
 
 
-_ENTRIES: dict[str, bytes] = {}  # some ten kilobytes each
+_ENTRY_OBJECTS: dict[str, bytes] = {}  # some ten kilobytes each
 
 
 def lowered_as(program: Program, spec: Spec, fma: bool) -> Lowered:

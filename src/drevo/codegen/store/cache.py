@@ -19,16 +19,20 @@ from contextlib import suppress
 from pathlib import Path
 
 MAGIC = b"DREVOKC\n"
-VERSION = 3
-_HEAD = struct.Struct("<8sI32sQ")
+CACHE_FORMAT = 3
+_ENTRY_HEAD = struct.Struct("<8sI32sQ")
 _CHECK = 32  # bytes of the digest
 LARGEST = 1 << 30  # bytes of one entry
-ROOM = 2 << 30  # bytes of all entries; the oldest go first
-SHARE = 64  # of the room: what a process writes before it looks again whether there is room
+MAX_CACHE_BYTES = 2 << 30  # bytes of all entries; the oldest go first
+ROOM_CHECKS = 64  # of the room: what a process writes before it looks again whether there is room
 _STALE = 3600.0  # seconds after which a temporary file has lost its writer
-_WINDOWS = sys.platform == "win32"  # its profile directories are private
+_ON_WINDOWS = sys.platform == "win32"  # its profile directories are private
 _OPEN_FLAGS: int = sum(getattr(os, x, 0) for x in ("O_BINARY", "O_NOFOLLOW", "O_CLOEXEC", "O_NONBLOCK"))
-_NONE = (OSError, RuntimeError, ValueError)  # no home, no permission, a file in the way, NUL in the name
+_NO_FOLDER_ERRORS = (
+    OSError,
+    RuntimeError,
+    ValueError,
+)  # no home, no permission, a file in the way, NUL in the name
 
 
 def base_directory() -> Path:
@@ -46,8 +50,8 @@ def base_directory() -> Path:
 
 def _folder() -> Path:
     """The directory of entries, made if need be; OSError, RuntimeError, ValueError if there cannot be one."""
-    path = Path(os.path.realpath(base_directory()), f"objects-{VERSION}")
-    if _WINDOWS:
+    path = Path(os.path.realpath(base_directory()), f"objects-{CACHE_FORMAT}")
+    if _ON_WINDOWS:
         path.mkdir(parents=True, exist_ok=True)
         return path
     for place in (*reversed(path.parents), path):
@@ -79,7 +83,7 @@ def _load(file: Path) -> bytes:
     """A file of this user that nobody else can write."""
     with os.fdopen(os.open(file, os.O_RDONLY | _OPEN_FLAGS), "rb") as opened:
         seen = os.fstat(opened.fileno())
-        if not stat.S_ISREG(seen.st_mode) or not (_WINDOWS or _mine(seen, 0o022)):
+        if not stat.S_ISREG(seen.st_mode) or not (_ON_WINDOWS or _mine(seen, 0o022)):
             raise PermissionError(f"{file} is not this user's own")
         return opened.read(min(seen.st_size, LARGEST) + 1)  # room for what there is
 
@@ -106,7 +110,7 @@ def _remove(file: Path) -> None:
 
 def directory() -> Path | None:
     """The private directory of entries, made if need be; None if there cannot be one."""
-    with suppress(*_NONE):
+    with suppress(*_NO_FOLDER_ERRORS):
         return _folder()
     return None
 
@@ -119,7 +123,7 @@ def digest(key: str) -> bytes:
 def read_entry(key: str) -> bytes | None:
     """The payload of a key, or None; a damaged entry is deleted."""
     name = digest(key)
-    with suppress(*_NONE, MemoryError):
+    with suppress(*_NO_FOLDER_ERRORS, MemoryError):
         file = _folder() / f"{name.hex()}.bin"
         payload = _unpack(_load(file), name)
         if payload is None:
@@ -129,14 +133,14 @@ def read_entry(key: str) -> bytes | None:
 
 
 def _unpack(data: bytes, name: bytes) -> bytes | None:
-    if not _HEAD.size + _CHECK <= len(data) <= LARGEST:
+    if not _ENTRY_HEAD.size + _CHECK <= len(data) <= LARGEST:
         return None
-    magic, version, echo, length = _HEAD.unpack_from(data)
-    if (magic, version, echo) != (MAGIC, VERSION, name) or length != len(data) - _HEAD.size - _CHECK:
+    magic, version, echo, length = _ENTRY_HEAD.unpack_from(data)
+    if (magic, version, echo) != (MAGIC, CACHE_FORMAT, name) or length != len(data) - _ENTRY_HEAD.size - _CHECK:
         return None
     if hashlib.blake2b(memoryview(data)[:-_CHECK], digest_size=_CHECK).digest() != data[-_CHECK:]:
         return None
-    return data[_HEAD.size : -_CHECK]
+    return data[_ENTRY_HEAD.size : -_CHECK]
 
 
 _unseen: list[int] = []  # sizes of what this process wrote since it last looked
@@ -147,11 +151,13 @@ def write_entry(key: str, payload: bytes) -> bool:
     if len(payload) > LARGEST - 256:
         return False
     name = digest(key)
-    body = _HEAD.pack(MAGIC, VERSION, name, len(payload)) + payload
-    with suppress(*_NONE):  # full, read-only, gone
+    body = _ENTRY_HEAD.pack(MAGIC, CACHE_FORMAT, name, len(payload)) + payload
+    with suppress(*_NO_FOLDER_ERRORS):  # full, read-only, gone
         folder = _folder()
         _store(folder / f"{name.hex()}.bin", body + hashlib.blake2b(body, digest_size=_CHECK).digest())
-        if not _unseen or sum(_unseen) > ROOM // SHARE:  # a look costs a call to the system for every entry
+        if (
+            not _unseen or sum(_unseen) > MAX_CACHE_BYTES // ROOM_CHECKS
+        ):  # a look costs a call to the system for every entry
             _unseen.clear()
             with suppress(OSError):
                 _evict(folder)
@@ -162,7 +168,7 @@ def write_entry(key: str, payload: bytes) -> bool:
 
 def writable() -> Path | None:
     """The directory of entries if one can be written there now, else None."""
-    with suppress(*_NONE):
+    with suppress(*_NO_FOLDER_ERRORS):
         folder = _folder()
         _store(folder / "probe", bytes(4096))
         _remove(folder / "probe")
@@ -182,7 +188,7 @@ def _evict(folder: Path) -> None:
                 kept.append((seen.st_mtime, seen.st_size, item.path))
     total = sum(size for _, size, _ in kept)
     for _, size, path in sorted(kept):
-        if total <= ROOM:
+        if total <= MAX_CACHE_BYTES:
             return
         _remove(Path(path))
         total -= size
@@ -190,7 +196,7 @@ def _evict(folder: Path) -> None:
 
 def clear() -> int:
     """Deletes every entry; gives how many."""
-    with suppress(*_NONE):
+    with suppress(*_NO_FOLDER_ERRORS):
         files = list(_folder().glob("*.bin"))
         for file in files:
             _remove(file)

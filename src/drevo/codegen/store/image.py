@@ -23,7 +23,7 @@ import numpy as np
 from ...errors import EmitError
 
 Array = np.ndarray[Any, Any]
-_HEAD = struct.Struct("<4sBB10xHHIQQQIHHHHHH")
+_ELF_HEAD = struct.Struct("<4sBB10xHHIQQQIHHHHHH")
 _SECTION = np.dtype([
     ("name", "<u4"), ("type", "<u4"), ("flags", "<u8"), ("address", "<u8"), ("offset", "<u8"), ("size", "<u8"),
     ("link", "<u4"), ("info", "<u4"), ("align", "<u8"), ("each", "<u8"),
@@ -157,7 +157,7 @@ class Image:
 
 def _sections(obj: bytes) -> Array:
     try:
-        magic, bits, order, kind, machine, _, _, _, at, _, _, _, _, each, count, _ = _HEAD.unpack_from(obj)
+        magic, bits, order, kind, machine, _, _, _, at, _, _, _, _, each, count, _ = _ELF_HEAD.unpack_from(obj)
     except struct.error:
         raise ValueError("no object") from None
     if (magic, bits, order, kind, machine, each) != (b"\x7fELF", 2, 1, _RELOCATABLE, _X86_64, _SECTION.itemsize):
@@ -176,8 +176,13 @@ def _protect(base: int, size: int) -> None:
         raise OSError(ctypes.get_errno(), "memory cannot be made executable")
 
 
-CUSTOM, EXPORT, DATA, DATA_COUNT = 0, 7, 11, 12  # sections of WebAssembly, section 5.5 of its specification
-ELF, ARM = b"\x7fELF", 40
+CUSTOM, EXPORT, DATA_SECTION, DATA_COUNT = (
+    0,
+    7,
+    11,
+    12,
+)  # sections of WebAssembly, section 5.5 of its specification
+ELF, ELF_ARM = b"\x7fELF", 40
 ARM_ATTRIBUTES, ALLOCATED, NO_BITS = 0x70000003, 2, 8
 ANY_FLOATS = b"\x1c\x03"  # Tag_ABI_VFP_args = 3: arguments are in no float registers, so both conventions agree
 
@@ -191,7 +196,7 @@ def wasm_module(obj: bytes, names: Sequence[str]) -> bytes:
     section = bytes([EXPORT]) + _leb(len(table)) + table
     out, put = obj[:8], False
     for kind, body in _wasm_sections(obj):
-        if kind in (DATA, DATA_COUNT):
+        if kind in (DATA_SECTION, DATA_COUNT):
             raise EmitError("the WebAssembly object has data, which would need a linker")
         if kind == CUSTOM:  # the linker's own
             continue
@@ -231,7 +236,7 @@ def with_any_floats(obj: bytes) -> bytes:
 
     The changed attributes go to the end of the file, and their section header points there.
     """
-    if obj[:4] != ELF or struct.unpack_from("<H", obj, 18)[0] != ARM:
+    if obj[:4] != ELF or struct.unpack_from("<H", obj, 18)[0] != ELF_ARM:
         return obj
     out = bytearray(obj)
     for at, kind, _, offset, size in _elf_sections(obj):

@@ -33,7 +33,7 @@ UNKEYED = {
     "Link.line": "where it stands in its file",
     "Joint.line": "where it stands in its file",
 }
-_PLAIN = {float, int, str, bool, type(None)}
+_PLAIN_TYPES = {float, int, str, bool, type(None)}
 
 
 def request(model: Model, *asked: object) -> str:
@@ -48,7 +48,7 @@ def key_text(x: object) -> str:
     What has a `digest` is told by it. TypeError for what has no such text, as a function: its trace tells it.
     """
     kind: Any = type(x)
-    if kind in _PLAIN or (kind is tuple and _PLAIN.issuperset(map(type, x))):  # type: ignore[call-overload]
+    if kind in _PLAIN_TYPES or (kind is tuple and _PLAIN_TYPES.issuperset(map(type, x))):  # type: ignore[call-overload]
         return repr(x)
     if isinstance(x, np.ndarray | np.generic) and x.dtype != object:
         data = np.ascontiguousarray(x)

@@ -34,13 +34,13 @@ class _Lock:
 
 
 LOCK = _Lock()
-_HELD: list[ExitStack] = []
+_HELD_LOCKS: list[ExitStack] = []
 
 
 def _hold() -> None:
     """Waits for what is being compiled and imported, and keeps new work out."""
     stack = ExitStack()
-    _HELD.append(stack)
+    _HELD_LOCKS.append(stack)
     stack.enter_context(LOCK)
     library = getattr(sys.modules.get("llvmlite.binding.ffi"), "lib", None)
     inner = getattr(library, "_lock", None)  # others use LLVM too
@@ -63,7 +63,7 @@ def _importing() -> list[str]:
 
 
 def _release() -> None:
-    _HELD.pop().close()
+    _HELD_LOCKS.pop().close()
 
 
 if hasattr(os, "register_at_fork"):

@@ -18,23 +18,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import EmitError
-from ..entry.layout import TABLE, ObjectLayout, names_after
+from ..entry.layout import ENTRY_TABLE, ObjectLayout, names_after
 from . import image, processor
 from .memo import LOCK
 
 _FASTCALL_KEYWORDS = 0x82
 _ABI = (0x1000009, 0x2000000)  # NumPy's array struct is the same in both
 _ARRAYS = {"PyArray_New": 93, "PyArray_Return": 76, "PyArray_SetBaseObject": 282}  # places in NumPy's table
-_TYPE, _VERSION = 2, 0
-LINE = 64  # bytes of a cache line, where working memory and large results begin
+_ARRAY_TYPE_PLACE, _ABI_PLACE = 2, 0
+CACHE_LINE_BYTES = 64  # bytes of a cache line, where working memory and large results begin
 _FLOATS = c_int(0x9875)  # as Microsoft's library has it
 
 
 def line_array(shape: int | tuple[int, ...], dtype: Any = np.float64) -> np.ndarray[Any, Any]:
     """An array of no known numbers that begins with a line of the cache, within the memory of another."""
     size = np.dtype(dtype).itemsize * (shape if isinstance(shape, int) else prod(shape))
-    raw = np.empty(size + LINE, np.uint8)
-    skip = -raw.__array_interface__["data"][0] % LINE
+    raw = np.empty(size + CACHE_LINE_BYTES, np.uint8)
+    skip = -raw.__array_interface__["data"][0] % CACHE_LINE_BYTES
     found: np.ndarray[Any, Any] = raw[skip : skip + size].view(dtype)
     return found.reshape(shape)
 
@@ -233,7 +233,7 @@ class Code(Loaded):
 
     def publish(self, name: str, whether: bool = True) -> None:
         """Lets the entry call one of the two, or no longer."""
-        place = c_void_p.from_address(self.table_address + TABLE.index(name) * ctypes.sizeof(c_void_p))
+        place = c_void_p.from_address(self.table_address + ENTRY_TABLE.index(name) * ctypes.sizeof(c_void_p))
         place.value = self.find(name) if whether else None
 
     @property
@@ -281,8 +281,8 @@ def layout() -> ObjectLayout | None:
         base = object.__basicsize__
         found = ObjectLayout(base, 24 if free else 8, tuple.__basicsize__ == base + 8)
         api = _array_api()
-        version = ctypes.CFUNCTYPE(ctypes.c_uint)(api[_VERSION])()
-        right = api[_TYPE] == id(np.ndarray) and version in _ABI
+        version = ctypes.CFUNCTYPE(ctypes.c_uint)(api[_ABI_PLACE])()
+        right = api[_ARRAY_TYPE_PLACE] == id(np.ndarray) and version in _ABI
         right = right and _name_of(len, found) == b"len"
         return found if right and all(_as_seen(found, x) for x in _samples()) else None
     except (AttributeError, ImportError, TypeError, ValueError):
@@ -371,9 +371,9 @@ def builtin(
         "ndarray": id(np.ndarray), "dtype": id(dtype), "slow": id(slow), "none": id(None), "out": id(out),
         "threshold": threshold, "results": id(results), "tuple": id(tuple), "dict": id(dict),
         "builtin": id(BuiltinFunctionType), "loaded": id(loaded),
-        "single": 0, "drive": 0, "room": memory[0] + LINE, "arena": memory[1] + LINE,
+        "single": 0, "drive": 0, "room": memory[0] + CACHE_LINE_BYTES, "arena": memory[1] + CACHE_LINE_BYTES,
     }  # fmt: skip
-    words = [*(value[key] for key in TABLE), *map(id, names[:-1]), 0 if loaded is None else id(names[-1])]
+    words = [*(value[key] for key in ENTRY_TABLE), *map(id, names[:-1]), 0 if loaded is None else id(names[-1])]
     code.fill(words)
     return callable_of(code, owner, name, doc, slow, dtype, results, loaded, out, *names)
 
@@ -391,7 +391,7 @@ def callable_of(code: Loaded, owner: object, name: str, doc: str, *kept: object)
 @lru_cache(maxsize=1)
 def _functions() -> dict[str, int]:
     """Addresses of the C functions in the table."""
-    return {name: address_of(name) for name in TABLE if name.startswith("Py")}
+    return {name: address_of(name) for name in ENTRY_TABLE if name.startswith("Py")}
 
 
 def address_of(name: str) -> int:

@@ -43,15 +43,15 @@ class Machine(NamedTuple):
 
 
 _THUMB = "thumbv7em-none-eabihf"
-_ARM = "arm-none-eabi-gcc -O2 {} main.c {{object}} -o main.elf --specs=rdimon.specs"
+_ARM_LINK_COMMAND = "arm-none-eabi-gcc -O2 {} main.c {{object}} -o main.elf --specs=rdimon.specs"
 MACHINES = {
     "cortex-m4f": Machine(
         _THUMB, "cortex-m4", fused=False, integer="i32", options={}, cycles=_M4,
-        link=_ARM.format("-mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16"),
+        link=_ARM_LINK_COMMAND.format("-mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16"),
     ),
     "cortex-m7": Machine(
         _THUMB, "cortex-m7", integer="i32", options={},
-        link=_ARM.format("-mcpu=cortex-m7 -mthumb -mfloat-abi=hard -mfpu=fpv5-d16"),
+        link=_ARM_LINK_COMMAND.format("-mcpu=cortex-m7 -mthumb -mfloat-abi=hard -mfpu=fpv5-d16"),
     ),
     "aarch64": Machine("aarch64-unknown-linux-gnu", link="aarch64-linux-gnu-gcc -O2 main.c {object} -o main"),
     "riscv64": Machine(

@@ -18,7 +18,7 @@ from ...documents.languages.table import BY_ENDING, text_in
 from ...documents.paper import as_printed
 from ...documents.sequence.layout import less_turns
 from ...documents.sequence.reading import read_sequence, sympy
-from ...documents.sequence.sequence import LONGEST, Sequence, write_sequence
+from ...documents.sequence.sequence import MAX_OPERANDS, Sequence, write_sequence
 from ...errors import InputError
 from ...io.files import saving
 from ...io.given import asked_methods
@@ -254,7 +254,7 @@ def _stacked(entries: list[Any], samples: int) -> Array:
 
 
 def write_out_program(
-    program: Program, *, checks: Iterable[Check] = (), digits: int = 6, longest: int = LONGEST
+    program: Program, *, checks: Iterable[Check] = (), digits: int = 6, longest: int = MAX_OPERANDS
 ) -> Derivation:
     """The Derivation of a Program; statements of at most about `longest` operands."""
     return Derivation(program, write_sequence(program, longest), tuple(checks), digits)

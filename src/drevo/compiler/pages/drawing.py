@@ -35,7 +35,7 @@ SNAP = 1e-9
 MAX_DRAWN_BODIES = 40  # bodies: a drawing of more is a scribble
 TURNING = ("revolute", "helical")
 BENT = (0.3, -0.55, 0.45, 0.35)  # rad, by turns: hinges in a line would hide each other
-ASIDE, ABOVE = 0.45, 0.3  # how far the eye stands to the right of the front and above it
+EYE_ASIDE, EYE_ABOVE = 0.45, 0.3  # how far the eye stands to the right of the front and above it
 STRAIGHT = 1e-9
 
 
@@ -108,7 +108,7 @@ def _view(tree: Tree, axes: list[Vec | None]) -> tuple[Vec, Vec]:
     up = UNIT_VECS[2] if down.zero else down * (-1.0 / _length(down))
     if not flat:
         front = _across(up)
-        eye = _unit(front + up.cross(front) * ASIDE + up * ABOVE)
+        eye = _unit(front + up.cross(front) * EYE_ASIDE + up * EYE_ABOVE)
         right = _unit(up.cross(eye))
         return right, eye.cross(right)
     normal = hinges[0] if sum(hinges[0]) > 0.0 else -hinges[0]
@@ -139,10 +139,10 @@ def _point(v: Vec) -> Point:
     return float(v.x), float(v.y), float(v.z)
 
 
-RATE, ACCELERATION = 3.0, 10.0  # how far sliders of rates and accelerations go, in rad and m
-INPUT_LIMITS = {"v": RATE, "a": ACCELERATION, "tau": 100.0, "f_ext": 100.0}
+SLIDER_RATE, SLIDER_ACCELERATION = 3.0, 10.0  # how far sliders of rates and accelerations go, in rad and m
+INPUT_LIMITS = {"v": SLIDER_RATE, "a": SLIDER_ACCELERATION, "tau": 100.0, "f_ext": 100.0}
 QUICK = 20_000  # steps: browsers put code in order themselves, but take 50,000 variables of a function at most
-PROMPT = 6_000  # steps that are compiled in about a second
+PROMPT_STEPS = 6_000  # steps that are compiled in about a second
 AT_FIRST = 0.5  # where sliders stand: at zero little is to be seen
 
 
@@ -171,7 +171,7 @@ def live_values(program: Program) -> tuple[Written, LiveFunction, dict[str, int]
 
 def live_page(program: Program, facts: About) -> str | None:
     """A page of equations with sliders and the value of every line; None where that would take long."""
-    if len(program.order()) > PROMPT:
+    if len(program.order()) > PROMPT_STEPS:
         return None
     sequence, values, slots = live_values(program)
     inputs, functions = live_inputs(program), {"values": values}

@@ -33,7 +33,7 @@ from .derivation import Derivation, write_out_program
 from .telegin_inputs import described
 
 SNAP = 1e-9  # rad, as in write_out
-STATES = 32
+CHECKED_STATES = 32
 TERMS = Quantity(
     "lagrange_equations",
     ("q", "v"),
@@ -62,7 +62,7 @@ def lagrange_equations(model: Model, patterns: Sequence[str], merge_equal: bool 
 def check_rows(model: Model, derivation: Derivation) -> list[tuple[str, float, int]]:
     """H against the mass matrix, the sum of the terms against the bias, gyroscopic power against nothing."""
     rng = np.random.default_rng(0)
-    q, v = random(model, rng, (STATES,)), rng.normal(size=(STATES, model.nv))
+    q, v = random(model, rng, (CHECKED_STATES,)), rng.normal(size=(CHECKED_STATES, model.nv))
     H, centrifugal, coriolis, gyroscopic, gravity = derivation.evaluate(q=q, v=v)
     M = evaluate(trace(model, "mass_matrix", snap=SNAP), {"q": q})["M"]
     h = evaluate(trace(model, "bias", snap=SNAP), {"q": q, "v": v})["h"]
@@ -71,14 +71,14 @@ def check_rows(model: Model, derivation: Derivation) -> list[tuple[str, float, i
     power = float(np.max(np.abs(np.sum(gyroscopic * v, -1)), initial=0.0)) / size
     matrix = float(np.max(np.abs(H - M), initial=0.0)) / (float(np.max(np.abs(M), initial=0.0)) or 1.0)
     return [
-        ("H against the plain mass matrix, relative to the largest value", matrix, STATES),
-        ("centrifugal + Coriolis + gravity against the plain bias", sums, STATES),
-        ("power of the gyroscopic terms, which do no work", power, STATES),
+        ("H against the plain mass matrix, relative to the largest value", matrix, CHECKED_STATES),
+        ("centrifugal + Coriolis + gravity against the plain bias", sums, CHECKED_STATES),
+        ("power of the gyroscopic terms, which do no work", power, CHECKED_STATES),
     ]
 
 
 Array = np.ndarray[Any, Any]
-SHOWN = 5  # of them in the document
+MAX_PRINTED_STATES = 5  # of them in the document
 
 
 def inexact_energy(
@@ -104,7 +104,7 @@ def inexact_energy(
     written = partial(alyushin_page.kinetic_energy, mode=mode) if sequence else compute
     tree = plain_tree(model, f"mode {mode!r}")
     rng = np.random.default_rng(0)
-    q, v = random(model, rng, (STATES,)), rng.normal(size=(STATES, model.nv))
+    q, v = random(model, rng, (CHECKED_STATES,)), rng.normal(size=(CHECKED_STATES, model.nv))
     by_mode, exact = (_over(f, tree, q, v) for f in (compute, exact_energy))
     about = {
         "formalism": f"alyushin, mode {mode}, not exact",
@@ -121,7 +121,9 @@ def inexact_energy(
         (f"written out, against mode {mode} on numbers, relative to the largest value", by_lines - by_mode),
         (f"mode {mode}, not exact, against the exact value, relative to the largest value", by_mode - exact),
     )
-    return derivation.with_checks([(what, float(np.abs(x).max(initial=0.0)) / scale, STATES) for what, x in rows])
+    return derivation.with_checks(
+        [(what, float(np.abs(x).max(initial=0.0)) / scale, CHECKED_STATES) for what, x in rows]
+    )
 
 
 def _over(compute: Any, tree: Any, q: Array, v: Array) -> Array:
@@ -136,7 +138,7 @@ def _said(mode: str, q: Array, v: Array, by_mode: Array, exact: Array) -> tuple[
         f"Not exact: mode {mode} of the paper, {alyushin.MODES[mode]}. Polar moments are constant only for one "
         "rotation about its own axis, or equal moments; the exact energy takes current ones."
     ]
-    for k in range(min(SHOWN, len(q))):
+    for k in range(min(MAX_PRINTED_STATES, len(q))):
         error = by_mode[k] - exact[k]
         part = f" ({100.0 * error / exact[k]:+.1f} %)" if exact[k] else ""
         lines.append(

@@ -20,7 +20,7 @@ from ..formalisms import common_algorithm
 
 ASKED = 1e-6  # asymmetry that symmetric=True takes for none
 NEARLY = 1e-2  # and what is told of
-STATES = 16
+SYMMETRY_STATES = 16
 
 
 class Symmetrised(NamedTuple):
@@ -49,7 +49,7 @@ def symmetrised(model: Model, symmetric: Any) -> Symmetrised:
     pairs = {i: _changed(model, tree.frames, i, x) for i, x in missing.items()}
     made = {before.name: after for before, after in pairs.values()}
     changed = replace(model, links=tuple(made.get(l.name, l) for l in model.links))
-    q = random(model, np.random.default_rng(0), (STATES,))
+    q = random(model, np.random.default_rng(0), (SYMMETRY_STATES,))
     before, after = (_mass_matrix(m, list(np.ascontiguousarray(q.T))) for m in (model, changed))
     worst = float(np.max(np.abs(after - before)) / np.max(np.abs(before)))
     told = f"{shorten([repr(tree.bodies[i].link) for i in sorted(missing)])} taken as symmetric about the joint"
@@ -58,7 +58,7 @@ def symmetrised(model: Model, symmetric: Any) -> Symmetrised:
         f"robot {model.name!r}: {told}, as asked: off by {off:.1e} of what is felt of it, its centre of mass by "
         f"{moved:.1e} m, the mass matrix changes by {worst:.1e} of its largest entry"
     )
-    return Symmetrised(changed, True, (f"M with {told}, against the robot's own", worst, STATES))
+    return Symmetrised(changed, True, (f"M with {told}, against the robot's own", worst, SYMMETRY_STATES))
 
 
 def _missing(tree: Tree, symmetric: Any) -> dict[int, RigidInertia]:
@@ -103,7 +103,7 @@ def _distance(before: Link, after: Link) -> float:
 
 def _mass_matrix(model: Model, q: list[Any]) -> np.ndarray[Any, Any]:
     rows = common_algorithm("mass_matrix")(build_tree(model), q)
-    return np.array([[np.broadcast_to(x, (STATES,)) for x in row] for row in rows])
+    return np.array([[np.broadcast_to(x, (SYMMETRY_STATES,)) for x in row] for row in rows])
 
 
 def nearly_symmetric(model: Model) -> dict[str, float]:

@@ -30,22 +30,25 @@ from ..tracer import Tracer
 from .drawing import MAX_DRAWN_BODIES, SNAP, augmented, drawing_of
 
 AXES = "xyz"
-TURNING = ("revolute", "helical", "prismatic")
+SINGLE_AXIS_JOINTS = ("revolute", "helical", "prismatic")
 
 
 TURN, SHIFT = ("angle", "rad"), ("displacement", "m")
-PLACE = tuple((f"position {x}", "m") for x in AXES)
+POSITION_LABELS = tuple((f"position {x}", "m") for x in AXES)
 SPIN = tuple((f"angular velocity {x}", "rad") for x in AXES)
 QUATERNION = tuple((f"quaternion {x}", "") for x in "xyzw")
-PARTS = {  # what the coordinates of a joint are, with their units
+COORDINATE_LABELS = {  # what the coordinates of a joint are, with their units
     "prismatic": (SHIFT,),
     "cylindrical": (SHIFT, TURN),
     "universal": (("angle about axis", "rad"), ("angle about axis2", "rad")),
-    "planar": (*PLACE[:2], TURN),
+    "planar": (*POSITION_LABELS[:2], TURN),
     "spherical": QUATERNION,
-    "free": (*PLACE, *QUATERNION),
+    "free": (*POSITION_LABELS, *QUATERNION),
 }
-RATES = {"spherical": SPIN, "free": (*((f"velocity {x}", "m") for x in AXES), *SPIN)}  # where they are others
+RATE_LABELS = {
+    "spherical": SPIN,
+    "free": (*((f"velocity {x}", "m") for x in AXES), *SPIN),
+}  # where they are others
 PER = {"q": "", "v": "/s", "a": "/s²", "x": "/s²"}
 WRENCH = tuple((f"{what} {x}", unit) for what, unit in (("force", "N"), ("moment", "N m")) for x in AXES)
 
@@ -67,8 +70,8 @@ def coordinates_of(source: str, model: Model, tree: Tree) -> Iterator[Coordinate
     numbers = {j.name: [b.number for b in tree.bodies if b.joint == j.name] for j in model.moving_joints}
     for joint in model.moving_joints:
         number = " ".join(numbers[joint.name])
-        parts = [("coordinate", "")] * joint.nq if joint.formula else PARTS.get(joint.kind, (TURN,))
-        for what, unit in parts if source == "q" else RATES.get(joint.kind, parts):
+        parts = [("coordinate", "")] * joint.nq if joint.formula else COORDINATE_LABELS.get(joint.kind, (TURN,))
+        for what, unit in parts if source == "q" else RATE_LABELS.get(joint.kind, parts):
             if source == "tau":
                 yield Coordinate(
                     joint.name, number, f"{joint.kind}, {_effort(what)}", "N" if unit == "m" else "N m"
@@ -221,7 +224,7 @@ class _Inputs:
             if b.R != EYE:
                 for k, axis in enumerate(AXES):
                     yield Statement(f"{axis}_{b.number}", _vector(b.R @ UNIT_VECS[k], base))
-            if b.kind in TURNING:
+            if b.kind in SINGLE_AXIS_JOINTS:
                 own = UNIT_VECS[b.axis] * (-1.0 if b.factor < 0 else 1.0)
                 yield Statement(f"q_{b.number}", _vector(own, b.number))
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ...codegen.graph.program import Program
 
 SNAP = 1e-9  # rad: a placement written as 1.570796327 is a quarter turn to the people who read the equations
-STATES = 32
+CHECKED_STATES = 32
 
 
 @contextmanager
@@ -172,8 +172,8 @@ def page_by_lines(
     program = page(parameters=patterns, snap=SNAP, merge_equal=merge)
     derivation = write_out_program(described(program, model, patterns, merge))
     rng = np.random.default_rng(0)
-    state: dict[str, Any] = {p.name: rng.normal(size=(STATES, p.size)) for p in program.inputs} | {
-        "q": random(model, rng, (STATES,))
+    state: dict[str, Any] = {p.name: rng.normal(size=(CHECKED_STATES, p.size)) for p in program.inputs} | {
+        "q": random(model, rng, (CHECKED_STATES,))
     }
     worst = 0.0
     values = (x.evaluate(**{p.name: state[p.name] for p in x.program.inputs}) for x in (derivation, plain))
@@ -181,7 +181,7 @@ def page_by_lines(
         scale = float(np.max(np.abs(b), initial=0.0)) or 1.0
         worst = max(worst, float(np.max(np.abs(a - b), initial=0.0)) / scale)
     return derivation.with_checks(
-        [(f"{plain.about.quantity} in the plain way, relative to the largest value", worst, STATES)]
+        [(f"{plain.about.quantity} in the plain way, relative to the largest value", worst, CHECKED_STATES)]
     )
 
 
@@ -190,7 +190,8 @@ def check_row(
 ) -> tuple[str, float, int]:
     """Worst difference of the written-out sequence from the plain algorithm, over random states."""
     rng = np.random.default_rng(0)
-    state: dict[str, Any] = {s: random(model, rng, (STATES,)) if s == "q" else rng.normal(size=(STATES, model.nv))
+    n = CHECKED_STATES
+    state: dict[str, Any] = {s: random(model, rng, (n,)) if s == "q" else rng.normal(size=(n, model.nv))
                              for s in quantity(name).state}  # fmt: skip
     columns = [list(np.ascontiguousarray(np.moveaxis(x, -1, 0))) for x in state.values()]
     compute = common_algorithm(name)
@@ -203,4 +204,4 @@ def check_row(
         b = _stacked(b, a.shape)
         scale = float(np.max(np.abs(b), initial=0.0)) or 1.0
         worst = max(worst, float(np.max(np.abs(a - b), initial=0.0)) / scale)
-    return f"{name} against the plain recursion, relative to the largest value", worst, STATES
+    return f"{name} against the plain recursion, relative to the largest value", worst, CHECKED_STATES

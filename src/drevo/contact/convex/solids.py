@@ -21,9 +21,9 @@ CORES = {
     "hull": HULL,
 }  # fmt: skip
 ROUND = ("sphere", "capsule")  # a ball about each of their points
-PLACE = 12  # numbers of a placed geom: rotation by rows, position
+PLACED_GEOM_NUMBERS = 12  # numbers of a placed geom: rotation by rows, position
 PAIR_INTEGERS, PAIR_SIZES = 9, 10  # of a pair in the tables of the search
-RESULTS = 10  # numbers of a pair: distance, two points, normal
+DISTANCE_NUMBERS = 10  # numbers of a pair: distance, two points, normal
 LANES_FUNCTION, PLACES_FUNCTION = "search_in_lanes", "places_in_lanes"
 NOWHERE = 1e300  # of a place: no geom is there
 
@@ -99,12 +99,12 @@ def _add_lanes(c: StageCalls) -> None:
     """A function that searches lane by lane for distances."""
     given = dict.fromkeys(("which", "size", "points_a", "points_b", "at_a", "at_b", "out"), PTR)
     f = c.f.module.function(LANES_FUNCTION, VOID, given)
-    name, result = add_plain(c.f.module, between_solids), f.alloca(F64, RESULTS)
+    name, result = add_plain(c.f.module, between_solids), f.alloca(F64, DISTANCE_NUMBERS)
     solids = _Solids(c, f)
     with f.loop(c.l.lanes, some=True) as lane:
         with f.when(solids.read(lane.i).differs(0)):  # lanes beyond a batch are like the last one of it
             f.call(VOID, name, f.which, f.size, f.points_a, f.points_b, solids.a, solids.b, result)
-        with f.loop(RESULTS, some=True) as k:
+        with f.loop(DISTANCE_NUMBERS, some=True) as k:
             solids.put(f.out, k.i, lane.i, result.at(k.i).load())
     f.ret()
 
@@ -144,7 +144,11 @@ class _Solids:
 
     def __init__(self, c: StageCalls, f: IRFunction) -> None:
         self.f, self.l = f, c.l
-        self.a, self.b, self.changed = f.alloca(F64, PLACE), f.alloca(F64, PLACE), f.alloca(I64)
+        self.a, self.b, self.changed = (
+            f.alloca(F64, PLACED_GEOM_NUMBERS),
+            f.alloca(F64, PLACED_GEOM_NUMBERS),
+            f.alloca(I64),
+        )
         self.forget()
 
     def forget(self) -> None:
@@ -157,7 +161,7 @@ class _Solids:
         f, l, changed = self.f, self.l, self.changed
         changed.store(f.const(I64, 0))
         for block, place in ((f.at_a, self.a), (f.at_b, self.b)):
-            with f.loop(PLACE, some=True) as k:
+            with f.loop(PLACED_GEOM_NUMBERS, some=True) as k:
                 x = block.at(k.i * l.lanes + lane, l.scalar).load(l.scalar)
                 x = x if l.scalar == F64 else x.cast("fpext", F64)
                 changed.store(changed.load(I64) | place.at(k.i).load().differs(x).cast("zext", I64))

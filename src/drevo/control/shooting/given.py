@@ -147,15 +147,15 @@ def guess_given(robot: Dynamics, horizon: int, given: ArrayLike | Mapping[str, A
     return Guess(found.get("q"), found.get("v"), found.get("tau"))
 
 
-FIRST, WARM, LAST, LOWER = (
+FIRST_BARRIER, WARM, LAST, LOWER = (
     1e-2,
     1e-4,
     1e-8,
     0.1,
 )  # mu times the number of limits, of 1 + |cost|: cold, beside a solution, at the end; how it falls
 NEAR_COMPLEMENTARITY = 10.0  # times mu: complementarity and slope that are good enough to lower it
-KEPT = 0.995  # of a slack may go in one step
-INSIDE = 1e-2  # rad, m or their rates: slacks begin no smaller
+MAX_SLACK_SHARE = 0.995  # of a slack may go in one step
+LEAST_SLACK = 1e-2  # rad, m or their rates: slacks begin no smaller
 BAND = 1e10  # within which s z / mu is kept
 
 
@@ -200,9 +200,9 @@ class StateLimits:
     def begin(self, cost: float, kept: Array | None = None) -> None:
         """At the trajectory of now, of this cost; kept: the multipliers of a solution nearby."""
         size = (1.0 + abs(cost)) / (len(self.s) * self.size)
-        self.mu, self.least = FIRST * size, LAST * size
+        self.mu, self.least = FIRST_BARRIER * size, LAST * size
         self.d = self.distance(self.x.q[1:], self.x.v[1:])
-        self.s = np.maximum(self.d, INSIDE)
+        self.s = np.maximum(self.d, LEAST_SLACK)
         self.z = self.mu / self.s
         if kept is not None:
             self.mu, self.z = WARM * size, kept[1:].copy()
@@ -262,7 +262,9 @@ class StateLimits:
         """Slacks and d of trajectories in lanes (N, lanes, ..), then barriers and |r| by lane."""
         d = self.distance(q, v)
         # what is inside has d for its slack
-        s = np.where(d > (1.0 - KEPT) * self.s[:, None], d, self.s[:, None] + alpha[:, None] * self.step[:, None])
+        s = np.where(
+            d > (1.0 - MAX_SLACK_SHARE) * self.s[:, None], d, self.s[:, None] + alpha[:, None] * self.step[:, None]
+        )
         return s, d, -self.mu * np.einsum("nls->l", np.log(s)), np.einsum("nls->l", np.abs(d - s))
 
     @property
@@ -309,4 +311,4 @@ class StateLimits:
 
 def _longest(x: Array, step: Array) -> float:
     """The share of a step, at most 1, that positive numbers may go along it."""
-    return min(1.0, KEPT / max(float((-step / x).max()), KEPT))
+    return min(1.0, MAX_SLACK_SHARE / max(float((-step / x).max()), MAX_SLACK_SHARE))

@@ -20,10 +20,10 @@ from .problem import LANES, Shooting
 
 FIRST_REG, LEAST_REG, MOST_REG = 1e-9, 1e-12, 1e8  # of the regularisation
 UP, DOWN = 10.0, 0.1
-ENOUGH = 1e-3  # of what the model promises
-CLOSED = 1e-9  # m, rad and their rates: the sum of gaps that counts as none
+MODEL_SHARE = 1e-3  # of what the model promises
+CLOSED_GAPS = 1e-9  # m, rad and their rates: the sum of gaps that counts as none
 HALVES = 0.5 ** np.arange(LANES)  # lengths of a step
-SHARE = 0.5  # of the merit's descent that comes from closing gaps, at least
+GAP_SHARE = 0.5  # of the merit's descent that comes from closing gaps, at least
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Solver:
             self.limits.begin(self.cost, kept)
 
     def _close(self) -> None:
-        if self.open <= CLOSED:
+        if self.open <= CLOSED_GAPS:
             self.s.x.close()
 
     @property
@@ -93,7 +93,7 @@ class Solver:
             if knot < 0:
                 slope, bend = self._promise(gaps)
                 off = gaps + (limits.open if limits else 0.0)
-                if -slope <= self.tolerance * (1.0 + abs(self.cost)) and off <= CLOSED:
+                if -slope <= self.tolerance * (1.0 + abs(self.cost)) and off <= CLOSED_GAPS:
                     if limits is None or limits.settled:
                         p.converged, p.reason = True, "converged"
                         return True
@@ -122,7 +122,7 @@ class Solver:
         """The lane that was taken, or -1. off: gaps, and what slacks are off."""
         s, p, limits = self.s, self.progress, self.limits
         if off > 0.0:
-            self.weight = max(self.weight, (slope + 0.5 * max(bend, 0.0)) / ((1.0 - SHARE) * off))
+            self.weight = max(self.weight, (slope + 0.5 * max(bend, 0.0)) / ((1.0 - GAP_SHARE) * off))
         weight = max(self.weight, limits.steepest) if limits else self.weight
         s.x.alpha[:, 0] = HALVES * (limits.length if limits else 1.0)
         alpha = s.x.alpha[:, 0]
@@ -134,7 +134,7 @@ class Solver:
                 *inside, barrier, left = limits.tried(s.x.tried[0][1:], s.x.tried[1][1:], alpha)
                 merit, before = merit + barrier + weight * left, before + limits.barrier
             promised = alpha * (slope - weight * off)
-            fine = (merit - before <= ENOUGH * promised + 1e-14 * abs(before)) & np.isfinite(merit)
+            fine = (merit - before <= MODEL_SHARE * promised + 1e-14 * abs(before)) & np.isfinite(merit)
         if not fine.any():
             return -1
         lane = int(np.argmin(np.where(fine, merit, np.inf)))

@@ -68,7 +68,7 @@ class KnotRecord(NamedTuple):
         return int(self.parts["dt"].stop)
 
 
-LEAST = 1e-14  # of a pivot: below it there is no step
+LEAST_SWEEP_PIVOT = 1e-14  # of a pivot: below it there is no step
 
 
 class KnotSizes(NamedTuple):
@@ -226,7 +226,7 @@ class Sweep:
         f, d, w, a, m, n, given = self.f, self.d, self.work, self.areas, self.s.m, self.s.n, self.given
         d.copy(f, w["K"], w["Qux"], m * a.x)
         least = self.boxed(record) if self.s.boxed else self.gains(w["Quu"])
-        with f.when(~(least > LEAST)):
+        with f.when(~(least > LEAST_SWEEP_PIVOT)):
             f.ret(k)
         if self.s.boxed:
             with f.loop(m, some=True) as s:

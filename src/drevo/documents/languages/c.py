@@ -9,18 +9,18 @@ import re
 
 from ...errors import EmitError, one_of
 from ..about import About, header
-from ..sequence.layout import FEW, period_texts
+from ..sequence.layout import FEW_TURNS, period_texts
 from ..sequence.layout import NOTE as TURNED
 from ..sequence.sequence import CHOICES, Sequence
 from .code import arguments_of, assignments, code_style, comment, entries, unpacked
 
-_LAYOUT = "Arrays of double, row-major; what a function writes must not overlap what it reads."
-NOTE = "/* {} */"
+_C_LAYOUT = "Arrays of double, row-major; what a function writes must not overlap what it reads."
+COMMENT = "/* {} */"
 
 
 def c(sequence: Sequence, facts: About) -> str:
     """void NAME(const double *q, ..., [const double *constants,] double *out), and NAME_prologue with symbols."""
-    lines = comment_block(header(facts, sequence, _LAYOUT))
+    lines = comment_block(header(facts, sequence, _C_LAYOUT))
     lines += ["", "#include <math.h>", "", *helpers(sequence, "static ")]
     if sequence.symbols:
         lines += [*prologue(sequence), ""]
@@ -51,11 +51,11 @@ def helpers(sequence: Sequence, qualifiers: str) -> list[str]:
     for factor, name in sequence.periods.items():
         rate, products = period_texts(factor)
         lines += [
-            NOTE.format(TURNED),
+            COMMENT.format(TURNED),
             f"{qualifiers}double {name}(double x)",
             "{",
             f"    const double n = rint({rate});",
-            f"    if (fabs(n) > {FEW!r}) {{",
+            f"    if (fabs(n) > {FEW_TURNS!r}) {{",
             *(f"        x -= {product};" for product in products),
             "    }",
             "    return x;",
@@ -70,9 +70,9 @@ def prologue(sequence: Sequence, qualifiers: str = "") -> list[str]:
     name, style = sequence.identifiers, code_style(sequence)
     function = f"{name[sequence.function]}_prologue"
     lines = [f"{qualifiers}void {function}(const double *parameters, double *constants)", "{"]
-    lines += [f"    const double {name[s.name]} = parameters[{k}]; {NOTE.format(comment(s.meaning))}"
+    lines += [f"    const double {name[s.name]} = parameters[{k}]; {COMMENT.format(comment(s.meaning))}"
               for k, (s, used) in enumerate(zip(sequence.symbols, sequence.used)) if used]  # fmt: skip
-    lines += assignments(sequence.prologue, style, "    const double {} = {};", "    " + NOTE)
+    lines += assignments(sequence.prologue, style, "    const double {} = {};", "    " + COMMENT)
     lines += ["    (void)parameters;", "    (void)constants;"]
     lines += [f"    constants[{k}] = {name[constant]};" for k, constant in enumerate(sequence.constants)]
     return [*lines, "}"]
@@ -85,7 +85,7 @@ def c_statements(sequence: Sequence, index: str) -> list[str]:
     for p in sequence.inputs:
         lines += [f"    const double {x} = {text};" for x, text in unpacked(sequence, p, f"{{}}[{index}]", 0)]
     lines += [f"    const double {name[x]} = constants[{k}];" for k, x in enumerate(sequence.constants)]
-    lines += assignments(sequence.main, style, "    const double {} = {};", "    " + NOTE)
+    lines += assignments(sequence.main, style, "    const double {} = {};", "    " + COMMENT)
     for result, out in zip(sequence.results, outputs_of(sequence)):
         lines += [f"    {out}[{index.format(k)}] = {x};" for k, x in enumerate(entries(result, style))]
     return lines

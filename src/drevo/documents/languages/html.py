@@ -31,8 +31,8 @@ class Live(NamedTuple):
     sliders: Mapping[str, LiveInput]
 
 
-STILL = Live({}, {})
-_WORDS = WORDS | {"trig": "sines, cosines", "hoisted": "on parameters alone"}
+STILL_PAGE = Live({}, {})
+_COUNT_WORDS = WORDS | {"trig": "sines, cosines", "hoisted": "on parameters alone"}
 
 
 def html_style(digits: int) -> Style:
@@ -117,14 +117,16 @@ def page_body(parts: list[PagePart]) -> str:
 def page_head(facts: About) -> str:
     """The head of a page: quantity, robot, formalism, and the operation counts."""
     shown = facts.shown
-    cards = "".join(f"<div><b>{shown[k]}</b><span>{word}</span></div>" for k, word in _WORDS.items() if k in shown)
+    cards = "".join(
+        f"<div><b>{shown[k]}</b><span>{word}</span></div>" for k, word in _COUNT_WORDS.items() if k in shown
+    )
     by = f"<p>Formalism: {escape(facts.book)}</p>" if facts.formalism else ""
     what, robot = escape(facts.quantity.replace("_", " ")), escape(facts.robot)
     note = f"<details><summary>How operations are counted</summary><p>{escape(document.COUNTED)}</p></details>"
     return f'<header><h1>{what}<small>{robot}</small></h1>{by}<div class="counts">{cards}</div>{note}</header>'
 
 
-def page_parts(sequence: Sequence, facts: About, live: Live = STILL, robot: bool = False) -> list[PagePart]:
+def page_parts(sequence: Sequence, facts: About, live: Live = STILL_PAGE, robot: bool = False) -> list[PagePart]:
     """Everything but the code. robot: of a page that draws the robot and has its sliders, so without either."""
     if "parameters" not in live.sliders:  # where they move, so does what papers print as a number
         sequence, facts = as_printed(sequence, facts)

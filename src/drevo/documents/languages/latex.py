@@ -29,9 +29,9 @@ _PREAMBLE = r"""\documentclass[10pt%s]{article}
 \setlength{\parindent}{0pt}
 \emergencystretch=3em
 """
-_COLUMNS = {1: _PREAMBLE % ("", "22mm"), 2: _PREAMBLE % (",twocolumn", "18mm") + "\\sloppy\n"}
+_PREAMBLES = {1: _PREAMBLE % ("", "22mm"), 2: _PREAMBLE % (",twocolumn", "18mm") + "\\sloppy\n"}
 SPACING = 12.5  # points between columns of a table
-ROWS = 40  # of a table that must not run over a column
+MAX_TABLE_ROWS = 40  # of a table that must not run over a column
 
 
 def latex_style(digits: int) -> Style:
@@ -61,11 +61,11 @@ def _single(text: str) -> bool:
 
 def latex(sequence: Sequence, facts: About, columns: int = 1) -> str:
     """A document of its own, in one column or, as articles are set, in two. EmitError for other columns."""
-    if isinstance(columns, bool) or columns not in _COLUMNS:
+    if isinstance(columns, bool) or columns not in _PREAMBLES:
         raise EmitError(f"latex: columns must be 1 or 2, not {columns!r}")
     style = latex_style(facts.digits)
     title = rf"\title{{{latex_text(facts.title)}}}"
-    text = [_COLUMNS[columns] + title, r"\author{}", r"\date{}", r"\begin{document}", r"\maketitle"]
+    text = [_PREAMBLES[columns] + title, r"\author{}", r"\date{}", r"\begin{document}", r"\maketitle"]
     if facts.formalism:
         text.append(rf"Formalism: {latex_text(facts.book)}.")
     text += [rf"Operations: {latex_text(facts.totals)}.", "", latex_text(document.COUNTED), ""]
@@ -136,14 +136,14 @@ def _narrow_table(head: Cells, rows: Iterable[Cells]) -> list[str]:
     if head[0] in ("body", "bodies"):
         for part in _parts(head, rows, COLUMN):
             title = rf"{' & '.join(head[k] for k in part)} \\ \hline"
-            out += _short("l" * len(part), title, [tuple(r[k] for k in part) for r in rows], ROWS)
+            out += _short("l" * len(part), title, [tuple(r[k] for k in part) for r in rows], MAX_TABLE_ROWS)
         return out
     first = 0.3 if head[0] == "symbol" else 0.62
     prose = rf"p{{{first}\columnwidth}}p{{{0.9 - first:.2f}\columnwidth}}"
     cells: list[Cells] = [
         (r[0].replace(", ", "$, $"), " ".join(filter(None, r[1:]))) for r in rows
     ]  # names break as words do
-    return _short(prose, "", cells, ROWS // 3)
+    return _short(prose, "", cells, MAX_TABLE_ROWS // 3)
 
 
 def _short(columns: str, title: str, rows: list[Cells], most: int) -> list[str]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ..about import About, header
 from ..sequence.expression import Style
-from ..sequence.layout import FEW, NOTE, period_texts
+from ..sequence.layout import FEW_TURNS, NOTE, period_texts
 from ..sequence.sequence import CHOICES, Result, Sequence
 from .code import LINE_WIDTH, arguments_of, assignments, code_style, comment, entries, unpacked
 
-_LAYOUT = "Arguments are vectors; results are scalars, column vectors and matrices."
+_MATLAB_LAYOUT = "Arguments are vectors; results are scalars, column vectors and matrices."
 
 
 def matlab(sequence: Sequence, facts: About) -> str:
@@ -17,7 +17,7 @@ def matlab(sequence: Sequence, facts: About) -> str:
     results = [name[r.name] for r in sequence.results]
     returned = results[0] if len(results) == 1 else f"[{', '.join(results)}]"
     lines = [f"function {returned} = {name[sequence.function]}({', '.join(arguments_of(sequence))})"]
-    lines += [f"% {comment(line)}".rstrip() for line in header(facts, sequence, _LAYOUT, 1)]
+    lines += [f"% {comment(line)}".rstrip() for line in header(facts, sequence, _MATLAB_LAYOUT, 1)]
     if sequence.symbols:
         lines += _entrance(sequence)
     for p in sequence.inputs:
@@ -81,7 +81,7 @@ def _turns(sequence: Sequence) -> list[str]:
     lines = []
     for factor, name in sequence.periods.items():
         rate, products = period_texts(factor)
-        lines += ["", f"function x = {name}(x)", f"% {NOTE}", f"n = round({rate});", f"if abs(n) > {FEW!r}"]
+        lines += ["", f"function x = {name}(x)", f"% {NOTE}", f"n = round({rate});", f"if abs(n) > {FEW_TURNS!r}"]
         lines += [*(f"x = x - {product};" for product in products), "end", "end"]
     return lines
 

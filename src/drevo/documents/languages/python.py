@@ -5,12 +5,14 @@ from __future__ import annotations
 from ...codegen.graph.ops import FUNCTIONS
 from ..about import About, header
 from ..sequence.expression import Style, write_terms
-from ..sequence.layout import FEW, NOTE, period_texts
+from ..sequence.layout import FEW_TURNS, NOTE, period_texts
 from ..sequence.sequence import CHOICES, Result, Section, Sequence, SequenceInput, Statement
 from .code import LINE_WIDTH, arguments_of, code_style, comment, entries, filled
 
-ROUNDING = 1.5 * 2.0**52  # added and taken away again it leaves a whole number
-_LAYOUT = "Arguments are sequences of scalars (numbers, arrays, symbols); a result is a scalar or nested lists."
+ROUNDER = 1.5 * 2.0**52  # added and taken away again it leaves a whole number
+_PYTHON_LAYOUT = (
+    "Arguments are sequences of scalars (numbers, arrays, symbols); a result is a scalar or nested lists."
+)
 
 
 def python(sequence: Sequence, facts: About) -> str:
@@ -19,7 +21,7 @@ def python(sequence: Sequence, facts: About) -> str:
     Both take parameters by name, too: prologue({"link1.mass": 2.0}), NAME(q, ..., m_1=2.0).
     """
     title = _quoted([f"{facts.title}, written out by Drevo."])
-    text = _functions(sequence, header(facts, sequence, _LAYOUT))
+    text = _functions(sequence, header(facts, sequence, _PYTHON_LAYOUT))
     rare = [f for f in ("atan2", *FUNCTIONS.values()) if f"{f}(" in text]
     imports = [f"from math import {', '.join(sorted(['cos', 'sin', *rare]))}"]
     imports = ["from functools import wraps", *imports] if sequence.turns or sequence.symbols else imports
@@ -64,8 +66,8 @@ def _turns(sequence: Sequence) -> list[str]:
             f"def {name}(x):",
             f'    """{NOTE[0].upper() + NOTE[1:]}."""',
             '    if isinstance(x, (int, float)) or getattr(getattr(x, "dtype", None), "kind", "") == "f":',
-            f"        n = ({rate} + {ROUNDING!r}) - {ROUNDING!r}",
-            f"        n = n * (abs(n) > {FEW!r})",
+            f"        n = ({rate} + {ROUNDER!r}) - {ROUNDER!r}",
+            f"        n = n * (abs(n) > {FEW_TURNS!r})",
             *(f"        x = x - {product}" for product in products),
             "    return x",
             "",

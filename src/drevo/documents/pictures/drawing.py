@@ -42,22 +42,27 @@ def dark(looks: Looks) -> str:
 Point = tuple[float, float, float]
 Flat = tuple[float, float]
 
-WIDTH, MARGIN, LEGEND = 560.0, 46.0, 34.0
+WIDTH, MARGIN, LEGEND_HEIGHT = 560.0, 46.0, 34.0
 TALLEST = 460.0
 ARROW, STUB = 34.0, 26.0  # pixels: half an axis' arrow; the least length of a last link
 TOWARDS = 0.25  # an axis whose projection is shorter than this is drawn as a dot
-SAME = 5.0  # pixels: poles nearer than this share a circle and a label
+SHARED_CIRCLE_PIXELS = 5.0  # pixels: poles nearer than this share a circle and a label
 AROUND = ((1, -1), (-1, -1), (1, 1), (-1, 1), (0, -1), (1, 0), (-1, 0), (0, 1))
 
 FONT = 'font-family="Georgia,Times New Roman,serif" font-size="13" font-style="italic" text-anchor="middle"'
-KEY = {"font-family": "system-ui,sans-serif", "font-size": "12", "font-style": "normal", "text-anchor": "start"}
+KEY_STYLE = {
+    "font-family": "system-ui,sans-serif",
+    "font-size": "12",
+    "font-style": "normal",
+    "text-anchor": "start",
+}
 LETTER, LINE = 6.4, 18.0  # pixels of the key: of a letter, from line to line
 LOOKS = {
     "m-bg": {"fill": PAPER},
     "m-text": {"fill": INK},
     "m-c": {"fill": RED, "font-size": "11"},
     "m-d": {"fill": "#a87212", "font-size": "11"},
-    "m-key": {"fill": SOFT, **KEY},
+    "m-key": {"fill": SOFT, **KEY_STYLE},
     "m-link": {"stroke": INK, "stroke-width": "4", "stroke-linecap": "round"},
     "m-arm": {"stroke": SOFT, "stroke-width": "1", "stroke-dasharray": "2 3"},
     "m-pole": {"fill": PAPER, "stroke": INK, "stroke-width": "2"},
@@ -178,8 +183,8 @@ def svg(drawing: Drawing) -> str:
             if place is not None:
                 c.label(c.at(place), "", [part.number], style, 10.0)
     said = _posture(drawing.posture)
-    height = c.height + LEGEND + LINE * len(said)
-    texts = "".join(_words(20.0, c.height + LEGEND + LINE * k, line) for k, line in enumerate(said))
+    height = c.height + LEGEND_HEIGHT + LINE * len(said)
+    texts = "".join(_words(20.0, c.height + LEGEND_HEIGHT + LINE * k, line) for k, line in enumerate(said))
     return (
         f'<svg class="m-svg" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:.0f} {height:.0f}" '
         f'width="{WIDTH:.0f}" height="{height:.0f}" {FONT} role="img" aria-label="drawing of the mechanism">'
@@ -240,7 +245,7 @@ def _joints(c: _Canvas) -> list[list[DrawnBody]]:
         x, y = c.at(part.pole)
         for group in groups:
             u, v = c.at(group[0].pole)
-            if hypot(x - u, y - v) < SAME:
+            if hypot(x - u, y - v) < SHARED_CIRCLE_PIXELS:
                 group.append(part)
                 break
         else:

@@ -21,7 +21,7 @@ Limits = tuple[float, float]
 PAGE = 960.0  # pixels, all of them
 LEFT, RIGHT, ABOVE, BELOW = 60.0, 14.0, 28.0, 24.0  # of a frame: its numbers and its title
 HEAD, KEY, FOOT = 30.0, 18.0, 26.0
-HIGH, TALLEST = 150.0, 300.0  # of a frame; of one with equal scales at most
+FRAME_HEIGHT, TALLEST_FRAME = 150.0, 300.0  # of a frame; of one with equal scales at most
 PLOT_LETTER_WIDTH, APART = 6.2, 44.0  # of a key's entry: a letter, and all the rest
 FINE = 0.25  # points nearer than this to the line between their neighbours are left out
 FLAT = 1e-9  # N, N m, m, s: what varies less is rounding, and no curve
@@ -138,13 +138,15 @@ def _frames(panels: Sequence[Panel], wide: float, shared: bool) -> list[_Frame]:
     if shared:
         low, high = min(y[0] for _, y in limits), max(y[1] for _, y in limits)
         limits = [(x, (low, high)) for x, _ in limits]
-    return [_equal(x, y, wide) if p.equal else _Frame(x, y, wide, HIGH) for p, (x, y) in zip(panels, limits)]
+    return [
+        _equal(x, y, wide) if p.equal else _Frame(x, y, wide, FRAME_HEIGHT) for p, (x, y) in zip(panels, limits)
+    ]
 
 
 def _equal(x: Limits, y: Limits, wide: float) -> _Frame:
     """One scale for both, around the same middle."""
-    scale = max((x[1] - x[0]) / wide, (y[1] - y[0]) / TALLEST)
-    high = max(HIGH / 2, (y[1] - y[0]) / scale)
+    scale = max((x[1] - x[0]) / wide, (y[1] - y[0]) / TALLEST_FRAME)
+    high = max(FRAME_HEIGHT / 2, (y[1] - y[0]) / scale)
     (x0, x1), (y0, y1) = (
         (sum(a) / 2 - scale * n / 2, sum(a) / 2 + scale * n / 2) for a, n in ((x, wide), (y, high))
     )

@@ -10,9 +10,9 @@ from .expression import Factor, FunctionCall, Group, Name, Number, Term, Terms
 from .sequence import Section, Sequence
 
 GENERATED = re.compile(r"(?:[Ktw]|phi)\d+|[sc]_phi\d+|q_\d[\d_,]*")
-FEW = 6  # names of a value that may be printed wherever it is read
+MAX_PRINTED_NAMES = 6  # names of a value that may be printed wherever it is read
 _Key = tuple[tuple[str, ...], ...]  # what terms have in common that differ by a number
-MANY = 40  # of one that is read once
+MAX_NAMES_READ_ONCE = 40  # of one that is read once
 
 
 def inlined(sequence: Sequence, whole: bool = False) -> Sequence:
@@ -33,8 +33,8 @@ def inlined(sequence: Sequence, whole: bool = False) -> Sequence:
                 put[s.name] = ()
                 continue
             size = sum(1 for _ in names_in_terms(terms))
-            short = size <= FEW and (len(terms) == 1 or s.name[0] not in "Ktw")
-            small = whole or short or (size <= MANY and uses[s.name] == 1)
+            short = size <= MAX_PRINTED_NAMES and (len(terms) == 1 or s.name[0] not in "Ktw")
+            small = whole or short or (size <= MAX_NAMES_READ_ONCE and uses[s.name] == 1)
             if GENERATED.fullmatch(s.name) and s.name not in kept and small and not s.also:
                 put[s.name] = terms
             else:

@@ -19,7 +19,7 @@ import numpy as np
 from ...codegen.graph.ops import ADD, CONST, COS, DIV, INPUT, MUL, SIN
 from ...codegen.graph.program import Program
 
-MANY = 9  # angles beyond which a sum of them is not spelled out in its name
+MAX_SPELLED_ANGLES = 9  # angles beyond which a sum of them is not spelled out in its name
 
 
 class StatementLayout:
@@ -76,7 +76,7 @@ class StatementLayout:
         stack = [2 * n]
         while stack:
             e = stack.pop()
-            if e & 1 or len(found) > MANY:
+            if e & 1 or len(found) > MAX_SPELLED_ANGLES:
                 return None
             if self.graph.op[e >> 1] == INPUT:
                 found.append(e >> 1)
@@ -185,9 +185,9 @@ def entry_name(name: str, shape: tuple[int, ...], k: int) -> str:
 PI = Fraction(
     314159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534, 10**92
 )
-BITS, PARTS = 15, 5  # of a part, so that its product by n up to 2^38 is exact; and how many
-FEW = 2.0  # turns: angles that have no more stay as they are
-MOST = 2.0**38  # turns
+PART_BITS, TURN_PARTS = 15, 5  # of a part, so that its product by n up to 2^38 is exact; and how many
+FEW_TURNS = 2.0  # turns: angles that have no more stay as they are
+MAX_TURNS = 2.0**38  # turns
 NOTE = "an angle less whole turns, where it has many: a sum of large angles would keep few of its digits"
 
 
@@ -209,8 +209,8 @@ def period(factor: float) -> tuple[float, tuple[float, ...]]:
     """1 / P and the parts of P."""
     left = 2 * PI / abs(Fraction(factor))
     rate, parts = float(1 / left), []
-    for _ in range(PARTS - 1):
-        unit = Fraction(2.0 ** (math.frexp(left)[1] - BITS))
+    for _ in range(TURN_PARTS - 1):
+        unit = Fraction(2.0 ** (math.frexp(left)[1] - PART_BITS))
         parts.append(float(left // unit * unit))
         left -= Fraction(parts[-1])
     return rate, (*parts, float(left))
@@ -229,4 +229,4 @@ def less_turns(x: Any, factor: float) -> Any:
     y = x
     for part in parts:
         y = y - n * part
-    return np.where(np.abs(n) > FEW, np.where(np.abs(n) <= MOST, y, np.nan), x)
+    return np.where(np.abs(n) > FEW_TURNS, np.where(np.abs(n) <= MAX_TURNS, y, np.nan), x)

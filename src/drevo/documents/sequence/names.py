@@ -28,13 +28,13 @@ _PARTIAL_PATTERN = re.compile(r"d([A-Za-z]+)_d([A-Za-z]+)(?:_(.*))?")
 _LETTERS_DIGITS = re.compile(r"([A-Za-z]+)(\d+)")
 
 # words that a target reads as its own; one list, so that a name is the same in every language
-_WORDS = """sin cos sqrt atan2 pi inf nan i j e I E N abs math numpy np parameters constants prologue self print
-    out stride auto char const double enum extern float goto inline int long register restrict short signed sizeof
-    static struct switch typedef union unsigned void volatile do case default bool true false NULL main j0 j1
-    jn y0 y1 yn template class public private new delete this operator using namespace typename virtual catch throw
-    end function otherwise persistent global parfor spmd step n at threadIdx blockIdx blockDim gridDim
+_RESERVED_WORDS = """sin cos sqrt atan2 pi inf nan i j e I E N abs math numpy np parameters constants prologue self
+    print out stride auto char const double enum extern float goto inline int long register restrict short signed
+    sizeof static struct switch typedef union unsigned void volatile do case default bool true false NULL main
+    j0 j1 jn y0 y1 yn template class public private new delete this operator using namespace typename virtual catch
+    throw end function otherwise persistent global parfor spmd step n at threadIdx blockIdx blockDim gridDim
     when unless"""
-RESERVED = frozenset((*keyword.kwlist, *keyword.softkwlist, *_WORDS.split(), *FUNCTIONS.values()))
+RESERVED = frozenset((*keyword.kwlist, *keyword.softkwlist, *_RESERVED_WORDS.split(), *FUNCTIONS.values()))
 
 
 def identifier(name: str) -> str:

@@ -99,7 +99,7 @@ class _Reader:
 
 
 FRACTIONS = (1, 2, 3, 4, 6, 8, 12)  # denominators of numbers that are written exactly
-MOST = 100  # their largest value, of 1 or of pi
+MAX_FRACTION = 100  # their largest value, of 1 or of pi
 ROUNDING = 4e-16  # relative
 
 
@@ -131,7 +131,7 @@ def _exact(x: float) -> Any:
     for part, of in ((1.0, sp.Integer(1)), (math.pi, sp.pi)):
         for n in FRACTIONS:
             k = round(x / part * n)
-            if 0 < k <= MOST * n and abs(x - k * part / n) <= ROUNDING * x:
+            if 0 < k <= MAX_FRACTION * n and abs(x - k * part / n) <= ROUNDING * x:
                 return sp.Rational(k, n) * of
     short = f"{2 * math.pi * x:.6g}"  # the advance of a screw for a radian
     if abs(2 * math.pi * x - float(short)) <= ROUNDING * 2 * math.pi * x:

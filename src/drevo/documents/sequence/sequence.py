@@ -18,7 +18,7 @@ from .names import Names, parts
 from .symbols import Symbol, symbols
 
 CHOICES = {"when": ">", "unless": "<="}  # name(c, x) is x where c > 0, or where it is not, else 0
-LONGEST = 8  # operands of one statement: about what fits on a line
+MAX_OPERANDS = 8  # operands of one statement: about what fits on a line
 TIME = "t"  # the input that is no coordinate
 ALSO = 3  # names shown beside the first for one value
 
@@ -84,12 +84,12 @@ class Sequence(NamedTuple):
             yield from section.statements
 
 
-def write_sequence(program: Program, longest: int = LONGEST) -> Sequence:
+def write_sequence(program: Program, longest: int = MAX_OPERANDS) -> Sequence:
     """The sequence of a program; statements have at most `longest` operands where the operations allow it."""
     return _Writer(program, longest).sequence()
 
 
-def write_sequence_with_edges(program: Program, longest: int = LONGEST) -> tuple[Sequence, dict[str, int]]:
+def write_sequence_with_edges(program: Program, longest: int = MAX_OPERANDS) -> tuple[Sequence, dict[str, int]]:
     """The sequence of a program, and the edge that every statement stands for, by the statement's name."""
     writer = _Writer(program, longest)
     sequence = writer.sequence()

@@ -39,8 +39,8 @@ SYMBOL_KINDS = {
     "": SymbolKind("{number}", "", ""),
 }
 _WITH_ENTRY = "|".join(kind for kind, row in SYMBOL_KINDS.items() if "{entry}" in row.meaning)
-_PLAIN = "|".join(kind for kind, row in SYMBOL_KINDS.items() if kind and "{entry}" not in row.meaning)
-_SPLIT = re.compile(rf"(.*?)\.?(?:({_PLAIN})|({_WITH_ENTRY})\.(\w+))", re.DOTALL)
+_PLAIN_KINDS = "|".join(kind for kind, row in SYMBOL_KINDS.items() if kind and "{entry}" not in row.meaning)
+_SPLIT = re.compile(rf"(.*?)\.?(?:({_PLAIN_KINDS})|({_WITH_ENTRY})\.(\w+))", re.DOTALL)
 CHILD = "distance of the link that {owner} carries along {entry} of the moved joint"
 PAPER_SYMBOLS = {
     "mass": "m_o{number}",

@@ -40,7 +40,7 @@ from ..rotations import (
     pose_of_quaternion,
 )
 from ..values import BOUND_THAT_IS_NONE
-from .mjcf import CONTACT
+from .mjcf import CONTACT_PREFIX
 from .mjcf.equality import MIMIC, shifted
 from .mjcf_contact import (
     TendonLines,
@@ -120,7 +120,7 @@ def _sites(model: Model) -> defaultdict[str, list[str]]:
     """Contact points, ends of loops and sensors, by their links."""
     sites: defaultdict[str, list[str]] = defaultdict(list)
     for k, contact in enumerate(model.contacts):
-        sites[contact.link] += element("site", name=f"{CONTACT}{k}", pos=contact.point)
+        sites[contact.link] += element("site", name=f"{CONTACT_PREFIX}{k}", pos=contact.point)
     for k, loop in enumerate(model.loops):
         sites[loop.link_a] += element(
             "site", name=f"loop_{k}_a", **place_of((loop.point_a, loop.rotation or IDENTITY))

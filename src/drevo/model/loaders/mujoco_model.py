@@ -17,7 +17,7 @@ EQUALITIES = ("connect", "weld", "joint", "tendon", "flex", "flexvert", "flexstr
 GEOMS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box")
 SITE_OBJECT = 6  # what an equality holds, by the number of its kind
 WRAPS = ("none", "joint", "pulley", "site", "geom")  # spheres and cylinders are all geoms
-WHOLE = ("contype", "conaffinity", "condim", "priority")
+WHOLE_NUMBER_FIELDS = ("contype", "conaffinity", "condim", "priority")
 TOUCHING_FIELDS = ("friction", "solref", "solimp", "margin", "gap", "solmix")
 INTEGRATORS, CONES = ("Euler", "RK4", "implicit", "implicitfast", "discrete"), ("pyramidal", "elliptic")
 BIASED = ("none", "affine", "muscle", "user")
@@ -107,7 +107,7 @@ def _sites(model: Any, i: int) -> list[Element]:
 def _geom(model: Any, g: int) -> Element:
     geom = {"type": GEOMS[model.geom_type[g]], "size": _text(model.geom_size[g])}
     geom |= {"pos": _text(model.geom_pos[g]), "quat": _text(model.geom_quat[g])}
-    geom |= {key: str(int(getattr(model, f"geom_{key}")[g])) for key in WHOLE}
+    geom |= {key: str(int(getattr(model, f"geom_{key}")[g])) for key in WHOLE_NUMBER_FIELDS}
     geom |= {key: _text(getattr(model, f"geom_{key}")[g]) for key in TOUCHING_FIELDS}
     geom |= _newer(model, {"adhesion": "geom_adhesion", "surfacevel": "geom_surfacevel"}, g)
     geom |= {"name": name} if (name := _name(model, model.name_geomadr[g])) else {}

@@ -53,7 +53,7 @@ from ..description import (
 )
 from ..draft import Draft, refuse
 
-VERSION = 1
+FILE_FORMAT = 1
 MOST_ROWS = TAG_LIMITS["link"]
 _NOT_KEPT = ("line", "source", "about")
 _DOTTED = re.compile(r"(?:\.[\w\s\"'-]*){16}")  # keys that tomllib would take quadratic time over; we use none
@@ -99,7 +99,7 @@ def to_toml(model: Model, certificate: Mapping[str, str | float] | None = None) 
 
 def _plain(model: Model, certificate: Mapping[str, str | float] | None) -> dict[str, Any]:
     held = {"certificate": dict(certificate)} if certificate else {}
-    return {"drevo": VERSION, **held, **_encode(model)}
+    return {"drevo": FILE_FORMAT, **held, **_encode(model)}
 
 
 def _encode(value: Any) -> Any:
@@ -141,8 +141,8 @@ def read_plain(data: bytes, suffix: str) -> dict[str, object]:
         raise ModelError("the file is nested too deeply to be a robot description") from None
     except ValueError as error:  # the parsers' own errors, which name line and column
         raise ModelError(f"the file is not valid {suffix[1:].upper()}: {error}") from None
-    if not isinstance(plain, dict) or plain.get("drevo") != VERSION:
-        raise ModelError(f'the file is not a Drevo robot: it must hold "drevo": {VERSION}')
+    if not isinstance(plain, dict) or plain.get("drevo") != FILE_FORMAT:
+        raise ModelError(f'the file is not a Drevo robot: it must hold "drevo": {FILE_FORMAT}')
     return plain
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..description import IDENTITY, ORIGIN, Inertial, Joint, JointDynamics, Limit, Link, Mat3, Vec3
 from ..draft import Draft
 
-AXES: dict[str, Vec3] = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
+AXIS_BY_LETTER: dict[str, Vec3] = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 PINOCCHIO_KINDS = {
     "RevoluteUnaligned": "revolute",
     "RevoluteUnboundedUnaligned": "continuous",
@@ -18,8 +18,8 @@ PINOCCHIO_KINDS = {
 }
 PINOCCHIO_KINDS |= {"Spherical": "spherical", "FreeFlyer": "free", "Planar": "planar"}
 SEVERAL = {"Translation": ("prismatic", "XYZ"), "SphericalZYX": ("revolute", "ZYX")}
-_ALIGNED = re.compile(r"(R|RUB|P|H)([XYZ])$")
-LETTERS = {"R": "revolute", "RUB": "continuous", "P": "prismatic", "H": "helical"}
+_ALIGNED_JOINT = re.compile(r"(R|RUB|P|H)([XYZ])$")
+KIND_BY_LETTER = {"R": "revolute", "RUB": "continuous", "P": "prismatic", "H": "helical"}
 
 
 def draft_of(model: Any) -> Draft:
@@ -69,16 +69,16 @@ def _joints(draft: Draft, model: Any, i: int, bodies: list[str]) -> list[Joint]:
         places = (place, (ORIGIN, IDENTITY), (ORIGIN, IDENTITY))
         dynamics = _dynamics(draft, model, i)
         return [
-            Joint(names[k], plain, ends[k], ends[k + 1], *places[k], AXES[letters[k]], dynamics=dynamics)
+            Joint(names[k], plain, ends[k], ends[k + 1], *places[k], AXIS_BY_LETTER[letters[k]], dynamics=dynamics)
             for k in range(3)
         ]
-    aligned = _ALIGNED.match(kind)
-    found = LETTERS[aligned[1]] if aligned else PINOCCHIO_KINDS.get(kind, kind)
-    if found == "helical" or found not in (*LETTERS.values(), *PINOCCHIO_KINDS.values()):
+    aligned = _ALIGNED_JOINT.match(kind)
+    found = KIND_BY_LETTER[aligned[1]] if aligned else PINOCCHIO_KINDS.get(kind, kind)
+    if found == "helical" or found not in (*KIND_BY_LETTER.values(), *PINOCCHIO_KINDS.values()):
         draft.problems.append(
             f"joint {name!r} of Pinocchio's type {kind} is not read; build it with drevo.Builder"
         )
-    axis = AXES["Z"]
+    axis = AXIS_BY_LETTER["Z"]
     if model.joints[i].nv == 1:  # the motion that it allows
         linear, angular = np.ravel(model.joints[i].createData().S).reshape(2, 3)
         axis = _vec(angular if angular.any() else linear)

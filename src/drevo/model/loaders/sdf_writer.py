@@ -26,9 +26,9 @@ from ..draft import STANDARD_GRAVITY
 from ..rotations import IDENTITY_POSE, FramePose, compose, inverse_pose, to_rpy
 from . import primitives
 from .closures import closing_joint
-from .writing import PLAIN, Written, begin, element, text_element
+from .writing import SHARED_JOINT_KINDS, Written, begin, element, text_element
 
-SDF_WRITTEN_KINDS = {**PLAIN, "helical": "screw", "spherical": "ball", "free": "free"}
+SDF_WRITTEN_KINDS = {**SHARED_JOINT_KINDS, "helical": "screw", "spherical": "ball", "free": "free"}
 
 
 def to_sdf(robot: Model) -> Written:

@@ -21,10 +21,10 @@ from ..rotations import add_vectors, shift_tensor
 
 Array = np.ndarray[Any, Any]
 SolidFormulas = dict[str, Callable[..., tuple[float, Vec3]]]
-ZERO: Mat3 = (ORIGIN, ORIGIN, ORIGIN)
-THIN = 1e-6  # metres that an ellipsoid grows by to be a shell, as MuJoCo has it
-TINY = 1e-15
-CHUNK = 100_000  # triangles at once
+ZERO_TENSOR: Mat3 = (ORIGIN, ORIGIN, ORIGIN)
+SHELL_GROWTH = 1e-6  # metres that an ellipsoid grows by to be a shell, as MuJoCo has it
+LEAST_AREA = 1e-15
+CHUNK_TRIANGLES = 100_000  # triangles at once
 
 
 class MassProperties(NamedTuple):
@@ -96,7 +96,10 @@ def _ellipsoid_shell(a: float, b: float, c: float) -> tuple[float, Vec3]:
     """The area by Thomsen's formula; the moments of what lies between it and one larger by THIN."""
     p = 1.6075
     area = 4 * pi * (((a * b) ** p + (b * c) ** p + (c * a) ** p) / 3) ** (1 / p)
-    (inner, less), (outer, more) = _ellipsoid(a, b, c), _ellipsoid(a + THIN, b + THIN, c + THIN)
+    (inner, less), (outer, more) = (
+        _ellipsoid(a, b, c),
+        _ellipsoid(a + SHELL_GROWTH, b + SHELL_GROWTH, c + SHELL_GROWTH),
+    )
     k = area / (outer - inner)
     return area, (k * (more[0] - less[0]), k * (more[1] - less[1]), k * (more[2] - less[2]))
 
@@ -142,11 +145,11 @@ def of_triangles(corners: Array, rule: str = "exact") -> MassProperties:
     b, c = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
     middle, normal = corners.mean(1), b[:, [1, 2, 0]] * c[:, [2, 0, 1]] - b[:, [2, 0, 1]] * c[:, [1, 2, 0]]
     area = np.linalg.norm(normal, axis=1) / 2
-    if area.sum() < TINY:
+    if area.sum() < LEAST_AREA:
         raise ModelError("its triangles have no area")
     centre = area @ middle / area.sum()
     share = area if rule == "shell" else _pyramids(middle - centre, normal, rule)
-    if share.sum() < TINY:
+    if share.sum() < LEAST_AREA:
         raise ModelError(
             "its volume is negative, its triangles are turned inward; turn them, or set inertia='legacy'"
             if share.sum() < 0.0
@@ -156,10 +159,10 @@ def of_triangles(corners: Array, rule: str = "exact") -> MassProperties:
         centre = share @ (0.75 * middle + 0.25 * centre) / share.sum()
         share = _pyramids(middle - centre, normal, rule)
     moments = np.zeros((3, 3))
-    for k in range(0, len(corners), CHUNK):
-        x = corners[k : k + CHUNK] - centre
+    for k in range(0, len(corners), CHUNK_TRIANGLES):
+        x = corners[k : k + CHUNK_TRIANGLES] - centre
         points = np.concatenate([x, x.sum(1, keepdims=True)], 1)  # each corner, and their sum
-        weighted = points * share[k : k + CHUNK, None, None]
+        weighted = points * share[k : k + CHUNK_TRIANGLES, None, None]
         moments += weighted.reshape(-1, 3).T @ points.reshape(-1, 3)
     moments /= 12.0 if rule == "shell" else 20.0
     tensor = np.trace(moments) * np.eye(3) - moments
@@ -183,14 +186,14 @@ def combined_inertia(parts: Iterable[tuple[float, Vec3, Mat3]]) -> Inertial:
     if mass == 0.0:
         return Inertial()
     cx, cy, cz = (sum(m * c[k] for m, c, _ in parts) / mass for k in range(3))
-    total = ZERO
+    total = ZERO_TENSOR
     for m, c, own in parts:
         away = shift_tensor(own, m, (c[0] - cx, c[1] - cy, c[2] - cz))
         total = (add_vectors(total[0], away[0]), add_vectors(total[1], away[1]), add_vectors(total[2], away[2]))
     return Inertial(mass, (cx, cy, cz), total)
 
 
-LEAST = 4  # points of a body
+LEAST_POINTS = 4  # points of a body
 
 
 def support_points(points: Array, most: int) -> tuple[tuple[Vec3, ...], int, float]:
@@ -247,9 +250,10 @@ def check_hulls(count: object) -> int:
     if (
         isinstance(count, bool)
         or not isinstance(count, int)
-        or (count and not LEAST <= count <= meshes.MOST_CORNERS)
+        or (count and not LEAST_POINTS <= count <= meshes.MOST_CORNERS)
     ):
         raise ModelError(
-            f"hulls is 0, or from {LEAST} to {meshes.MOST_CORNERS} support points of each mesh, not {count!r}"
+            f"hulls is 0, or from {LEAST_POINTS} to {meshes.MOST_CORNERS} support points of each mesh, "
+            f"not {count!r}"
         )
     return count

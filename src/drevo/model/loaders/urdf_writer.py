@@ -20,9 +20,9 @@ from ..description import (
 from ..rotations import to_rpy
 from ..values import BOUND_THAT_IS_NONE
 from .primitives import NAMESPACE, own_elements
-from .writing import PLAIN, Written, begin, element
+from .writing import SHARED_JOINT_KINDS, Written, begin, element
 
-URDF_WRITTEN_KINDS = {**PLAIN, "free": "floating"}
+URDF_WRITTEN_KINDS = {**SHARED_JOINT_KINDS, "free": "floating"}
 
 
 def to_urdf(robot: Model) -> Written:

@@ -14,7 +14,9 @@ from ..validation import joints_depth_first
 
 TextValue = str | float | tuple[float, ...]
 
-PLAIN = {kind: kind for kind in ("fixed", "revolute", "continuous", "prismatic")}  # alike in URDF and SDF
+SHARED_JOINT_KINDS = {
+    kind: kind for kind in ("fixed", "revolute", "continuous", "prismatic")
+}  # alike in URDF and SDF
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _SELDOM_SAID = {
     "quadratic": "the quadratic damping", "cubic": "the cubic damping", "offset": "the constant force",

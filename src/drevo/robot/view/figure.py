@@ -25,7 +25,7 @@ from ...model.description import Inertial, Joint, Link, Mat3, Model, Shape, Vec3
 from ...model.rotations import from_z_to, quaternion_of
 from .mesh import CORNERS, FACES, MeshFiles, ball, coarser, in_steps, revolved, triangles_of
 
-TURNING = ("revolute", "continuous", "helical", "prismatic", "cylindrical", "universal")
+AXIAL_JOINTS = ("revolute", "continuous", "helical", "prismatic", "cylindrical", "universal")
 
 
 def figure_of(model: Model, meshes: MeshFiles) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def _mass(inertial: Inertial | None) -> dict[str, Any]:
 
 def _joint(j: Joint) -> dict[str, Any]:
     """A joint in the axes of its child."""
-    axis = (np.array(j.child_rotation).T @ j.axis).tolist() if j.kind in TURNING else None
+    axis = (np.array(j.child_rotation).T @ j.axis).tolist() if j.kind in AXIAL_JOINTS else None
     return {"name": j.name, "kind": j.kind, "axis": axis, "at": _own_place(j)}
 
 
@@ -127,7 +127,7 @@ GREY, TEAL, RED_RGB, GOLD_RGB, VIOLET, BONE = (
     (195, 202, 211), (11, 122, 117), (179, 69, 44), (201, 138, 27), (122, 79, 163), (138, 151, 166),
 )  # fmt: skip
 LAYERS = ("geometry", "joints and links", "frames", "centres of mass", "inertia ellipsoids", "contact points")
-SHOWN = frozenset(("geometry", "joints and links", "centres of mass", "contact points"))
+SHOWN_LAYERS = frozenset(("geometry", "joints and links", "centres of mass", "contact points"))
 
 
 class SceneRobot:
@@ -179,7 +179,7 @@ class SceneRobot:
     def _put(self, layer: str, path: str, mesh: tuple[Array, Array], colour: tuple[int, ...], **more: Any) -> Any:
         more.setdefault("side", "double")
         node = self.scene.add_mesh_simple(
-            path, *mesh, color=colour, visible=layer in SHOWN, flat_shading=layer == "geometry", **more
+            path, *mesh, color=colour, visible=layer in SHOWN_LAYERS, flat_shading=layer == "geometry", **more
         )
         self.layers[layer].append(node)
         return node

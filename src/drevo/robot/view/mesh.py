@@ -23,7 +23,7 @@ from ...model.draft import shorten
 from ...model.loaders.sdf.include import located
 
 FACES = 24_000  # of all meshes on a page: some hundred kilobytes
-FINEST = 96  # cells along the longest side of a mesh that is made coarser
+COARSE_CELLS = 96  # cells along the longest side of a mesh that is made coarser
 COARSEST = 6
 MESH_GRID_STEPS = 32767  # of an int16
 
@@ -82,7 +82,7 @@ def coarser(points: Array, faces: Array, most: int) -> tuple[Array, Array]:
     points, faces = _merged(points, faces, (points - low) * (2 * MESH_GRID_STEPS / size))
     if len(faces) <= most:
         return points, faces
-    cells = [FINEST]
+    cells = [COARSE_CELLS]
     while cells[-1] * 0.85 >= COARSEST:
         cells.append(int(cells[-1] * 0.85))
     found: dict[int, tuple[Array, Array]] = {}

@@ -32,7 +32,7 @@ from .panels import DIAGRAM_KINDS, LinkSections, checked_tables, page_tables
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-STATE = ("poses", "mass_matrix", "gravity", "kinetic_energy", "potential_energy", "center_of_mass")
+PAGE_QUANTITIES = ("poses", "mass_matrix", "gravity", "kinetic_energy", "potential_energy", "center_of_mass")
 PAGE_LAYERS = {
     "shapes": ("geometry", True),
     "figure": ("joints and links", True),
@@ -114,7 +114,7 @@ def _functions(model: Model) -> tuple[dict[str, LiveFunction], list[str]]:
     """The functions that the panels compute, and notes why some of them are not there."""
     notes = []
     try:
-        found = {"state": live_function(_program(model, STATE))}
+        found = {"state": live_function(_program(model, PAGE_QUANTITIES))}
     except DrevoError as error:
         program = _program(model, ("poses",))
         poses = program.outputs[0]._replace(name="poses")

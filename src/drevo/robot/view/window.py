@@ -28,7 +28,7 @@ from ...mechanics.configuration import bounds, neutral, state
 from ...model.draft import expect_robot
 from ..compiling import compile
 from . import panels
-from .figure import LAYERS, SHOWN, SceneRobot, quaternion
+from .figure import LAYERS, SHOWN_LAYERS, SceneRobot, quaternion
 from .handle import LinkHandle
 from .mesh import MeshFiles, ball
 from .panels import LinkSections, Ribbons, checked_tables
@@ -87,7 +87,7 @@ def behind(token: str, answer: Callable[..., Any]) -> Callable[..., Any]:
     return process
 
 
-RATE = 30.0  # frames a second of a motion
+FRAME_RATE = 30.0  # frames a second of a motion
 CURVES = 400  # points of a plot
 WINDOW_COLOURS = ("#0b7a75", "#b3452c", "#c98a1b", "#3b6fb6", "#7a4fa3", "#4d8b31", "#a83e6f", "#6b6f76")
 CONNECTING = 20.0  # s that a picture waits for a browser
@@ -169,7 +169,7 @@ class Window:
             self.q = q[max(k, 0)]
             if now >= t[-1]:
                 return
-            time.sleep(1.0 / RATE)
+            time.sleep(1.0 / FRAME_RATE)
 
     def picture(self, path: str | Path | None = None, width: int = 1200, height: int = 800) -> Array:
         """The scene as an open browser shows it, (height, width, 3) of uint8; to a PNG with a path."""
@@ -228,7 +228,7 @@ class Window:
         again.on_click(lambda event: self._posture(event.target.value))
         for name in LAYERS:
             if nodes := self.scene.layers[name]:
-                box = gui.add_checkbox(name, name in SHOWN)
+                box = gui.add_checkbox(name, name in SHOWN_LAYERS)
                 box.on_update(lambda event, nodes=nodes: _set_visible(nodes, event.target.value))
         self.sliders = []
         for k, (joint, index) in enumerate(self.model.freedoms("q")):

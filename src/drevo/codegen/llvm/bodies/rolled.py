@@ -19,7 +19,7 @@ from ..math import Lanes, add_sincos
 from ..ports import Target
 from ..stages import MemoryBlock, write_stage
 
-_COLUMNS = {"array": PTR, "across": I64, "rows": I64, "status": PTR}
+_ARRAY_ARGUMENTS = {"array": PTR, "across": I64, "rows": I64, "status": PTR}
 
 
 def solve_vector(f: IRFunction, l: Lanes) -> Value:
@@ -43,7 +43,7 @@ class _Sweeps:
 
     def __init__(self, m: Module, solve: TreeSolve, target: Target, l: Lanes, k: int) -> None:
         align = "" if l.lanes == 1 else ' "stackrealign"'
-        names = {"model": PTR, "state": PTR} | _COLUMNS
+        names = {"model": PTR, "state": PTR} | _ARRAY_ARGUMENTS
         self.f = f = m.function(f"solve_{k}_{l.lanes}", VOID, names, attributes=align)
         self.target, self.l = target, l
         self.integers, self.bodies = word(f, "integers", PTR), word(f, "bodies")
@@ -117,7 +117,7 @@ def call_solve(f: IRFunction, solve: TreeSolve, target: Target, k: int, integers
     f.status.store(f.status.load(one.type) + total)
 
 
-_STATE = ("own", "parent", "ground")  # blocks whose values reach results, which are tested
+_TESTED_BLOCKS = ("own", "parent", "ground")  # blocks whose values reach results, which are tested
 
 
 # -- the kernel of one width ----------------------------------------------------------------------------------
@@ -243,7 +243,7 @@ class _Bodies:
         """The blocks of some steps for row i; for a pair, i is the upper row."""
         return {
             (name, k): MemoryBlock(
-                self.base(name, k, i, row, lower), shared=name == "table", result=name not in _STATE
+                self.base(name, k, i, row, lower), shared=name == "table", result=name not in _TESTED_BLOCKS
             )
             for name, k in homes(steps)
         }

@@ -7,9 +7,9 @@ from functools import reduce
 from ..ir import F64, PTR, Value
 from .tile import DenseCode, MatrixTile
 
-MAX_STEPS, MAX_TRIALS = 40, 30
+MAX_BOX_STEPS, MAX_BOX_TRIALS = 40, 30
 SETTLED = 1e-10  # of x, beside 1 % of a unit: below it a step changes nothing
-ENOUGH = 0.1  # of what the gradient promises
+GRADIENT_SHARE = 0.1  # of what the gradient promises
 NAMES = ("Q", "g", "low", "high", "x", "free", "s", "M", "rhs", "slope")
 LaneVector = dict[int, Value]  # a vector in the lanes of several values
 
@@ -25,7 +25,7 @@ class Box:
         self.inside = {c: d.first(f, m - c) > 0.0 for c in self.cells}
         self.low, self.high = self.at("low"), self.at("high")
         self.put("x", {c: self.clipped(x, c) for c, x in self.at("x").items()})
-        with f.loop(MAX_STEPS, some=True) as step:
+        with f.loop(MAX_BOX_STEPS, some=True) as step:
             x, force = self.at("x"), self.at("g")
             slope = {c: y + force[c] for c, y in self.times("x").items()}
             self.hold(x, slope)
@@ -107,7 +107,7 @@ class Box:
     def search(self, x: LaneVector, s: LaneVector, slope: LaneVector) -> None:
         """x moves along s, cut off by the box, as far as that pays."""
         f = self.f
-        with f.loop(MAX_TRIALS, some=True, length=f.const(F64, 1.0)) as trial:
+        with f.loop(MAX_BOX_TRIALS, some=True, length=f.const(F64, 1.0)) as trial:
             by = trial.length.splat(self.d.l.lanes)
             moved = {c: self.clipped(x[c] + s[c] * by, c) for c in self.cells}
             change = {c: moved[c] - x[c] for c in self.cells}
@@ -115,5 +115,5 @@ class Box:
             self.put("x", moved)
             promised = self.product(slope, change)
             found = promised + self.product(self.times("s"), change) * 0.5
-            trial.leave(found <= promised * ENOUGH)
+            trial.leave(found <= promised * GRADIENT_SHARE)
             trial.length = trial.length * 0.5

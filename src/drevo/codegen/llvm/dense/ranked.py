@@ -17,7 +17,9 @@ from ..ir import F64, I64, PTR, VOID, IRFunction, Module, Value
 from ..math import Lanes
 from .tile import DenseCode
 
-BELOW = 1e-3  # of the threshold: directions are chosen so far below it, and then their singular values decide
+CHOICE_THRESHOLD = (
+    1e-3  # of the threshold: directions are chosen so far below it, and then their singular values decide
+)
 ORTHOGONAL, MAX_JACOBI_SWEEPS = (
     1e-14,
     30,
@@ -169,7 +171,7 @@ def _add_decompose(d: DenseCode) -> None:
         left = j.size
         top = f.scale * f.scale
         top = f.select(top > left, top, left)
-        k.floor = f.select(k.rank.equals(0), top * f.least * f.least * BELOW**2, k.floor)
+        k.floor = f.select(k.rank.equals(0), top * f.least * f.least * CHOICE_THRESHOLD**2, k.floor)
         k.certain = k.certain * f.select(k.rank.equals(0), top, f.const(F64, 1.0))  # |W|^2, at most
         k.leave(~(left > k.floor))
         q, c = f.Q.at(k.rank * f.n), f.P.at(k.rank * f.rows)

@@ -21,7 +21,7 @@ from ....mechanics.algorithms.task_space import immobile
 from ....mechanics.body_table import BodyTable, body_table
 from ....model.description import Joint, Model
 from ....model.quantities import CATALOGUE
-from ...compile_cost import SINGULAR, TRIES, refuse_singular
+from ...compile_cost import REGULARITY_TRIES, SINGULAR_PIVOT, refuse_singular
 from .. import (
     MAX_BLOCKED_BODIES,
     MAX_BLOCKED_SCALARS,
@@ -31,7 +31,7 @@ from .. import (
 )
 from . import dynamics, inverses, kinematics, matrices
 from .dynamics import SweepShape
-from .step import TURNING, WORLD, Kind, table_width
+from .step import TURNING, WORLD_ROTATION_NUMBERS, Kind, table_width
 from .tables import Tables, kinds_of, quaternions_of
 
 if TYPE_CHECKING:
@@ -46,14 +46,14 @@ SHAPES: dict[str, SweepShape] = {
     **matrices.MATRIX_SHAPES,
     **inverses.INVERSE_SHAPES,
 }
-QUANTITIES = tuple(name for name in SHAPES if name in CATALOGUE)
-STATES = {
+ROLLED_QUANTITIES = tuple(name for name in SHAPES if name in CATALOGUE)
+ROLLED_STATE = {
     "pivots": ("q",),
     "inwards": ("q", "x"),
     "outwards": ("q", "x"),
     "motion": ("q", "v", "tau"),
 }  # of what is not in the catalogue
-RESULTS: dict[str, tuple[tuple[str, tuple[int | str, ...]], ...]] = {
+ROLLED_RESULTS: dict[str, tuple[tuple[str, tuple[int | str, ...]], ...]] = {
     "pivots": (("ratio", ("nv",)),),
     **dict.fromkeys(("inwards", "outwards"), (("y", ("nv",)),)),
     "motion": (("dq", ("nq",)), ("a", ("nv",))),
@@ -64,11 +64,11 @@ def rolled_program(
     quantity: str, kinds: Sequence[Kind], loaded: bool = False, options: Mapping[str, str] | None = None
 ) -> Rolled:
     """The loops of a quantity over bodies of these kinds; loaded: with external wrenches."""
-    shape, results = SHAPES[quantity], RESULTS.get(quantity) or CATALOGUE[quantity].outputs
+    shape, results = SHAPES[quantity], ROLLED_RESULTS.get(quantity) or CATALOGUE[quantity].outputs
     fixed = tuple(_size(s) for _, s in results)
     return Rolled(
-        _loops(quantity, kinds, loaded, options or {}), _state(quantity), shape.first + loaded * WORLD,
-        max(map(table_width, kinds)),
+        _loops(quantity, kinds, loaded, options or {}), _state(quantity),
+        shape.first + loaded * WORLD_ROTATION_NUMBERS, max(map(table_width, kinds)),
         any(k[0] in TURNING for k in kinds), loaded, shape.tiled, fixed, shape.zeroed,
     )  # fmt: skip
 
@@ -122,7 +122,7 @@ def _inverts(quantity: str) -> bool:
 
 
 def _state(quantity: str) -> tuple[str, ...]:
-    return STATES.get(quantity) or CATALOGUE[quantity].state
+    return ROLLED_STATE.get(quantity) or CATALOGUE[quantity].state
 
 
 def is_large(model: Model, smallest: int = MAX_STRAIGHT_BODIES) -> bool:
@@ -187,7 +187,7 @@ def rolled_function(
 
 def _has_form(quantity: str, spec: Spec) -> bool:
     plain = spec.layout == "rows" and not spec.packed and not spec.parameters
-    return plain and quantity in (*QUANTITIES, *STATES)
+    return plain and quantity in (*ROLLED_QUANTITIES, *ROLLED_STATE)
 
 
 def _takes_wrenches(model: Model, quantity: str, links: Sequence[str]) -> bool:
@@ -244,7 +244,7 @@ def prepare(
     known = {"nq": columns.nq, "nv": columns.nv, "links": len(tables.moving)}
     results = tuple(
         (n, tuple(known[s] if isinstance(s, str) else s for s in x))
-        for n, x in RESULTS.get(quantity) or CATALOGUE[quantity].outputs
+        for n, x in ROLLED_RESULTS.get(quantity) or CATALOGUE[quantity].outputs
     )
     data = tables.data(quantity, shape, loads, options.get("link"))
     sizes = Sizes(
@@ -279,9 +279,9 @@ def require_regular_rolled(model: Model, cache: bool = True) -> None:
     pivots = _made(model, tables, "pivots", spec, (), {}, None, cache)
     if pivots is None:  # no machine code can be made, so no loop either
         return
-    for _ in range(TRIES):
+    for _ in range(REGULARITY_TRIES):
         ratio = pivots(_anywhere(tables.columns, rng))
-        bad = np.flatnonzero(~(ratio > SINGULAR))
+        bad = np.flatnonzero(~(ratio > SINGULAR_PIVOT))
         if not bad.size:
             return
         worst = int(bad[-1])  # the outermost: what lies further in is spoilt by it

@@ -17,7 +17,7 @@ from ....mechanics.scalar import Scalar, Vector
 from ....mechanics.spatial import ZERO, Mat, Sym, Vec
 from ....model.quantities import CATALOGUE
 from .step import (
-    WORLD,
+    WORLD_ROTATION_NUMBERS,
     Kind,
     StepTracer,
     body_from,
@@ -41,9 +41,9 @@ LINK: Kind = (
 
 # what the loops hand on, in the slot of each body; with external wrenches after the world's rotation
 _MOTION = 0
-_INVERSE_FORCE, _INVERSE_SLOT, _POSE = 9, 15, 15  # w, w', a; n, f; of joint wrenches then R, p
-_INERTIA, _BIAS, _GAIN = 6, 27, 33  # w, v; A 6, B 9, M 6; n, f; per freedom W 6 and x
-_MOVED, _PIVOT_SLOT = 21, 31  # articulated inertia, and the body that is moved
+_INVERSE_FORCE, _INVERSE_SLOT, _POSE_SLOT = 9, 15, 15  # w, w', a; n, f; of joint wrenches then R, p
+_ARTICULATED_SLOT, _BIAS_SLOT, _GAIN_SLOT = 6, 27, 33  # w, v; A 6, B 9, M 6; n, f; per freedom W 6 and x
+_MOVED_SLOT, _PIVOT_SLOT = 21, 31  # articulated inertia, and the body that is moved
 
 
 # -- inverse dynamics ---------------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ def _inverse_out(kind: Kind, quantity: str, loaded: bool) -> Lowered:
     dw, a = step_acceleration(X, before, after, rate, rate2)
     t.turn(X)
     if quantity == "joint_wrenches":
-        t.write("own", numbers_of_pose(pose_of(t.parent(12, _POSE)).then(X)), _POSE)
+        t.write("own", numbers_of_pose(pose_of(t.parent(12, _POSE_SLOT)).then(X)), _POSE_SLOT)
     t.write("own", [*w, *dw, *a], _MOTION)
     t.write("own", flat_of(body_force(t.body.inertia, w, dw, rate_matrix(w, dw), a)), _INVERSE_FORCE)
     return t.step(t.quaternions())
@@ -97,7 +97,7 @@ def inverse(kinds: Sequence[Kind], quantity: str, loaded: bool) -> tuple[BodyLoo
 def wrenches(kinds: Sequence[Kind], loaded: bool, frame: str) -> tuple[BodyLoop, ...]:
     """Loops for the wrench of the parent on every link that moves, in its place of the result."""
     t = StepTracer(LINK, loaded)
-    f, at = force_of(t.own(6, _INVERSE_FORCE)), pose_of(t.own(12, _POSE))
+    f, at = force_of(t.own(6, _INVERSE_FORCE)), pose_of(t.own(12, _POSE_SLOT))
     R = at.R if frame != "local" else t.body.R.T
     force, moment = R @ f.f, R @ (f.n - t.body.p.cross(f.f))
     if frame == "world":
@@ -113,7 +113,7 @@ def _loads(at: int, argument: int, linked: bool = False) -> BodyLoop:
     linked: links follow them among the rows, at which nothing is done.
     """
     t = StepTracer(LOAD, True)
-    world, wrench = mat_of(t.own(9, -WORLD)), t.read("arg", 6, number=argument)
+    world, wrench = mat_of(t.own(9, -WORLD_ROTATION_NUMBERS)), t.read("arg", 6, number=argument)
     force, moment = world.T @ Vec(*wrench[:3]), world.T @ Vec(*wrench[3:])
     left = force_of(t.own(6, at)) - Force(moment + t.body.p.cross(force), force)
     t.write("own", flat_of(left), at)
@@ -138,9 +138,9 @@ def _forward_out(kind: Kind, loaded: bool, moving_on: bool) -> Lowered:
     moving = step_velocity(X, motion_of(t.parent(6, _MOTION)), t.tree.rates(t.argument(1))[0])
     inertia = articulated_of_body(t.body.inertia)
     t.write("own", flat_of(moving), _MOTION)
-    t.write("own", flat_of(moving.cross_force(inertia.times(moving))), _BIAS)
-    t.write("own", numbers_of(inertia), _INERTIA)
-    t.lose(None, NO_FORCE, _GAIN, 7)
+    t.write("own", flat_of(moving.cross_force(inertia.times(moving))), _BIAS_SLOT)
+    t.write("own", numbers_of(inertia), _ARTICULATED_SLOT)
+    t.lose(None, NO_FORCE, _GAIN_SLOT, 7)
     return t.step([] if moving_on else t.quaternions())
 
 
@@ -149,18 +149,18 @@ def _forward_back(kind: Kind, loaded: bool, moving_on: bool, gains: tuple[str, i
     t = StepTracer(kind, loaded, moving_on)
     X, rate, tau = t.at(), t.tree.rates(t.argument(1))[0], t.argument(2)
     tau = [x + p for x, p in zip(tau, t.passive())] if kind[5] else tau
-    inertia, p = articulated_from(t.own(21, _INERTIA)), force_of(t.own(6, _BIAS))
+    inertia, p = articulated_from(t.own(21, _ARTICULATED_SLOT)), force_of(t.own(6, _BIAS_SLOT))
     c = motion_of(t.own(6, _MOTION)).cross(rate)
-    joint = joint_of(t.tree, 0, inertia, p, tau, c, t.lost(_GAIN, 7))
+    joint = joint_of(t.tree, 0, inertia, p, tau, c, t.lost(_GAIN_SLOT, 7))
     n = t.body.nv
     rows = [joint.D.solve([1.0 if l == k else 0.0 for l in range(n)]) for k in range(n)]
     columns = [_sum([U * x for U, x in zip(joint.U, row)]) for row in rows]
     t.write(gains[0], [*(x for W in columns for x in flat_of(W)), *joint.D.solve(joint.u)], gains[1])
     passed, force = bias_to_parent(inertia, p, joint, kind[3])
-    total = articulated_from(t.parent(21, _INERTIA)) + passed.lifted(X)
-    t.write("parent", numbers_of(total), _INERTIA)
-    t.write("parent", flat_of(force_of(t.parent(6, _BIAS)) + X.force_to_parent(force)), _BIAS)
-    t.lose(X, joint.lost, _GAIN, 7)
+    total = articulated_from(t.parent(21, _ARTICULATED_SLOT)) + passed.lifted(X)
+    t.write("parent", numbers_of(total), _ARTICULATED_SLOT)
+    t.write("parent", flat_of(force_of(t.parent(6, _BIAS_SLOT)) + X.force_to_parent(force)), _BIAS_SLOT)
+    t.lose(X, joint.lost, _GAIN_SLOT, 7)
     return t.step()
 
 
@@ -179,12 +179,12 @@ def _forward_accelerate(kind: Kind, loaded: bool, moving_on: bool, gains: tuple[
     """a' = X a_p + c; q'' = x - W^T a'; a = a' + S q''. Accelerations take the place of the inertia."""
     t = StepTracer(kind, loaded, moving_on)
     X, rate, n = t.at(), t.tree.rates(t.argument(1))[0], t.body.nv
-    here = X.motion_to_child(motion_of(t.parent(6, _INERTIA))) + motion_of(t.own(6, _MOTION)).cross(rate)
+    here = X.motion_to_child(motion_of(t.parent(6, _ARTICULATED_SLOT))) + motion_of(t.own(6, _MOTION)).cross(rate)
     gain = t.read(gains[0], 7 * n, gains[1])
     a = [gain[6 * n + k] - here.dot(force_of(gain[6 * k : 6 * k + 6])) for k in range(n)]
     for column, x in zip(t.tree.motion_subspace(t.body), a):
         here = here + column * (t.body.factor * x)
-    t.write("own", flat_of(here), _INERTIA)
+    t.write("own", flat_of(here), _ARTICULATED_SLOT)
     t.write("result", a)
     return t.step()
 
@@ -194,13 +194,13 @@ def forward(
 ) -> tuple[BodyLoop, ...]:
     """moving_on: the right-hand side of a motion, whose quaternions need not be unit. blocked: slots do not last
     from sweep to sweep, so the gains stand beside."""
-    gains = ("gains", 0) if blocked else ("own", _GAIN)
+    gains = ("gains", 0) if blocked else ("own", _GAIN_SLOT)
     out = BodyLoop(False, tuple(_forward_out(k, loaded, moving_on) for k in kinds))
     back, accelerate = (
         BodyLoop(step is _forward_back, tuple(step(k, loaded, moving_on, gains) for k in kinds))
         for step in (_forward_back, _forward_accelerate)
     )
-    return (out, _loads(_BIAS, 3), back, accelerate) if loaded else (out, back, accelerate)
+    return (out, _loads(_BIAS_SLOT, 3), back, accelerate) if loaded else (out, back, accelerate)
 
 
 # -- passive forces -----------------------------------------------------------------------------------------
@@ -236,7 +236,7 @@ def _pivots_back(kind: Kind) -> Lowered:
     """
     t = StepTracer(kind)
     X, n, still = t.at(), t.body.nv, Motion(ZERO, ZERO)
-    inertia, moved = articulated_from(t.own(21, 0)), body_from(t.own(10, _MOVED))
+    inertia, moved = articulated_from(t.own(21, 0)), body_from(t.own(10, _MOVED_SLOT))
     lost, weight = t.lost(_PIVOT_SLOT, 0), [t.tree.loose[k].weight if kind[4] else 0.0 for k in range(n)]
     joint = joint_of(t.tree, 0, inertia, NO_FORCE, [0.0] * n, still, lost)
     y = joint.D.solve_transposed([w - s.dot(lost) for s, w in zip(joint.S, weight)])
@@ -249,7 +249,7 @@ def _pivots_back(kind: Kind) -> Lowered:
     more = inertia_to_parent(X, moved)
     t.lose(X, joint.lost, _PIVOT_SLOT, 0)
     half = [0.5 * x for x in (more.m, *more.h, *more.S)]
-    t.write("parent", [x + y for x, y in zip(t.parent(10, _MOVED), half)], _MOVED)
+    t.write("parent", [x + y for x, y in zip(t.parent(10, _MOVED_SLOT), half)], _MOVED_SLOT)
     return t.step()
 
 
@@ -286,8 +286,8 @@ class SweepShape(NamedTuple):
 DYNAMICS_SHAPES = {
     **dict.fromkeys(("inverse_dynamics", "bias", "gravity"), SweepShape(_INVERSE_SLOT, gravity=_MOTION + 6)),
     "inertia_product": SweepShape(_INVERSE_SLOT),
-    "joint_wrenches": SweepShape(_POSE + 12, gravity=_MOTION + 6, pose=_POSE),
-    **dict.fromkeys(("forward_dynamics", "motion"), SweepShape(_GAIN, 7, _INERTIA + 3)),
+    "joint_wrenches": SweepShape(_POSE_SLOT + 12, gravity=_MOTION + 6, pose=_POSE_SLOT),
+    **dict.fromkeys(("forward_dynamics", "motion"), SweepShape(_GAIN_SLOT, 7, _ARTICULATED_SLOT + 3)),
     "passive": SweepShape(1),
     "pivots": SweepShape(_PIVOT_SLOT, tiled=False),
 }

@@ -19,7 +19,7 @@ from ....mechanics.spatial import Mat, Vec
 from . import matrices
 from .dynamics import LOAD, SweepShape, articulated_from, numbers_of
 from .kinematics import final_step
-from .matrices import CARRIED_WRENCH, SPEED
+from .matrices import CARRIED_WRENCH, COMPOSITE_VELOCITY_SLOT
 from .step import Kind, StepTracer, flat_of, force_of, mat_of, motion_of, numbers_of_mat
 
 
@@ -30,20 +30,29 @@ class Freedom(NamedTuple):
     gain: int
 
 
-_INERTIA, _FREEDOMS, _PLAIN = 9, 30, Freedom(6, 9)  # after the world's rotation; where the first freedom begins
+_INERTIA, _INVERSE_FREEDOMS, _PLAIN_FREEDOM = (
+    9,
+    30,
+    Freedom(6, 9),
+)  # after the world's rotation; where the first freedom begins
 _MOVING, _BESIDE = 49, Freedom(51, 55)  # the articulated inertia and the freedoms beside those of derivatives
-_LINK, _PLACE, _WRENCHES, _ADDED = 30, 42, 45, 81  # in the ground's slot: the link in its body, its place, six
-_GROUND = 102  # wrenches on their way to the ground, and the sum
+_LINK_SLOT, _PLACE_SLOT, _WRENCHES, _ADDED = (
+    30,
+    42,
+    45,
+    81,
+)  # in the ground's slot: the link in its body, its place, six
+_GROUND_NUMBERS = 102  # wrenches on their way to the ground, and the sum
 
-_WHOLE = SweepShape(_FREEDOMS, 16, pose=0, tiled=False, zeroed=True, pairs=True, solves=True)
-_OF_LINK = _WHOLE._replace(ground=_GROUND, link=_LINK, zeroed=False)
+_WHOLE_SWEEP = SweepShape(_INVERSE_FREEDOMS, 16, pose=0, tiled=False, zeroed=True, pairs=True, solves=True)
+_LINK_SWEEP = _WHOLE_SWEEP._replace(ground=_GROUND_NUMBERS, link=_LINK_SLOT, zeroed=False)
 INVERSE_SHAPES = {
-    "inverse_mass_matrix": _WHOLE,
+    "inverse_mass_matrix": _WHOLE_SWEEP,
     "forward_dynamics_derivatives": matrices.MATRIX_SHAPES["inverse_dynamics_derivatives"]._replace(
         slot=_MOVING + 21, per_rate=62, tiled=False, solves=True
     ),
-    **dict.fromkeys(("inverse_operational_inertia", "operational_inertia"), _OF_LINK),
-    **dict.fromkeys(("inwards", "outwards"), _WHOLE._replace(zeroed=False)),
+    **dict.fromkeys(("inverse_operational_inertia", "operational_inertia"), _LINK_SWEEP),
+    **dict.fromkeys(("inwards", "outwards"), _WHOLE_SWEEP._replace(zeroed=False)),
 }
 
 
@@ -55,14 +64,14 @@ def _out(kind: Kind) -> Lowered:
     t = StepTracer(kind)
     t.write("own", numbers_of_mat(mat_of(t.parent(9, 0)).mul(t.at().rotation)))
     t.write("own", numbers_of(articulated_of_body(t.body.inertia)), _INERTIA)
-    t.lose(None, NO_FORCE, _FREEDOMS, 16)
+    t.lose(None, NO_FORCE, _INVERSE_FREEDOMS, 16)
     return t.step(t.quaternions())
 
 
 def _back(kind: Kind) -> Lowered:
     """The articulated inertia on to the parent; the numbers of every freedom in world axes."""
     t = StepTracer(kind)
-    _eliminate(t, _INERTIA, _FREEDOMS, 16, _PLAIN)
+    _eliminate(t, _INERTIA, _INVERSE_FREEDOMS, 16, _PLAIN_FREEDOM)
     return t.step()
 
 
@@ -128,7 +137,7 @@ def _outwards(place: Freedom) -> Lowered:
 
 
 def inverse_mass_matrix(kinds: Sequence[Kind]) -> tuple[BodyLoop | TreeSolve, ...]:
-    return *_factored(kinds), *_unit(0, _PLAIN)
+    return *_factored(kinds), *_unit(0, _PLAIN_FREEDOM)
 
 
 def _unit(number: int, place: Freedom) -> tuple[BodyLoop | TreeSolve, ...]:
@@ -142,7 +151,7 @@ def factor(kinds: Sequence[Kind], quantity: str) -> tuple[BodyLoop | TreeSolve, 
     """One of two factors of M^-1 = F^T F: F x inwards, F^T x outwards."""
     t = StepTracer(LOAD)
     t.write("result", t.read("arg", 1, number=1))
-    sweep = {"inwards": (_inwards(_PLAIN), None), "outwards": (None, _outwards(_PLAIN))}[quantity]
+    sweep = {"inwards": (_inwards(_PLAIN_FREEDOM), None), "outwards": (None, _outwards(_PLAIN_FREEDOM))}[quantity]
     return *_factored(kinds), BodyLoop(False, (t.step(),), "rows"), TreeSolve("out0", *sweep)
 
 
@@ -188,7 +197,7 @@ def _moving_out(kind: Kind) -> Lowered:
     """The acceleration of the body and the wrench for it, at the a that was found."""
     t = StepTracer(kind)
     rates = t.tree.rates(t.argument(1))[0], t.tree.rates(t.read("more", t.body.nv))[0]
-    matrices.push(t, t.at(), motion_of(t.own(6, SPEED)), *rates)
+    matrices.push(t, t.at(), motion_of(t.own(6, COMPOSITE_VELOCITY_SLOT)), *rates)
     return t.step()
 
 
@@ -204,7 +213,7 @@ def operational(kinds: Sequence[Kind], quantity: str, frame: str) -> tuple[BodyL
     end = StepTracer(LOAD)
     A = _symmetric(end.read("ground", 21, _ADDED))
     if frame == "world":
-        A = _about_origin(A, Vec(*end.read("ground", 3, _PLACE)))
+        A = _about_origin(A, Vec(*end.read("ground", 3, _PLACE_SLOT)))
     found = inverted(A, "") if quantity == "operational_inertia" else A
     end.write("out", [x for row in found for x in row])
     begin, way = BodyLoop(False, (_begin(frame),), "first"), BodyLoop(False, (_way(),), "way", fresh=False)
@@ -214,21 +223,21 @@ def operational(kinds: Sequence[Kind], quantity: str, frame: str) -> tuple[BodyL
 def _begin(frame: str) -> Lowered:
     """Unit wrenches at the link's origin, forces first, about the pole of its body."""
     t = StepTracer(LOAD)
-    R, link = mat_of(t.own(9, 0)), t.read("ground", 12, _LINK)
+    R, link = mat_of(t.own(9, 0)), t.read("ground", 12, _LINK_SLOT)
     r = R @ Vec(*link[9:12])
     axes = (
         R.mul(mat_of(link)).T if frame == "local" else Mat.of(((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)))
     )
     zero = Vec(0.0, 0.0, 0.0)
     wrenches = [Force(r.cross(e), e) for e in axes] + [Force(e, zero) for e in axes]
-    t.write("ground", [*r, *(x for f in wrenches for x in flat_of(f))], _PLACE)
+    t.write("ground", [*r, *(x for f in wrenches for x in flat_of(f))], _PLACE_SLOT)
     return t.step()
 
 
 def _way() -> Lowered:
     t = StepTracer(LOAD)
-    S, r, gain = motion_of(t.own(6, 0)), Vec(*t.own(3, _PLAIN.lever)), t.own(7, _PLAIN.gain)
-    place, added = Vec(*t.read("ground", 3, _PLACE)), t.read("ground", 21, _ADDED)
+    S, r, gain = motion_of(t.own(6, 0)), Vec(*t.own(3, _PLAIN_FREEDOM.lever)), t.own(7, _PLAIN_FREEDOM.gain)
+    place, added = Vec(*t.read("ground", 3, _PLACE_SLOT)), t.read("ground", 21, _ADDED)
     wrenches = [force_of(t.read("ground", 6, _WRENCHES + 6 * k)) for k in range(6)]
     y = [S.dot(P) for P in wrenches]
     z = [x * gain[6] for x in y]
@@ -236,7 +245,7 @@ def _way() -> Lowered:
     t.write("ground", [a + b for a, b in zip(added, products)], _ADDED)
     left = [P - force_of(gain) * x for P, x in zip(wrenches, y)]
     moved = [x for P in left for x in (*(P.n + r.cross(P.f)), *P.f)]
-    t.write("ground", [*(place + r), *moved], _PLACE)
+    t.write("ground", [*(place + r), *moved], _PLACE_SLOT)
     return t.step()
 
 

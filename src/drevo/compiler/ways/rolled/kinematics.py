@@ -14,10 +14,14 @@ from ....mechanics.spatial import Mat, Vec
 from .dynamics import LINK, LOAD, SweepShape
 from .step import Kind, StepTracer, flat_of, motion_of, numbers_of_pose, pose_of
 
-_SPEED = 12  # after the pose: w, v in the body's axes; then, of a link's walk, w' and the classical a
+_VELOCITY_SLOT = 12  # after the pose: w, v in the body's axes; then, of a link's walk, w' and the classical a
 _ENERGY = 6  # after the speed, in the ground's slot
 ORDERS = {"pose": 0, "jacobian": 0, "velocity": 1, "acceleration": 2}  # quantities of one link
-_SUMS = {"potential_energy": 12, "center_of_mass": 12, "momentum": 18}  # where the sums stand in the ground's slot
+_SUM_SLOTS = {
+    "potential_energy": 12,
+    "center_of_mass": 12,
+    "momentum": 18,
+}  # where the sums stand in the ground's slot
 
 KINEMATICS_SHAPES = {
     "poses": SweepShape(12, pose=0),
@@ -72,7 +76,7 @@ def _energy(kind: Kind) -> Lowered:
 
 def sums(kinds: Sequence[Kind], quantity: str) -> tuple[BodyLoop, ...]:
     """Mass and first moment of all bodies, of a momentum also that, about the world's origin."""
-    at, t = _SUMS[quantity], StepTracer(LOAD)
+    at, t = _SUM_SLOTS[quantity], StepTracer(LOAD)
     m, *moment = t.read("ground", 4, at)
     if quantity == "potential_energy":
         found = [Vec(*t.read("ground", 3, KINEMATICS_SHAPES[quantity].gravity)).dot(Vec(*moment))]
@@ -86,14 +90,14 @@ def sums(kinds: Sequence[Kind], quantity: str) -> tuple[BodyLoop, ...]:
 
 
 def _summed(kind: Kind, quantity: str) -> Lowered:
-    t, at = StepTracer(kind), _SUMS[quantity]
+    t, at = StepTracer(kind), _SUM_SLOTS[quantity]
     X, body = t.at(), t.body.inertia
     here = pose_of(t.parent(12, 0)).then(X)
     t.write("own", numbers_of_pose(here))
     more = [body.m, *(here.R @ body.h + here.p * body.m)]
     if quantity == "momentum":
-        m = step_velocity(X, motion_of(t.parent(6, _SPEED)), t.tree.rates(t.argument(1))[0])
-        t.write("own", flat_of(m), _SPEED)
+        m = step_velocity(X, motion_of(t.parent(6, _VELOCITY_SLOT)), t.tree.rates(t.argument(1))[0])
+        t.write("own", flat_of(m), _VELOCITY_SLOT)
         own = apply_inertia(body, m)
         f = here.R @ own.f
         more += [*(here.R @ own.n + here.p.cross(f)), *f]
@@ -115,10 +119,10 @@ def link_kinematics(kinds: Sequence[Kind], quantity: str, options: Mapping[str, 
     if quantity == "pose":
         t.write("out", [*(x for row, p in zip(*at) for x in (*row, p)), 0.0, 0.0, 0.0, 1.0])
     elif quantity == "velocity":
-        linear, angular = express(motion_of(g[_SPEED:]), at, options["frame"])
+        linear, angular = express(motion_of(g[_VELOCITY_SLOT:]), at, options["frame"])
         t.write("out", [*linear, *angular])
     else:
-        moving, more = motion_of(g[_SPEED:]), motion_of(g[_SPEED + 6 :])
+        moving, more = motion_of(g[_VELOCITY_SLOT:]), motion_of(g[_VELOCITY_SLOT + 6 :])
         t.write("out", express_acceleration(at, moving, more, options["frame"], options["kind"]))
     return up, final_step(t)
 
@@ -139,10 +143,10 @@ def _up(kind: Kind, quantity: str) -> Lowered:
 
 def _carried(t: StepTracer, X: Placement, p: Vec, g: Sequence[object], order: int) -> list[object]:
     """w, v (w', a) of a link relative to a body, taken on to its parent: the joint's own motion is added."""
-    joint, own = t.tree.rates(t.argument(1))[0], motion_of(g[_SPEED:])
+    joint, own = t.tree.rates(t.argument(1))[0], motion_of(g[_VELOCITY_SLOT:])
     out = [*X.to_parent(joint.w + own.w), *X.to_parent(joint.v + joint.w.cross(p) + own.v)]
     if order > 1:
-        joint2, own2 = t.tree.rates(t.argument(2))[0], motion_of(g[_SPEED + 6 :])
+        joint2, own2 = t.tree.rates(t.argument(2))[0], motion_of(g[_VELOCITY_SLOT + 6 :])
         pole = joint2.v + joint.w.cross(joint.v) + joint2.w.cross(p) + joint.w.cross(joint.w.cross(p))
         across = joint.w.cross(own.v)
         out += [

@@ -22,9 +22,14 @@ _INERTIA = 9  # after the world's rotation: m, h, S of the composite body in its
 _FREEDOMS = 19  # where in the slot of a body its first freedom begins
 _LEVER = 12  # of a freedom: S 6, I S 6, and the way from the pole of the freedom above, 3
 
-SPEED, _RATES = 19, 25  # after the composite body: w, v in the body's axes; T 9 and P 3 of the operator B
-_TURNING = 37  # where in the slot of a body its first freedom begins, in a Coriolis matrix: S 6, S' 6, u1 3, u2 6,
-_ARM = 27  # up 6, and the lever
+COMPOSITE_VELOCITY_SLOT, _RATES_SLOT = (
+    19,
+    25,
+)  # after the composite body: w, v in the body's axes; T 9 and P 3 of the operator B
+_CORIOLIS_FREEDOMS = (
+    37  # where in the slot of a body its first freedom begins, in a Coriolis matrix: S 6, S' 6, u1 3, u2 6,
+)
+_ARM_SLOT = 27  # up 6, and the lever
 _PUSH, _MOVING = (
     37,
     49,
@@ -37,7 +42,7 @@ CARRIED, _WAY = (
 CARRIED_WRENCH = _PUSH + 6
 MATRIX_SHAPES = {
     name: SweepShape(first, size, pose=0, zeroed=True, pairs=True)
-    for name, first, size in (("mass_matrix", _FREEDOMS, 15), ("coriolis_matrix", _TURNING, 30))
+    for name, first, size in (("mass_matrix", _FREEDOMS, 15), ("coriolis_matrix", _CORIOLIS_FREEDOMS, 30))
 }
 ROTORS = ("mass_matrix", "inverse_dynamics_derivatives")  # where each freedom keeps that of its joint
 MATRIX_SHAPES["inverse_dynamics_derivatives"] = MATRIX_SHAPES["mass_matrix"]._replace(
@@ -68,9 +73,9 @@ def out(kind: Kind, order: int, still: bool = False) -> StepTracer:
     t.write("own", [body.m, *body.h, *body.S], _INERTIA)
     if order:
         rate = t.tree.rates(t.argument(1))[0]
-        m = step_velocity(X, motion_of(t.parent(6, SPEED)), rate)
+        m = step_velocity(X, motion_of(t.parent(6, COMPOSITE_VELOCITY_SLOT)), rate)
         B = inertia_rates(body, m)
-        t.write("own", [*flat_of(m), *numbers_of_mat(B.T), *B.P], SPEED)
+        t.write("own", [*flat_of(m), *numbers_of_mat(B.T), *B.P], COMPOSITE_VELOCITY_SLOT)
     if order > 1:
         push(t, X, m, rate, Motion(ZERO, ZERO) if still else t.tree.rates(t.argument(2))[0])
     return t
@@ -155,7 +160,7 @@ def _turning_back(kind: Kind) -> Lowered:
     """The composite body and its B on to the parent; the numbers of every freedom in world axes."""
     t = StepTracer(kind)
     X, R, total = t.at(), mat_of(t.own(9, 0)), body_from(t.own(10, _INERTIA))
-    m, B = motion_of(t.own(6, SPEED)), _rates(t.own(12, _RATES))
+    m, B = motion_of(t.own(6, COMPOSITE_VELOCITY_SLOT)), _rates(t.own(12, _RATES_SLOT))
     lever = mat_of(t.parent(9, 0)) @ X.p
     for k, column in enumerate(t.tree.motion_subspace(t.body)):
         s = column * t.body.factor
@@ -163,15 +168,15 @@ def _turning_back(kind: Kind) -> Lowered:
         up = B.times(s) * 0.5 + apply_inertia(total, s1)
         vectors = (*s, *s1, B.transposed(s) * 0.5, *u2, *up)
         numbers = [x for vector in vectors for x in R @ vector]
-        t.write("own", [*numbers, *(ZERO if k else lever)], _TURNING + 30 * k)
+        t.write("own", [*numbers, *(ZERO if k else lever)], _CORIOLIS_FREEDOMS + 30 * k)
     _pass_on(t, X, total)
     _pass_on_rates(t, X, B)
     return t.step()
 
 
 def _pass_on_rates(t: StepTracer, X: Placement, B: InertiaRates) -> None:
-    joined = _rates(t.parent(12, _RATES)) + _lifted(X, B)
-    t.write("parent", [*numbers_of_mat(joined.T), *joined.P], _RATES)
+    joined = _rates(t.parent(12, _RATES_SLOT)) + _lifted(X, B)
+    t.write("parent", [*numbers_of_mat(joined.T), *joined.P], _RATES_SLOT)
 
 
 def _lifted(X: Placement, B: InertiaRates) -> InertiaRates:
@@ -186,7 +191,7 @@ def _lifted(X: Placement, B: InertiaRates) -> InertiaRates:
 def _turning_pair() -> Lowered:
     """The entries (row, other) and (other, row); both wrenches go on to the pole above, a pure moment stays."""
     t = StepTracer(LOAD)
-    g, r = t.read("ground", 15), Vec(*t.read("upper", 3, _ARM))
+    g, r = t.read("ground", 15), Vec(*t.read("upper", 3, _ARM_SLOT))
     u1, u2, up = Vec(*g[:3]), force_of(g[3:]), force_of(g[9:])
     S, S1 = motion_of(t.read("upper", 6)), motion_of(t.read("upper", 6, 6))
     t.write("pair", [u1.dot(S.w) + S1.dot(u2)])
@@ -221,8 +226,12 @@ def moving_back(kind: Kind, first: int = _MOVING, width: int = 55) -> Lowered:
     """
     t = StepTracer(kind)
     X, R, total = t.at(), mat_of(t.own(9, 0)), body_from(t.own(10, _INERTIA))
-    m, B, f = motion_of(t.own(6, SPEED)), _rates(t.own(12, _RATES)), force_of(t.own(6, CARRIED_WRENCH))
-    vp, ap = (X.motion_to_child(motion_of(t.parent(6, at))) for at in (SPEED, _PUSH))
+    m, B, f = (
+        motion_of(t.own(6, COMPOSITE_VELOCITY_SLOT)),
+        _rates(t.own(12, _RATES_SLOT)),
+        force_of(t.own(6, CARRIED_WRENCH)),
+    )
+    vp, ap = (X.motion_to_child(motion_of(t.parent(6, at))) for at in (COMPOSITE_VELOCITY_SLOT, _PUSH))
     lever = mat_of(t.parent(9, 0)) @ X.p
     for k, column in enumerate(t.tree.motion_subspace(t.body)):
         s = column * t.body.factor

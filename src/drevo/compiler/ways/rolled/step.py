@@ -20,11 +20,13 @@ from ...tracer import Tracer
 # of joint, its axis, whether its frame stands parallel to the parent's, whether joints may have rotors; of a body
 # in a run of loose rates 1 and the parent's freedoms, where it is in the run too, else 0; which passive forces act
 Kind = tuple[str, int, bool, bool, int, tuple[str, ...]]
-LOST = 6  # numbers behind those of the freedoms: the right-hand side that tests the pivots, see `guard_pivots`
+PIVOT_TEST_NUMBERS = (
+    6  # numbers behind those of the freedoms: the right-hand side that tests the pivots, see `guard_pivots`
+)
 RESTS = 7  # numbers of the rest of a free joint's spring
 ALL = ALL_BODY_NUMBERS + len(ACTING_FIELDS) + RESTS  # with what acts in the joint
 TURNING = ("revolute", "helical")
-WORLD = 9  # with external wrenches the world's rotation comes before all else in a slot
+WORLD_ROTATION_NUMBERS = 9  # with external wrenches the world's rotation comes before all else in a slot
 
 
 class StepTracer(Tracer):
@@ -60,7 +62,7 @@ class StepTracer(Tracer):
         self.output(Place(block, first + self.shift(block), number, f"{block}{len(self.outputs)}"), values)
 
     def shift(self, block: str) -> int:
-        return WORLD if self.loaded and block in ("own", "parent") else 0
+        return WORLD_ROTATION_NUMBERS if self.loaded and block in ("own", "parent") else 0
 
     def step(self, units: Sequence[Sequence[Expr]] = ()) -> Lowered:
         """The traced work, lowered."""
@@ -111,7 +113,7 @@ class StepTracer(Tracer):
 
     def lost(self, first: int, width: int) -> Force:
         """The right-hand side of the body that tests the pivots; its freedoms begin at `first`."""
-        return force_of(self.own(LOST, first + width * self.body.nv)) if self.kind[4] else NO_FORCE
+        return force_of(self.own(PIVOT_TEST_NUMBERS, first + width * self.body.nv)) if self.kind[4] else NO_FORCE
 
     def lose(self, X: Placement | None, lost: Force, first: int, width: int) -> None:
         """It is set, or (through the joint at X) added to the parent's."""
@@ -119,14 +121,14 @@ class StepTracer(Tracer):
             self.write("own", flat_of(lost), first + width * self.body.nv)
         elif X is not None and self.kind[4] > 1:
             at = first + width * (self.kind[4] - 1)
-            total = force_of(self.parent(LOST, at)) + X.force_to_parent(lost)
+            total = force_of(self.parent(PIVOT_TEST_NUMBERS, at)) + X.force_to_parent(lost)
             self.write("parent", flat_of(total), at)
 
     def turn(self, X: Placement) -> None:
         """The world's rotation of the body, where wrenches in world axes come."""
         if self.loaded:
-            x = self.parent(9, -WORLD)
-            self.write("own", numbers_of_mat(mat_of(x).mul(X.rotation)), -WORLD)
+            x = self.parent(9, -WORLD_ROTATION_NUMBERS)
+            self.write("own", numbers_of_mat(mat_of(x).mul(X.rotation)), -WORLD_ROTATION_NUMBERS)
 
     def quaternions(self) -> list[list[Expr]]:
         """The quaternions in q of the body, which the first step checks."""

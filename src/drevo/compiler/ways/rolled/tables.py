@@ -17,12 +17,14 @@ from ....mechanics.loose import loose_rates
 from ....mechanics.spatial import EYE
 from ....model.description import QUATERNIONS, Model
 from .dynamics import SweepShape
-from .step import ALL, LOST, RESTS, WORLD, Kind
+from .step import ALL, PIVOT_TEST_NUMBERS, RESTS, WORLD_ROTATION_NUMBERS, Kind
 
 Array = np.ndarray[Any, Any]
-_ONE = [x for row in EYE for x in row]
-LINKED = {"poses": 16, "joint_wrenches": 6}  # quantities of all links that move, so many numbers of each
-FEW = 6  # kinds of joints that have code of their own; of more, each takes a few tenths of a second to compile
+_IDENTITY_NUMBERS = [x for row in EYE for x in row]
+NUMBERS_OF_LINKS = {"poses": 16, "joint_wrenches": 6}  # quantities of all links that move, so many numbers of each
+MAX_CODED_KINDS = (
+    6  # kinds of joints that have code of their own; of more, each takes a few tenths of a second to compile
+)
 _LATEST: list[tuple[Model, Tables]] = []  # one call per link must not read the model again
 
 
@@ -32,10 +34,10 @@ class Tables:
     def __init__(self, model: Model) -> None:
         self.columns = with_runs(body_table(model))
         self.kinds, self.number = kinds_of(self.columns)
-        if len(self.kinds) > FEW:
+        if len(self.kinds) > MAX_CODED_KINDS:
             self.columns = along_z(self.columns)
             self.kinds, self.number = kinds_of(self.columns)
-        if len(self.kinds) > FEW:  # a general rotation serves for none
+        if len(self.kinds) > MAX_CODED_KINDS:  # a general rotation serves for none
             self.columns = replace(self.columns, parallel=np.zeros(len(self.columns), bool))
             self.kinds, self.number = kinds_of(self.columns)
         self.links = [j.child for j in model.moving_joints]
@@ -71,18 +73,18 @@ class Tables:
 
     def data(self, quantity: str, shape: SweepShape, loads: Sequence[str], link: str | None) -> Data:
         """The constant data of one function. loads: links that take a wrench; link: where a walk begins."""
-        width = LINKED.get(quantity, 0)
+        width = NUMBERS_OF_LINKS.get(quantity, 0)
         links = self.moving if width else []
         first, ground = -1, np.zeros(shape.first)
         if shape.gravity >= 0:
             ground[shape.gravity : shape.gravity + 3] = [-x for x in self.columns.gravity]
         if shape.pose >= 0:
-            ground[shape.pose : shape.pose + 9] = _ONE
+            ground[shape.pose : shape.pose + 9] = _IDENTITY_NUMBERS
         if link is not None:
             at = self.columns.frame(link)
             first, ground[shape.link : shape.link + 12] = at.body, [*(x for row in at.R for x in row), *at.p]
         if loads:
-            ground = np.concatenate([_ONE, ground])
+            ground = np.concatenate([_IDENTITY_NUMBERS, ground])
         key = (shape, *loads, width)
         if key not in self._integers:
             self._integers[key] = self._places(shape, loads, links, width)
@@ -112,8 +114,8 @@ class Tables:
         A row is a wrench on a link (kind 0), a link that moves (kind 1), whose place among the wrenches or in the
         result is its v, or a freedom.
         """
-        c, first = self.columns, shape.slot + WORLD * bool(loads)
-        size = first + shape.per_rate * c.widths[1] + (0 if c.loose is None else LOST * c.loose)
+        c, first = self.columns, shape.slot + WORLD_ROTATION_NUMBERS * bool(loads)
+        size = first + shape.per_rate * c.widths[1] + (0 if c.loose is None else PIVOT_TEST_NUMBERS * c.loose)
         ends = shape.first + first - shape.slot + np.cumsum(size)
         slots = ends - size
         parent = np.where(c.parent >= 0, slots[c.parent], 0)

@@ -47,7 +47,7 @@ from ....mechanics.algorithms.delassus import (
 from ....mechanics.algorithms.kinematics import placed_bodies
 from ....mechanics.scalar import Scalar, Vector, dot, maximum, sqrt, where
 from ...convex.clipping import PLACE_NUMBERS
-from ...convex.solids import PLACE, PairSearch
+from ...convex.solids import PLACED_GEOM_NUMBERS, PairSearch
 from ...packing import of
 from ...sweeps import StepSweep, argument_chart, result_chart
 from ..soft.kernel import STEP_ARGUMENTS, STEP_RESULTS, declare
@@ -146,7 +146,7 @@ class ImpulseSolver:
         c.call("placing")
         c.fill(-1.0, "near", 0, 1)
         for k, first in enumerate(self.s.found):
-            a, b = (c.at("placed", PLACE * (2 * k + end)) for end in (0, 1))
+            a, b = (c.at("placed", PLACED_GEOM_NUMBERS * (2 * k + end)) for end in (0, 1))
             search.places(
                 c, k, a, b, c.at("near"), c.at("places", PLACE_NUMBERS * first), PLACE_NUMBERS * c.l.bytes
             )

@@ -46,7 +46,7 @@ from ....mechanics.algorithms.delassus import ContactSlot, free_motion, moved
 from ....mechanics.algorithms.kinematics import placed_bodies
 from ....mechanics.scalar import Scalar, Vector, dot, maximum, where
 from ...convex.clipping import PLACE_NUMBERS
-from ...convex.solids import PLACE, placed_numbers, searched_places
+from ...convex.solids import PLACED_GEOM_NUMBERS, placed_numbers, searched_places
 from ...packing import Pack, Packed, of
 from ..soft.stages import StageTracer
 from .problem import TouchingRobot
@@ -154,7 +154,9 @@ class MoreauStages:
         slots, pairs = list(self.robot.slots), self.robot.searched
         counts = [searched_places(*(x.geom.kind for x in pair.solids)) for pair in pairs]
         self.sizes |= (
-            {"places": PLACE_NUMBERS * sum(counts), "placed": 2 * PLACE * len(pairs), "near": 1} if pairs else {}
+            {"places": PLACE_NUMBERS * sum(counts), "placed": 2 * PLACED_GEOM_NUMBERS * len(pairs), "near": 1}
+            if pairs
+            else {}
         )
         given = iter(t.input("places", PLACE_NUMBERS * sum(counts)) if pairs else [])
         for pair, count in zip(pairs, counts):

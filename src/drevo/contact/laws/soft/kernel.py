@@ -21,7 +21,7 @@ from ....codegen.lower.loops import CHOSEN_BLOCK, Place
 from ....compiler.differentiate import put
 from ....compiler.tracer import Tracer, nodes_of, unknowns
 from ....mechanics.scalar import Scalar, Vector, dot, where
-from ...convex.solids import PLACE, PairSearch
+from ...convex.solids import PLACED_GEOM_NUMBERS, PairSearch
 from ...noslip import NoSlip, SlipCalls
 from ...packing import Pack, of
 from ...sweeps import StepSweep, argument_chart, result_chart
@@ -143,7 +143,7 @@ class Loops:
         count = f.alloca(I64)
         count.store(f.const(I64, 0))
         assert s.solids
-        a, b = (c.at("placed", PLACE * self.e.placed[x]) for x in s.solids)
+        a, b = (c.at("placed", PLACED_GEOM_NUMBERS * self.e.placed[x]) for x in s.solids)
         with f.when(c.some_below("gap", k)):
             out = c.at(f"slot_{k}", at.place)
             pair, stride = self.pair_of[k], self.e.strides[k]

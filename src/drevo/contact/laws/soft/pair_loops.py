@@ -17,7 +17,7 @@ from ....codegen.llvm.stages import StageCalls, Stages
 from ....compiler.tracer import Tracer
 from ....ground import is_friction
 from ....mechanics.spatial import Vec
-from ...convex.solids import PLACE
+from ...convex.solids import PLACED_GEOM_NUMBERS
 from .factor_loops import FactorLoops, minus_product, plus_product
 from .kernel import LAST_EVALUATION, STEP_ARGUMENTS, STEP_RESULTS, Loops, declare, evaluation
 from .layout import SlotLayout
@@ -113,7 +113,7 @@ class PairLoops(Loops):
             for k in alike:
                 x, held, bytes_ = e.contacts[k], e.problem.slots[k].held, c.l.bytes
                 assert held
-                a, b = (PLACE * e.placed[y] * bytes_ for y in held)
+                a, b = (PLACED_GEOM_NUMBERS * e.placed[y] * bytes_ for y in held)
                 moved = x.rates, tuple(e.signs[k])
                 if moved not in begins:
                     begins[moved] = len(rates)
@@ -215,7 +215,8 @@ class PairLoops(Loops):
         """Negative where a sphere about the second geom is near one about the first, a plane, or a capsule's axis:
         so near that they may touch."""
         first, second = (
-            [self.load(c, c.at("placed").at(x, I8), k) for k in range(PLACE)] for x in (pair.a, pair.b)
+            [self.load(c, c.at("placed").at(x, I8), k) for k in range(PLACED_GEOM_NUMBERS)]
+            for x in (pair.a, pair.b)
         )
         numbers = self.table(c, "numbers")
         reach = self.splat(c, numbers.at(pair.numbers + PAIR_NUMBERS))
@@ -234,11 +235,11 @@ class PairLoops(Loops):
         f, at, x = c.f, self.e.records[kind.law], self.e.contacts[kind.law]
         both, placed = c.at("pair"), c.at("placed")
         for i, start in enumerate((pair.a, pair.b)):
-            with f.loop(PLACE, some=True) as k:
-                self.put(c, both, k.i + PLACE * i, self.load(c, placed.at(start, I8), k.i))
+            with f.loop(PLACED_GEOM_NUMBERS, some=True) as k:
+                self.put(c, both, k.i + PLACED_GEOM_NUMBERS * i, self.load(c, placed.at(start, I8), k.i))
         numbers = self.table(c, "numbers").at(pair.numbers)
         with f.loop(PAIR_NUMBERS, some=True) as k:
-            self.put(c, both, k.i + 2 * PLACE, self.splat(c, numbers.at(k.i)))
+            self.put(c, both, k.i + 2 * PLACED_GEOM_NUMBERS, self.splat(c, numbers.at(k.i)))
         c.call(f"place_{self.e.name_of(kind)}", block)
         self._columns(c, pair, block, [self.load(c, block, axes_at(x) + j) for j in range(9)], x.group.size, at)
         self.gather(c, kind, pair, block, "V", at.y)

@@ -11,7 +11,7 @@ from ....mechanics.scalar import Vector
 from ....mechanics.spatial import Mat, Vec
 from ....model.contact import GEOM_SIZES
 from ...convex.clipping import PLACE_NUMBERS
-from ...convex.solids import PLACE, placed_numbers
+from ...convex.solids import PLACED_GEOM_NUMBERS, placed_numbers
 from ...packing import Packed
 from .layout import PackedRows, SlotLayout
 from .stages import Columns, Evaluation, Slot, StageTracer, declare_dynamics
@@ -52,7 +52,7 @@ class LoopedEvaluation(Evaluation):
         placed = [graph.edge(y) for x in used for y in placed_numbers(x.at(poses))]
         by_rate = {r: (*m.w, *m.v, *p) for part in columns.parts for r, m, p in part}
         motions = [graph.edge(x) for r in range(self.nv) for x in by_rate[r]]
-        self.sizes |= {"pair": 2 * PLACE + PAIR_NUMBERS, "near": 1}
+        self.sizes |= {"pair": 2 * PLACED_GEOM_NUMBERS + PAIR_NUMBERS, "near": 1}
         declare_dynamics(self, {"placed": placed, "columns": motions} | self.more_blocks())
         for kind, alike in self.alike.items():
             self._add(f"place_{self.name_of(kind)}", kind, alike[0])
@@ -107,7 +107,10 @@ class LoopedEvaluation(Evaluation):
 
     @staticmethod
     def _geom(numbers: Vector, kind: PairKind, i: int) -> PlacedGeom:
-        at, size = numbers[PLACE * i : PLACE * (i + 1)], numbers[2 * PLACE + MAX_GEOM_SIZES * i :][:MAX_GEOM_SIZES]
+        at, size = (
+            numbers[PLACED_GEOM_NUMBERS * i : PLACED_GEOM_NUMBERS * (i + 1)],
+            numbers[2 * PLACED_GEOM_NUMBERS + MAX_GEOM_SIZES * i :][:MAX_GEOM_SIZES],
+        )
         R, p = Mat.of([at[0:3], at[3:6], at[6:9]]), Vec(*at[9:])
         if kind.kinds[i] == "hull":
             return PlacedGeom("hull", (), R, p, (Vec(*size),))

@@ -20,7 +20,7 @@ from .sections import read_keyframes, read_sections
 from .settings import read_file
 from .touching import name_fused, read_initial
 
-CONTACT = "contact_point_"  # how the names of sites begin that are the robot's contact points
+CONTACT_PREFIX = "contact_point_"  # how the names of sites begin that are the robot's contact points
 
 
 def draft_of(root: Element, source: str = "", files: Files | None = None) -> Draft:
@@ -41,6 +41,6 @@ def draft_of(root: Element, source: str = "", files: Files | None = None) -> Dra
     check_compensation(file)
     read_initial(file, layout)
     draft.contacts += [
-        ContactPoint(body, at) for name, (body, (at, _)) in layout.sites.items() if name.startswith(CONTACT)
+        ContactPoint(body, at) for name, (body, (at, _)) in layout.sites.items() if name.startswith(CONTACT_PREFIX)
     ]
     return draft

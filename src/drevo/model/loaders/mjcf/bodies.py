@@ -13,7 +13,7 @@ from ...rotations import add_vectors, apply, from_axis_angle, matmul, quaternion
 from ..schema import true
 from .equality import Layout
 from .file import (
-    HERE,
+    IDENTITY_POSE,
     File,
     FramePose,
     PlacedElement,
@@ -38,7 +38,7 @@ ACTING = {"armature": "", "damping": "damper", "frictionloss": "frictionloss", "
 
 def read_bodies(file: File) -> Layout:
     """Every body below every <worldbody>, in file order; where they stand."""
-    layout = Layout({"world": HERE}, {}, {}, {})
+    layout = Layout({"world": IDENTITY_POSE}, {}, {}, {})
     worlds = [(held, "world") for world in file.root.all("worldbody") for held in _held(file, world)]
     _read_sites(layout, "world", [held for held, _ in worlds])
     read_world(file, [held for held, _ in worlds])
@@ -178,7 +178,7 @@ def _joint(file: File, element: Element, body: str, frame: FramePose) -> tuple[J
     moving = kind in ("hinge", "slide")
     anchor = ORIGIN if kind in ("free", "slide") else read_vector(reader, element, "pos", ORIGIN)
     axis = read_vector(reader, element, "axis", (0.0, 0.0, 1.0)) if moving else (0.0, 0.0, 1.0)
-    if frame != HERE:
+    if frame != IDENTITY_POSE:
         anchor = ORIGIN if kind in ("free", "slide") else placed_in(frame, (anchor, IDENTITY))[0]
         axis = apply(frame[1], axis)
     limit = _limit(file, reader, element, kind) if moving else None

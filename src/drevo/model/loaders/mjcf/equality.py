@@ -25,7 +25,7 @@ from .posture import Posture
 from .settings import limit_and_friction, read_solimp, read_solref
 
 NO_POSE = (0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0)  # of relpose: the orientation is that of the file
-LOOPS = ("connect", "weld", "joint")
+LOOP_ELEMENTS = ("connect", "weld", "joint")
 MIMIC = "mimic_"  # how the names of couplings begin that leave the first joint no freedom of its own
 
 
@@ -135,7 +135,11 @@ def shifted(c: tuple[float, ...], y: float, x: float | None) -> tuple[float, ...
 
 
 TENDONS = ("fixed", "spatial")
-FORCES = {"stiffness": "spring", "damping": "damper", "frictionloss": "frictionloss"}  # and the flags that are off
+PASSIVE_FLAGS = {
+    "stiffness": "spring",
+    "damping": "damper",
+    "frictionloss": "frictionloss",
+}  # and the flags that are off
 AUTOMATIC = -1.0  # the springlength that the file leaves open
 FIRM = 0.95  # the impedance of a limit by default, by which its time constant is meant
 
@@ -167,7 +171,7 @@ def read_tendons(file: File, layout: Layout, stands: Posture) -> dict[str, float
 
 def _note_wrapping(file: File, reader: Reader, tendon: Element, label: str) -> None:
     """The length of a tendon around geoms is not followed: told where something acts along it."""
-    acts = any(nonzero(tendon.get(a, "0")) and flag not in file.flags.off for a, flag in FORCES.items())
+    acts = any(nonzero(tendon.get(a, "0")) and flag not in file.flags.off for a, flag in PASSIVE_FLAGS.items())
     if acts or (limited(file, tendon) and "limit" not in file.flags.off):
         file.draft.ignore("the tendon around geoms", label)
     else:
@@ -207,7 +211,7 @@ def _route(reader: Reader, element: Element, name: str, layout: Layout) -> Tendo
 
 def _with_forces(file: File, reader: Reader, element: Element, tendon: Tendon, slack: Posture) -> Tendon:
     """Spring, damper and dry friction; springlength -1 is the length where all springs of joints are slack."""
-    on = {a: element.get(a, "0") if flag not in file.flags.off else "0" for a, flag in FORCES.items()}
+    on = {a: element.get(a, "0") if flag not in file.flags.off else "0" for a, flag in PASSIVE_FLAGS.items()}
     acts = Element(element.tag, on, element.line)
     stiffness, *more = read_some(reader, acts, "stiffness", (0.0,) * 3, xml.MAX_INERTIA)
     damping, quadratic, cubic = read_some(reader, acts, "damping", (0.0,) * 3, xml.MAX_INERTIA)

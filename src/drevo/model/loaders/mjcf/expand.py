@@ -95,7 +95,7 @@ def _twin(element: Element, prefix: str, suffix: str) -> Element:
 
 
 ROOTS = ("mujoco", "mujocoinclude")
-DEEPEST = 32  # a file that names a file that names ...
+MAX_INCLUDE_DEPTH = 32  # a file that names a file that names ...
 
 
 class IncludedFrom(NamedTuple):
@@ -133,7 +133,7 @@ def _opened(
     try:
         path = files.find(element.get("file"), (folder, place.folder))
         real = os.path.realpath(path)
-        if real in place.chain or len(place.chain) > DEEPEST:
+        if real in place.chain or len(place.chain) > MAX_INCLUDE_DEPTH:
             raise ModelError(
                 f"{element.get('file')!r} includes itself or too many files in each other; take it out"
             )

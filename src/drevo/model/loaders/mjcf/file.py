@@ -25,7 +25,7 @@ from .defaults import Classes, laid_over
 from .expand import MODEL_SUFFIX
 from .meshes import Meshes
 
-TURNS = ("quat", "euler", "axisangle", "xyaxes", "zaxis")
+ROTATION_ATTRIBUTES = ("quat", "euler", "axisangle", "xyaxes", "zaxis")
 
 
 class Flags:
@@ -42,7 +42,7 @@ class Flags:
 
 
 FramePose = tuple[Vec3, Mat3]
-HERE: FramePose = (ORIGIN, IDENTITY)
+IDENTITY_POSE: FramePose = (ORIGIN, IDENTITY)
 
 
 @dataclass(slots=True)
@@ -93,8 +93,10 @@ class File:
         usual = self.classes[name].get(tag or element.tag)
         if not usual:
             return element
-        if any(turn in element.attributes for turn in TURNS):  # its own orientation is the one that holds
-            usual = {key: value for key, value in usual.items() if key not in TURNS}
+        if any(
+            turn in element.attributes for turn in ROTATION_ATTRIBUTES
+        ):  # its own orientation is the one that holds
+            usual = {key: value for key, value in usual.items() if key not in ROTATION_ATTRIBUTES}
         return Element(element.tag, laid_over(usual, element.attributes), element.line)
 
 
@@ -115,7 +117,7 @@ class PlacedElement(NamedTuple):
     file: File
     element: Element
     childclass: str
-    frame: FramePose = HERE
+    frame: FramePose = IDENTITY_POSE
 
 
 def held_in(file: File, top: Element, childclass: str) -> list[PlacedElement]:
@@ -138,7 +140,7 @@ def held_in(file: File, top: Element, childclass: str) -> list[PlacedElement]:
 
 def placed_in(frame: FramePose, inner: FramePose) -> FramePose:
     """A placement that is given in a frame, outside of it."""
-    if frame == HERE:
+    if frame == IDENTITY_POSE:
         return inner
     return add_vectors(frame[0], apply(frame[1], inner[0])), matmul(frame[1], inner[1])
 
@@ -162,7 +164,7 @@ def minus(a: Vec3, b: Vec3) -> Vec3:
 
 def rotation_of(file: File, reader: Reader, element: Element) -> Mat3:
     """The one of quat, euler, axisangle, xyaxes, zaxis that the element has."""
-    given = [a for a in TURNS if a in element.attributes]
+    given = [a for a in ROTATION_ATTRIBUTES if a in element.attributes]
     if not given:
         return IDENTITY
     if len(given) > 1:

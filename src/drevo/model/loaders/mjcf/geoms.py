@@ -15,7 +15,7 @@ from ...description import IDENTITY, ORIGIN, Inertial, Mat3, Shape, Vec3
 from ...rotations import add_vectors, apply, from_z_to, turn_tensor
 from .. import solids
 from ..solids import MassProperties
-from .file import HERE, File, FramePose, placed_in, read_vector, rotation_of
+from .file import IDENTITY_POSE, File, FramePose, placed_in, read_vector, rotation_of
 
 SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "box": 3, "ellipsoid": 3}
 WEIGHTLESS = ("plane", "hfield")
@@ -38,7 +38,7 @@ class SolidGeom:
     fitted: str = ""  # the plain solid that stands for the mesh
 
 
-def geom_of(file: File, owner: str, element: Element, frame: FramePose = HERE) -> SolidGeom:
+def geom_of(file: File, owner: str, element: Element, frame: FramePose = IDENTITY_POSE) -> SolidGeom:
     """A geom as it is read, one with a mesh and no type as a mesh; its faults are kept for who needs it."""
     mesh = element.get("mesh")
     kind, fitted = element.get("type") or ("mesh" if mesh else "sphere"), ""

@@ -11,10 +11,10 @@ from ....io.xml import Element, Reader
 from ...description import ORIGIN, Inertial
 from ...rotations import turn_tensor
 from .. import solids
-from .file import HERE, File, FramePose, placed_in, read_vector, rotation_of
+from .file import IDENTITY_POSE, File, FramePose, placed_in, read_vector, rotation_of
 from .geoms import Complaint, SolidGeom, in_groups, inertial_of_geoms
 
-NONE = ((0.0, 0.0, 0.0),) * 3
+ZERO_ROWS = ((0.0, 0.0, 0.0),) * 3
 
 
 def inertial_of(
@@ -34,7 +34,7 @@ def inertial_of(
     return _within(file, reader, found)
 
 
-def _explicit(file: File, reader: Reader, element: Element, frame: FramePose = HERE) -> Inertial:
+def _explicit(file: File, reader: Reader, element: Element, frame: FramePose = IDENTITY_POSE) -> Inertial:
     if "pos" not in element.attributes:
         reader.report(f"{reader.owner}: <inertial> on line {element.line} has no pos; add it")
     mass = reader.needed(element, element, "inertial", "mass", xml.MAX_MASS)
@@ -65,7 +65,7 @@ def _within(file: File, reader: Reader, body: Inertial | None) -> Inertial | Non
     if (bounded != moments).any():
         a, b, c = ((axes * bounded) @ axes.T).tolist()
         body = replace(body, tensor=(tuple(a), tuple(b), tuple(c)))
-    return body if body.mass or body.tensor != NONE else None
+    return body if body.mass or body.tensor != ZERO_ROWS else None
 
 
 def scale_to_total(file: File) -> None:

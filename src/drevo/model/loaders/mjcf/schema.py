@@ -9,7 +9,7 @@ from ..schema import Node, format_table, label_of, no_such_attribute, no_such_el
 from .defaults import SHARED_DEFAULTS
 from .file import File
 
-REFUSED = ("composite", "flexcomp")  # they make bodies and joints by rules of their own
+REFUSED_ELEMENTS = ("composite", "flexcomp")  # they make bodies and joints by rules of their own
 
 
 @cache
@@ -42,7 +42,7 @@ def check_schema(file: File) -> None:
             _name(file, element, node, kind, childclass, loud)
         childclass = attributes.get("childclass") or childclass
         for child in element.children:
-            if child.tag in REFUSED:
+            if child.tag in REFUSED_ELEMENTS:
                 draft.problems.append(
                     f"<{child.tag}> on line {child.line} makes bodies by rules of its own and is not read; write "
                     "them out (MuJoCo saves them so, mj_saveLastXML)"

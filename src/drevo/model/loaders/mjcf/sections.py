@@ -12,13 +12,13 @@ from ...draft import list_counts
 from ..schema import label_of
 from .actuators import acts_alone, read_actuator, read_sensor
 from .defaults import PARAMETERS, SHARED_DEFAULTS
-from .equality import LOOPS, TENDONS, Layout, read_equality, read_tendon_equality, read_tendons
+from .equality import LOOP_ELEMENTS, TENDONS, Layout, read_equality, read_tendon_equality, read_tendons
 from .file import File
 from .posture import Posture
 from .touching import read_pair
 
 NOTED = ("equality", "tendon", "actuator", "contact", "sensor", "deformable", "plugin")
-READ = {"equality": (*LOOPS, "tendon"), "tendon": TENDONS, "contact": ("exclude", "pair")}
+READ = {"equality": (*LOOP_ELEMENTS, "tendon"), "tendon": TENDONS, "contact": ("exclude", "pair")}
 LATE_SECTIONS = ("actuator", "sensor")  # sections of which some elements of a kind are read and others are not
 ELASTIC = ("flex",)  # of <deformable>
 
@@ -52,7 +52,7 @@ def _read(file: File, section: str, found: Element, layout: Layout, lengths: Map
     if section == "equality" and found.get("active", "true") != "false" and "equality" not in flags.off:
         if found.tag == "tendon":
             read_tendon_equality(file, Reader(draft.problems.append, label), found, lengths)
-        elif found.tag in LOOPS:
+        elif found.tag in LOOP_ELEMENTS:
             read_equality(file, found, label, layout)
         else:
             draft.ignore(f"equality {found.tag}", label)

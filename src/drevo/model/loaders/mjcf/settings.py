@@ -92,14 +92,14 @@ def read_stepping(file: File, option: Element) -> None:
     )
 
 
-WORDS = {  # of <compiler>, each one of a few
+COMPILER_WORDS = {  # of <compiler>, each one of a few
     "angle": ("degree", "radian"),
     "inertiafromgeom": ("auto", "true", "false"),
     "balanceinertia": ("true", "false"),
     "autolimits": ("true", "false"),
 }
 MEDIUM = ("density", "viscosity")  # of <option>: something flows around the bodies
-DEEPEST = 8  # a model that attaches a model that attaches ...
+MAX_ATTACH_DEPTH = 8  # a model that attaches a model that attaches ...
 
 
 def read_file(draft: Draft, root: Element, files: Files, source: str, outer: File | None = None) -> File:
@@ -147,8 +147,8 @@ def _read_assets(file: File, assets: list[Element], files: Files, folder: str) -
 def _model(file: File, element: Element, files: Files, folder: str) -> File:
     who = f"<model> on line {element.line}"
     try:
-        if file.depth >= DEEPEST:
-            raise ModelError(f"it is attached more than {DEEPEST} deep; take it out")
+        if file.depth >= MAX_ATTACH_DEPTH:
+            raise ModelError(f"it is attached more than {MAX_ATTACH_DEPTH} deep; take it out")
         path = files.find(element.get("file"), (folder,))
         root = xml.parse(
             files.read(path, xml.MAX_XML_BYTES, xml.WEIGHT), file=os.path.basename(path), budget=file.budget
@@ -186,7 +186,7 @@ def _check_settings(file: File) -> None:
     file.groups = Reader(problems.append, "compiler").vector(compiler, "inertiagrouprange", (0.0, 5.0))
     if compiler.get("coordinate", "local") != "local":
         problems.append("compiler: coordinate='global' is not read; save the model with local coordinates")
-    for setting, words in WORDS.items():
+    for setting, words in COMPILER_WORDS.items():
         if compiler.get(setting, words[0]) not in words:
             problems.append(f"compiler: {setting}={compiler.get(setting)[:20]!r} is none of {', '.join(words)}")
     sequence = compiler.get("eulerseq", "xyz")

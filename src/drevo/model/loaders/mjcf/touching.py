@@ -17,7 +17,7 @@ from .geoms import SolidGeom, geom_of
 from .settings import read_friction, read_solimp, read_solref, read_whole
 
 ENDS = ("geom1", "geom2")
-STILL = (0.0,) * 6  # of a surface
+NO_SURFACE_VELOCITY = (0.0,) * 6  # of a surface
 
 
 def read_world(file: File, inside: list[PlacedElement]) -> None:
@@ -56,7 +56,7 @@ def read_geoms(body: str, geoms: list[SolidGeom]) -> None:
                 read_solref(reader, element), read_solimp(reader, element),
                 reader.scalar(element, "margin", 0.0), reader.scalar(element, "gap", 0.0),
                 read_whole(reader, element, "priority", 0), reader.scalar(element, "solmix", 1.0, xml.ANY),
-                bits[0], bits[1], points, read_some(reader, element, "surfacevel", STILL, xml.ANY),
+                bits[0], bits[1], points, read_some(reader, element, "surfacevel", NO_SURFACE_VELOCITY, xml.ANY),
             )
         )  # fmt: skip
         file.draft.problems += faults

@@ -12,8 +12,8 @@ from ....io.xml import Budget, Element
 from ..schema import true
 from .frames import MODEL, PLACED, WORLD, key_of
 
-HELD = ("link", "joint", "frame")
-DEEPEST = 16  # a model in a model in ...
+RENAMED_ELEMENTS = ("link", "joint", "frame")
+MAX_NESTED_MODELS = 16  # a model in a model in ...
 _SCHEME = re.compile(r"^(model|package|file|sample)://")
 
 
@@ -41,8 +41,8 @@ def _opened(element: Element, files: Files, folder: str, depth: int) -> Element:
     who = f"<include> on line {element.line}"
     uri = element.first("uri")
     try:
-        if depth >= DEEPEST:
-            raise ModelError(f"files include each other more than {DEEPEST} deep; take one out")
+        if depth >= MAX_NESTED_MODELS:
+            raise ModelError(f"files include each other more than {MAX_NESTED_MODELS} deep; take one out")
         path = located(uri.text if uri else "", files, folder)
         root = xml.parse(files.read(path, xml.MAX_XML_BYTES, xml.WEIGHT), file=os.path.basename(path))
         included(root, files, os.path.dirname(path), depth + 1)
@@ -93,8 +93,10 @@ def flattened(model: Element, budget: Budget, depth: int = 0) -> Element:
         if child.tag != "model":
             out.append(child)
             continue
-        if depth >= DEEPEST:
-            raise ModelError(f"<model> on line {child.line} is nested more than {DEEPEST} deep; flatten it")
+        if depth >= MAX_NESTED_MODELS:
+            raise ModelError(
+                f"<model> on line {child.line} is nested more than {MAX_NESTED_MODELS} deep; flatten it"
+            )
         out += _inlined(flattened(child, budget, depth + 1), budget)
     return Element(model.tag, model.attributes, model.line, out, model.texts)
 
@@ -108,7 +110,7 @@ def _inlined(model: Element, budget: Budget) -> list[Element]:
     if not (pose.get("relative_to") or pose.get("frame")):
         pose = Element("pose", {**pose.attributes, "relative_to": MODEL}, pose.line, [], pose.texts)
     frame = Element("frame", {"name": here}, model.line, [pose])
-    held = [child for child in model.children if child.tag in HELD]
+    held = [child for child in model.children if child.tag in RENAMED_ELEMENTS]
     if first := model.get("canonical_link") or next((key_of(link) for link in held if link.tag == "link"), ""):
         frame.attributes["attached_to"] = f"{before}{first}"
     if model.get("placement_frame"):

@@ -15,7 +15,7 @@ from .frames import MODEL, WORLD, Scene, as_vec3, child_text, given_name, read_n
 
 SDF_JOINT_KINDS = {"ball": "spherical", "screw": "helical", "revolute2": "universal"}
 GEARBOX = "gearbox"
-ALIGNED = 1e-6  # how far an axis of a gearbox may be from the hinge's
+GEARBOX_MISALIGNMENT = 1e-6  # how far an axis of a gearbox may be from the hinge's
 
 
 def read_joint(scene: Scene, element: Element) -> None:
@@ -191,7 +191,7 @@ def _hinge(
             axis = apply(matmul(scene.where(joint.parent)[1], joint.rotation), joint.axis)
             sizes = math.hypot(*axis) * math.hypot(*wanted) * (1.0 if joint.child == end else -1.0)
             along = sum(a * b for a, b in zip(axis, wanted, strict=True)) / sizes if sizes else 0.0
-            if abs(abs(along) - 1.0) < ALIGNED:
+            if abs(abs(along) - 1.0) < GEARBOX_MISALIGNMENT:
                 return joint.name, math.copysign(1.0, along)
     reader.report(
         f"{reader.owner} is a gearbox, and no hinge along its {tag} joins its {role} {end!r} to the "

@@ -20,7 +20,7 @@ from .include import located
 SDF_SIZES = {**SHAPE_SIZES, "ellipsoid": ("radii",)}
 TRIPLES = ("size", "radii")
 SDF_HALVED = {"box": (0, 1, 2), "cylinder": (1,), "capsule": (1,)}  # sizes that `solids` takes by half
-FRICTION = (("surface", "friction", "bullet", "friction"), ("surface", "friction", "ode", "mu"))
+FRICTION_PATHS = (("surface", "friction", "bullet", "friction"), ("surface", "friction", "ode", "mu"))
 WATER = 1000.0  # kg/m^3, of shapes that do not say
 
 
@@ -127,7 +127,7 @@ def _shapes(scene: Scene, link: Element, name: str) -> tuple[Shape, ...]:
         shape = _shape(child)
         if shape is None:
             continue
-        for path in FRICTION if shape.role == "collision" else ():
+        for path in FRICTION_PATHS if shape.role == "collision" else ():
             found: Element | None = child
             for tag in path:
                 found = found and found.first(tag)
