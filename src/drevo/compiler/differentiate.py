@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 SCATTERED = 20_000  # entries: beyond it a dense kernel is mostly stores, which take long to compile
 WRITTEN_OUT = 100_000  # results of a text
-DERIVATIVE_METHODS = ("auto", "theorems", "graph")
 RACE = 512  # nv to the order, up to which "auto" writes every way out and takes the shortest
 _EFFORTS = ("inverse_dynamics", "bias")
 RATES = ("v", "a", "j", "s")  # the derivatives of q by time; then q5, q6, ..
@@ -138,7 +137,7 @@ def derivative_page(model: Model, quantity: str, wrt: tuple[str, ...], formalism
 
 
 def _refuse(x: Quantity, wrt: Sequence[str], method: str) -> None:
-    one_of("derivative: method", method, DERIVATIVE_METHODS, InputError)
+    one_of("derivative: method", method, ("auto", "theorems", "graph"), InputError)
     if not wrt:
         raise InputError(f"derivative of {x.name}: wrt is empty; name at least one of {', '.join(x.state)}")
     if "t" in wrt:
