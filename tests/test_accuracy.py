@@ -70,7 +70,7 @@ def test_columns_are_those_of_displaced_robots() -> None:
         if kind == "q":
             low, high = (reached(robot, robot.integrate(q, s * h * np.eye(robot.nv)[c])) for s in (-1, 1))
         elif joint.split(".")[0] in ("slide_joint", "wrist_joint", "tool_joint"):
-            k = loads.tool.AXES.index(joint.split(".")[1])
+            k = loads.tool.TASK_AXES.index(joint.split(".")[1])
             low, high = (_pose(displaced(robot, joint.split(".")[0], k, s * h), q) for s in (-1, 1))
         else:
             continue
