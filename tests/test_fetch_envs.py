@@ -1,14 +1,12 @@
 """Tasks of Fetch: episodes against MuJoCo on the same files, goals, beginnings, gymnasium's rules."""
 
-import pickle
-
 import numpy as np
 import pytest
+from goal_laws import state_comes_back_and_pickles
 
 gymnasium = pytest.importorskip("gymnasium")
 mujoco = pytest.importorskip("mujoco")
 
-from drevo import InputError  # noqa: E402
 from drevo.envs import GOALS, make, rotations  # noqa: E402
 from drevo.envs.ours import robotics_file  # noqa: E402
 
@@ -135,17 +133,7 @@ def test_the_first_episode_is_drawn_as_gymnasiums() -> None:
 
 
 def test_state_comes_back_and_pickles(push) -> None:
-    push.reset(seed=2)
-    kept, action = push.state, np.full((3, 4), 0.3, np.float32)
-    after = push.step(action)[0]["observation"]
-    copy = pickle.loads(pickle.dumps(push))  # noqa: S301
-    push.set_state(kept)
-    assert np.array_equal(push.step(action)[0]["observation"], after)
-    copy.set_state(kept)
-    assert np.array_equal(copy.step(action)[0]["observation"], after)
-    with pytest.raises(InputError, match="what env\\.state gave"):
-        push.set_state({"q": kept["q"]})
-    assert push.render(1).shape == (480, 640, 3)
+    state_comes_back_and_pickles(push, 0.3)
 
 
 def test_threads_change_nothing(push) -> None:

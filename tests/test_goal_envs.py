@@ -1,11 +1,11 @@
 """Tasks of the hand: steps against MuJoCo on the same file, goals, beginnings, gymnasium's rules."""
 
-import pickle
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
+from goal_laws import state_comes_back_and_pickles
 
 gymnasium = pytest.importorskip("gymnasium")
 mujoco = pytest.importorskip("mujoco")
@@ -67,17 +67,7 @@ def test_beginnings_goals_and_ends(block) -> None:
 
 
 def test_state_comes_back_and_pickles(block) -> None:
-    block.reset(seed=2)
-    kept, action = block.state, np.full((6, 20), 0.3, np.float32)
-    after = block.step(action)[0]["observation"]
-    copy = pickle.loads(pickle.dumps(block))  # noqa: S301
-    block.set_state(kept)
-    assert np.array_equal(block.step(action)[0]["observation"], after)
-    copy.set_state(kept)
-    assert np.array_equal(copy.step(action)[0]["observation"], after)
-    with pytest.raises(InputError, match="what env\\.state gave"):
-        block.set_state({"q": kept["q"]})
-    assert block.render(1).shape == (480, 640, 3)
+    state_comes_back_and_pickles(block, 0.3)
 
 
 def test_rewards_of_goals(block) -> None:

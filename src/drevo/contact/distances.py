@@ -115,14 +115,14 @@ def _closed(model: Model, name: str, pairs: Sequence[tuple[Geom, Geom, bool]]) -
     poses = placed_bodies(t.tree, q)
     columns, distance, points, normals, jacobian = Columns(t.tree, poses), [], [], [], []
     for a, b, same in pairs:
-        ends = [held_geom(t.tree, x) for x in ((a, b) if same else (b, a))]
-        touch = between(*(held_geom(t.tree, x).at(poses) for x in (a, b)))[0]
+        ends = held_geom(t.tree, a), held_geom(t.tree, b)
+        touch = between(*(x.at(poses) for x in ends))[0]
         n = touch.frame[0] if same else -touch.frame[0]
         first = touch.point - n * (0.5 * touch.dist)
         distance.append(touch.dist)
         points += [*first, *(first + n * touch.dist)]
         normals += [*n]
-        moves = columns.relative(ends[0].body, ends[1].body, first) if name != "distance" else {}
+        moves = columns.relative(ends[not same].body, ends[same].body, first) if name != "distance" else {}
         jacobian += [n.dot(moves[k].v) if k in moves else 0.0 for k in range(t.tree.nv)]
     if name == "distance":
         t.output("distance", distance)

@@ -1,0 +1,25 @@
+"""Laws that hold for every vectorised environment of goals."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from drevo.errors import InputError
+
+
+def state_comes_back_and_pickles(env: Any, level: float) -> None:
+    """A state that is set again, and a pickled copy, give the same observation."""
+    env.reset(seed=2)
+    kept, action = env.state, np.full(env.action_space.shape, level, np.float32)
+    after = env.step(action)[0]["observation"]
+    copy = pickle.loads(pickle.dumps(env))  # noqa: S301
+    for one in (env, copy):
+        one.set_state(kept)
+        assert np.array_equal(one.step(action)[0]["observation"], after)
+    with pytest.raises(InputError, match="what env\\.state gave"):
+        env.set_state({"q": kept["q"]})
+    assert env.render(1).shape == (480, 640, 3)
