@@ -99,6 +99,24 @@ def test_long_compiling_is_told_and_refused(monkeypatch: pytest.MonkeyPatch, tmp
         drevo.compile(r, "gravity", wrt=("q",) * 9)
 
 
+def test_the_cost_of_the_second_kernel_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One for a sample, one for batches: the first that is called is told with the program."""
+    monkeypatch.setattr(build, "PROMPT_SECONDS", 0.0)
+    r, q = drevo.load("puma560"), np.zeros(6)
+    with pytest.warns(drevo.DrevoWarning, match="gravity of 'puma560': about"):
+        f = drevo.compile(r, "gravity", cache=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        f(q)
+    with pytest.warns(
+        drevo.DrevoWarning, match=r"gravity of 'puma560' for batches: about \d+ s of compiling, once"
+    ):
+        f(np.tile(q, (64, 1)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        f(np.tile(q, (64, 1)))
+
+
 @pytest.mark.parametrize(
     ("quantity", "options"),
     [

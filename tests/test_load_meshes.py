@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,36 @@ def cloud(seed: int, count: int = 30) -> tuple[Array, Array]:
     """A convex body: points, and the faces of their hull."""
     points = np.random.default_rng(seed).normal((0.5, -0.2, 0.1), size=(count, 3))
     return points, hull_faces(points)
+
+
+NAMED = """<robot name="r"><link name="base"/>
+<link name="arm"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
+<visual><geometry><mesh filename="arm.stl"/></geometry></visual>
+<collision><geometry><mesh filename="package://arm/hull.stl"/></geometry></collision></link>
+<joint name="j" type="continuous"><parent link="base"/><child link="arm"/><axis xyz="0 0 1"/></joint></robot>"""
+ASSET = """<mujoco><asset><mesh name="m" file="arm.stl"/></asset><worldbody><body name="arm"><joint type="hinge"/>
+<inertial mass="1" diaginertia="1 1 1" pos="0 0 0"/><geom type="mesh" mesh="m"/></body></worldbody></mujoco>"""
+
+
+def test_mesh_files_that_are_missing_are_told_once(tmp_path: Path) -> None:
+    """Where inertias are given nothing is opened: the motion is right, and what touches or shows is not there."""
+    (tmp_path / "r.urdf").write_text(NAMED)
+    with pytest.warns(
+        drevo.DrevoWarning, match="2 mesh files are not there, .*touches.*'arm.stl' of 'arm'"
+    ) as seen:
+        drevo.load(tmp_path / "r.urdf", strict=True)
+    assert len(seen) == 1 and len(seen[0].message.problems) == 2
+    (tmp_path / "r.xml").write_text(ASSET)
+    with pytest.warns(drevo.DrevoWarning, match="1 mesh file is not there, .*'arm.stl' of 'arm'"):
+        drevo.load(tmp_path / "r.xml")
+    (tmp_path / "arm").mkdir()
+    for file in ("arm.stl", "arm/hull.stl"):
+        (tmp_path / file).write_bytes(b"solid")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        drevo.load(tmp_path / "r.urdf")
+        drevo.load(tmp_path / "r.xml")
+        drevo.load(NAMED)  # a text stands in no folder
 
 
 def beyond_by_hull(points: Array, n: Array, h: float) -> tuple[Array, Array]:

@@ -48,6 +48,22 @@ def test_inverse_kinematics_reaches_with_the_point() -> None:
     assert np.abs(path - [Q, Q + 0.1]).max() < 1e-9
 
 
+@pytest.mark.parametrize("name", ["manipulability", "operational_inertia", "inverse_operational_inertia"])
+@pytest.mark.parametrize("frame", ["local", "local_world_aligned"])
+def test_inertia_and_manipulability_at_the_point(name: str, frame: str) -> None:
+    robot, welded = arm()
+    ours, theirs = getattr(robot, name)(Q, "link6", frame, point=POINT), getattr(welded, name)(Q, "tip", frame)
+    assert np.abs(ours - theirs).max() < 1e-9 * np.abs(theirs).max()
+    J = robot.jacobian(Q, "link6", frame, point=POINT)
+    K = J @ robot.inverse_mass_matrix(Q) @ J.T
+    by_definition = {
+        "manipulability": np.sqrt(np.linalg.det(J @ J.T)),
+        "operational_inertia": np.linalg.inv(K),
+        "inverse_operational_inertia": K,
+    }[name]
+    assert np.abs(ours - by_definition).max() < 1e-9 * np.abs(by_definition).max()
+
+
 def test_operational_space_at_the_point() -> None:
     robot, welded = arm()
     ours = robot.operational_space("link6", Q, V, point=POINT)
@@ -84,6 +100,17 @@ def test_tasks_of_frames_at_the_point() -> None:
     assert np.abs(tasks.solve_ik(robot, Q, [elsewhere, posture], 0.01, targets=[goal, Q]).v - ours.v).max() > 0.1
 
 
+def test_relative_tasks_of_frames_at_the_point() -> None:
+    robot, welded = arm()
+    goal = np.linalg.inv(robot.pose(Q, "link2")) @ welded.pose(Q + 0.05, "tip")
+    posture = tasks.PostureTask(1e-3)
+    mine = tasks.RelativeFrameTask("link6", "link2", point=POINT)
+    its = tasks.RelativeFrameTask("tip", "link2")
+    ours = tasks.solve_ik(robot, Q, [mine, posture], 0.01, targets=[goal, Q])
+    theirs = tasks.solve_ik(welded, Q, [its, posture], 0.01, targets=[goal, Q])
+    assert np.abs(ours.v - theirs.v).max() < 1e-8 and np.abs(ours.v).max() > 0.1
+
+
 def test_accelerations_of_frames_at_the_point() -> None:
     pytest.importorskip("qpsolvers")
     pytest.importorskip("daqp")
@@ -91,6 +118,12 @@ def test_accelerations_of_frames_at_the_point() -> None:
     goal = welded.pose(Q + 0.05, "tip")
     ours = tasks.solve_id(robot, Q, V, [tasks.FrameTask("link6", point=POINT)], targets=[goal], limits=False)
     theirs = tasks.solve_id(welded, Q, V, [tasks.FrameTask("tip")], targets=[goal], limits=False)
+    assert np.abs(ours.a - theirs.a).max() < 1e-6 * np.abs(theirs.a).max()
+    goal = np.linalg.inv(robot.pose(Q, "link2")) @ goal
+    relative = [tasks.RelativeFrameTask("link6", "link2", point=POINT)], [tasks.RelativeFrameTask("tip", "link2")]
+    ours, theirs = (
+        tasks.solve_id(r, Q, V, task, targets=[goal], limits=False) for r, task in zip((robot, welded), relative)
+    )
     assert np.abs(ours.a - theirs.a).max() < 1e-6 * np.abs(theirs.a).max()
 
 
@@ -101,7 +134,9 @@ def test_points_that_are_none_are_refused(wrong: Any) -> None:
         lambda: robot.inverse_kinematics("link6", np.eye(4), point=wrong),
         lambda: robot.operational_space("link6", Q, V, point=wrong),
         lambda: control.impedance(robot, "link6", 1.0, 1.0, point=wrong),
+        lambda: robot.manipulability(Q, "link6", point=wrong),
         lambda: tasks.FrameTask("link6", point=wrong),
+        lambda: tasks.RelativeFrameTask("link6", "link2", point=wrong),
     ):
         with pytest.raises(drevo.InputError, match="point"):
             ask()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -120,3 +121,30 @@ def test_loops_of_the_robot_stay() -> None:
 def test_refused(call: Callable[[], object], words: str) -> None:
     with pytest.raises(drevo.DrevoError, match=words):
         call()
+
+
+@pytest.mark.parametrize("ask", [
+    lambda r: r.gravity(r.neutral()),
+    lambda r: r.mass_matrix(r.neutral()),
+    lambda r: drevo.compile(r, ["pose", "forward_dynamics"], link=r.link_names[-1]),
+    lambda r: r.derivative("gravity", "q"),
+    lambda r: r.manipulability(r.neutral(), r.link_names[-1], axes="x z"),
+])  # fmt: skip
+def test_a_quantity_of_the_open_tree_says_so_once(ask: Any) -> None:
+    robot = drevo.load("four-bar")
+    q, rest = robot.neutral(), np.zeros(robot.nv)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        robot.under().dynamics(q, rest, rest)  # which computes with the open tree, and closes it
+        robot.poses(q), robot.potential_energy(q)  # true of every posture that the robot can have
+        assert seen == []
+        ask(robot), ask(robot), robot.bias(q, rest)
+    (told,) = seen
+    assert "open tree" in str(told.message) and "robot.under()" in str(told.message)
+    assert told.filename == __file__
+
+
+def test_a_tree_has_nothing_to_say() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        drevo.load("puma560").gravity(np.zeros(6))

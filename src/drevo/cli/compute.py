@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 FAILED = 1  # the exit code where a pose is not reached
 QUATERNION_TOLERANCE = 1e-3  # of the length 1: what numbers of three digits leave
 POSE = "x y z qw qx qy qz"
+POINT_OF_LINK = "A point of the link, x,y,z in m, in its frame, in the place of its origin."
 
 
 @guarded
@@ -56,6 +57,7 @@ def compute(
     x: Annotated[str | None, option(f"The vector of inertia_product: {STATE}0.")] = None,
     link: Annotated[str | None, option("The link, of quantities of one; by default the last.")] = None,
     relative_to: Annotated[str | None, option("The link from which the other is observed.")] = None,
+    point: Annotated[str | None, option(POINT_OF_LINK)] = None,
     frame: Annotated[str | None, option("local_world_aligned, local or world.")] = None,
     axes: Annotated[str | None, option("Axes of operational_space and manipulability, such as 'x y z'.")] = None,
     gravity: Annotated[str | None, option("Three numbers, m/s^2, in place of the file's.")] = None,
@@ -65,10 +67,7 @@ def compute(
     as_json: Json = False,
 ) -> None:
     """Compute a quantity at a state: torques, mass matrix, pose, Jacobian, energies and all others."""
-    import numpy as np
-
     from ..model.quantities import quantity as row_of
-    from ..robot.compiling import compile as compiled
 
     if csv and as_json:
         raise InputError("compute: --csv and --json are two forms of one result; give one of them")
@@ -82,14 +81,34 @@ def compute(
     options: dict[str, Any] = {name: text for name, text in wanted.items() if text is not None}
     if "link" in row.options:
         options.setdefault("link", made.link_names[-1])
-    found = compiled(made, row.name, **options)(*state.values())
-    results = found if isinstance(found, tuple) else (found,)
-    values = {name: np.asarray(value) for (name, _), value in zip(row.outputs, results)}
+    values = _results(made, row, state, options, point)
     if as_json:
         numbers, at = ({name: x.tolist() for name, x in part.items()} for part in (values, state))
         print_json({"robot": made.name, "quantity": row.name, **options, "state": at, **numbers})
         return
     _print_all(made, row, values, options, csv)
+
+
+def _results(
+    robot: Robot, row: Quantity, state: dict[str, Array], options: dict[str, Any], point: str | None
+) -> dict[str, Array]:
+    """The results of a quantity by name; a point of the link is entered in the options."""
+    import numpy as np
+
+    from ..kinematics.points import at_point
+    from ..robot.compiling import compile as compiled
+
+    at_options = options
+    if point is not None:
+        if "link" not in options:
+            raise InputError(f"{row.name} takes no --point; leave it out")
+        place = numbers_in("--point", point, 3)
+        robot, link = at_point("compute", robot, options["link"], place)
+        at_options = {**options, "link": link}
+        options["point"] = place
+    result = compiled(robot, row.name, **at_options)(*state.values())
+    results = result if isinstance(result, tuple) else (result,)
+    return {name: np.asarray(value) for (name, _), value in zip(row.outputs, results)}
 
 
 def _print_all(robot: Robot, row: Quantity, values: dict[str, Array], options: dict[str, Any], csv: bool) -> None:
@@ -161,6 +180,7 @@ def ik(
     pose: Annotated[str | None, option(f"'{POSE}', m, the scalar of the quaternion first, or 'x y z'.")] = None,
     poses: Annotated[Path | None, option("A CSV file, a pose in every line; a line of names is left out.")] = None,
     every: Annotated[bool, option("All distinct solutions, not one.", "--all")] = False,
+    point: Annotated[str | None, option(POINT_OF_LINK)] = None,
     q0: Annotated[str | None, option(f"Where the search begins: {STATE}neutral.")] = None,
     limits: Annotated[bool, option("Within the limits of the file, or not.", "--limits/--no-limits")] = True,
     attempts: Annotated[int, option("Starts for a pose.")] = 100,
@@ -180,6 +200,7 @@ def ik(
     options: dict[str, Any] = {"limits": limits, "attempts": attempts, "tolerance": tolerance, "reach": reach}
     options |= {"avoid": "auto"} if avoid else {}
     options |= {} if q0 is None else {"q0": vector_in(arm, "q0", q0)}
+    options["point"] = numbers_in("--point", point, 3)
     one = arm.inverse_kinematics(link, goals, **options)
     solutions = [Reached(*(x[k : k + 1] for x in one)) for k in range(len(goals))]
     if every:  # what one search has not reached is said by it
@@ -281,7 +302,7 @@ def _print_solutions(robot: Robot, poses: list[Any]) -> None:
 def workspace(
     robot: RobotName,
     link: Annotated[str, option("The link whose points are asked for.")],
-    point: Annotated[str | None, option("A point of the link, x,y,z in m; by default its origin.")] = None,
+    point: Annotated[str | None, option(POINT_OF_LINK)] = None,
     samples: Annotated[int, option("Random configurations within the limits.")] = 100_000,
     seed: Annotated[int, option("Of the random numbers.")] = 0,
     plot: Annotated[bool, option(PLOT, "--plot")] = False,

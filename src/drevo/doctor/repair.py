@@ -110,6 +110,7 @@ def _loading(s: Subject) -> list[Finding]:
         doubts = [findings_of(s, doubt, "warning") for doubt in draft.doubts]
         return [*(findings_of(s, x, "error") for x in error.problems or (str(error),)), *doubts]
     said = [x for w in caught for x in getattr(w.message, "problems", ())]
+    said = [x for x in said if not x.startswith("mesh file ")]  # each has a finding with its line
     return [
         *(findings_of(s, x, "warning") for x in said),
         *(findings_of(s, x, "error") for x in (() if s.draft.kinematic else singular(model))),

@@ -24,9 +24,10 @@ def welded(model: Model, carrier: str, link: Link, place: Vec3) -> Model:
 def at_point(verb: str, robot: AnyRobot, link: Any, point: ArrayLike | None) -> tuple[AnyRobot, Any]:
     """The robot with a frame at a point (3,) of a link, m, in its axes, and that frame's name; or both as given.
 
-    Of a link that is none nothing is changed: who asks says so. InputError for a point that is none.
+    Nothing is changed for a link that the robot does not have, or None: the caller refuses it. InputError for
+    what is not a point.
     """
-    if point is None:
+    if point is None or link is None:
         return robot, link
     place = tuple(finite(f"{verb}: point", point, (3,), InputError).tolist())
     model: Model = getattr(robot, "model")  # noqa: B009
@@ -35,5 +36,7 @@ def at_point(verb: str, robot: AnyRobot, link: Any, point: ArrayLike | None) -> 
     if link not in {x.name for x in model.links}:
         return robot, link
     name = f"{link} at {place}"
-    kind: Any = type(robot)
+    kind: Any = next(
+        (k for k in type(robot).__mro__ if "_of_model" in vars(k)), type(robot)
+    )  # of a rerooted one too
     return memoised(robot, ("point", name), lambda: kind(welded(model, link, Link(name), place))), name

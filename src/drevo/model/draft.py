@@ -5,7 +5,7 @@ Messages about a model's faults: the element of each, and all of them in one err
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..errors import InputError, ModelError, nearest, shown
@@ -132,6 +132,7 @@ class Draft:
     doubts: list[str] = field(default_factory=list)
     left_out: dict[str, list[str]] = field(default_factory=dict)  # of contact: what -> whose
     unread: dict[str, list[str]] = field(default_factory=dict)  # what -> where it stands
+    missing_meshes: dict[str, list[str]] = field(default_factory=dict)  # file -> links that name it
     source: str = ""
     noun: str = "link"  # what the user calls a link
     ordered: bool = False
@@ -151,6 +152,14 @@ class Draft:
     def leave_out(self, what: str, label: str) -> None:
         """Enter something that touches in the file and does not here."""
         self.left_out.setdefault(what, []).append(label)
+
+    def note_missing_meshes(self, file_of: Callable[[str], str | None]) -> None:
+        """Enter the mesh files that are missing. file_of: of a mesh the name of its file if that is missing."""
+        named = {shape.uri: None for link in self.links for shape in link.shapes if shape.uri}
+        missing = {uri: file for uri in named if (file := file_of(uri)) is not None}
+        for link in self.links:
+            for file in dict.fromkeys(missing[s.uri] for s in link.shapes if s.uri in missing):
+                self.missing_meshes.setdefault(file, []).append(link.name)
 
     def take_as_kinematic(self) -> None:
         """A robot without any inertia is one for kinematics, unless it is one bare joint, which is a slip."""

@@ -67,13 +67,13 @@ def finish(draft: Draft, base: str = "fixed", strict: bool = False) -> Model:
         draft.problems += draft.standing
     refuse(draft.where, draft.problems)
     model = with_base(_assemble(draft), base, draft.kinematic)
-    if draft.doubts or draft.unread:
+    if draft.doubts or draft.unread or draft.missing_meshes:
         warn_caller(_doubtful(draft))
     return model
 
 
 def _doubtful(draft: Draft) -> DrevoWarning:
-    """One warning: what is doubtful, and what acts on the motion and is not read."""
+    """One warning: what is doubtful, what acts on the motion and is not read, and mesh files that are missing."""
     parts, count = [], len(draft.doubts)
     if count:
         parts.append(
@@ -83,8 +83,15 @@ def _doubtful(draft: Draft) -> DrevoWarning:
     if draft.unread:
         what = "; ".join(f"{what} of {_labels(labels, 12)}" for what, labels in _together(draft.unread))
         parts.append(f"this changes the dynamics and is not read (strict=True refuses): {what}")
+    lost = [f"{file!r} of {listed(links, 2)}" for file, links in draft.missing_meshes.items()]
+    if lost:
+        parts.append(
+            f"{len(lost)} mesh file{'s are' if len(lost) > 1 else ' is'} not there, so nothing touches by them or "
+            f"shows them; masses and inertias are the file's: {shorten(lost, 3)}; correct the paths (drevo check "
+            "--fix finds moved files) or set ROS_PACKAGE_PATH"
+        )
     warning = DrevoWarning(f"{draft.where}: {'; '.join(parts)}")
-    warning.problems = (*draft.doubts, *_unread(draft))
+    warning.problems = (*draft.doubts, *_unread(draft), *(f"mesh file {x} is not there" for x in lost))
     return warning
 
 

@@ -3,21 +3,61 @@
 from __future__ import annotations
 
 import inspect
+import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from ..codegen.call.function import Function, Spec
+from ..codegen.store.memo import memoised
 from ..compiler.compile import Options, compile_quantity
-from ..errors import InputError
+from ..errors import InputError, warn_caller
 from ..io.given import asked, spelled_out
 from ..model.description import Model
-from ..model.draft import did_you_mean
+from ..model.draft import did_you_mean, shorten
 from ..model.dynamics import Described
 from ..model.quantities import CompileOptions, LinkOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+# what the loops of a robot change and `robot.under` has: its equations of motion and the inertias made of M
+OPEN_TREE = {
+    *("inverse_dynamics", "forward_dynamics", "mass_matrix", "inverse_mass_matrix", "inertia_product", "bias"),
+    *("gravity", "coriolis_matrix", "inverse_dynamics_derivatives", "forward_dynamics_derivatives", "regressor"),
+    *("joint_wrenches", "joint_power", "power_balance", "rnea", "aba", "crba", "operational_space"),
+    *("operational_inertia", "inverse_operational_inertia", "manipulability"),
+}
+# files through which a call of a user passes on its way to `warn_open_tree`
+PASSING = ("compiling.py", "face.py", "of_link.py", "method.py", "given.py")
+
+
+def warn_open_tree(robot: Any, quantity: str | Sequence[str]) -> bool:
+    """Warns, once for a robot, a user who asks one with loops for a quantity of its open tree.
+
+    False where this package itself asks, which computes what closes a robot from its open tree: a user has yet to
+    be warned.
+    """
+    names = [x for x in (quantity if isinstance(quantity, (list, tuple)) else [quantity]) if isinstance(x, str)]
+    model = getattr(robot, "model", None)
+    if not (isinstance(model, Model) and model.closed and OPEN_TREE.intersection(names)):
+        return True
+    frame, package = sys._getframe(1), os.path.dirname(os.path.dirname(__file__))
+    while frame.f_back is not None and os.path.basename(frame.f_code.co_filename) in PASSING:
+        frame = frame.f_back
+    if frame.f_code.co_filename.startswith(package):
+        return False
+    closed = [f"{x.kind} of {x.link_a!r} and {x.link_b!r}" for x in model.loops]
+    closed += [f"coupling of joint {x.joint!r}" for x in model.couplings]
+    closed += [f"coupling of tendon {x.tendon!r}" for x in model.tendon_couplings]
+    text = (
+        f"{', '.join(names)} of {model.name!r} is that of its open tree, without what closes it "
+        f"({shorten(closed, 2)}): "
+        "robot.under().dynamics(q, v, tau) and robot.under().inverse_dynamics(q, v, a) have that, as simulate has"
+    )
+    memoised(robot, "warned of the open tree", lambda: warn_caller(text))
+    return True
 
 
 @asked
@@ -85,6 +125,7 @@ def compile(
     derived = not (isinstance(wrt, (tuple, list)) and not wrt)
     if isinstance(quantity, str) and quantity == "step":
         return _step(robot, given, {"wrt": wrt} if derived else {})
+    warn_open_tree(robot, quantity)
     if not derived:
         _chosen("a quantity", given, [f.name for f in fields(Options)[:-1]], OF_LINK)
         return compile_quantity(robot, quantity, given)

@@ -103,7 +103,20 @@ class Robot(Methods, JointArrays, ByName, InverseKinematics, MotionMethods, AsFi
             raise AttributeError(f"a Robot has no {name!r}; {hint}")
 
     def _compiled(self, name: str) -> Callable[..., Any]:
-        """The entry point of a quantity; it is kept as an attribute, so later calls go straight in."""
+        """The entry point of a quantity; it is kept as an attribute, so later calls go straight in.
+
+        Where a user has yet to be warned of loops, it is kept beside the attributes.
+        """
+        if self.model.closed:
+            from .compiling import warn_open_tree
+
+            if not warn_open_tree(self, name):
+                return memoised(self, ("entry", name), lambda: self._entry(name))
+        entry = self.__dict__[name] = self._entry(name)
+        return entry
+
+    def _entry(self, name: str) -> Callable[..., Any]:
+        """The entry point of a quantity or a motion on the configuration manifold, made now."""
         entry: Callable[..., Any]
         if hasattr(OfLink, name):
             entry = getattr(OfLink(self, name), name)
@@ -114,7 +127,6 @@ class Robot(Methods, JointArrays, ByName, InverseKinematics, MotionMethods, AsFi
             entry = moved.fast or moved
         else:
             entry = self._quantity(name)
-        self.__dict__[name] = entry
         return entry
 
     def _quantity(self, name: str) -> Callable[..., Any]:

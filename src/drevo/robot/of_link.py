@@ -133,12 +133,21 @@ class OfLink:
         return entry(q, out)  # type: ignore[no-any-return]
 
     def operational_inertia(
-        self: Any, q: ArrayLike, link: str | None = None, frame: str = FRAME, out: Array | None = None
+        self: Any,
+        q: ArrayLike,
+        link: str | None = None,
+        frame: str = FRAME,
+        out: Array | None = None,
+        point: ArrayLike | None = None,
     ) -> Array:
         """Lambda = (J M^-1 J^T)^-1 of the link, (..., 6, 6), linear first: kg, kg m, kg m^2.
 
-        NumericsError names the row where the link cannot move in all six directions.
+        point (3,): m, of the link in its frame, in the place of its origin. NumericsError names the row where the
+        link cannot move in all six directions.
         """
+        if point is not None:
+            robot, link = at_point(self.quantity, self.robot, link, point)
+            return robot.operational_inertia(q, link, frame, out)  # type: ignore[no-any-return]
         try:
             entry = self.framed[frame][link]
         except UNKNOWN:
@@ -146,9 +155,20 @@ class OfLink:
         return entry(q, out)  # type: ignore[no-any-return]
 
     def inverse_operational_inertia(
-        self: Any, q: ArrayLike, link: str | None = None, frame: str = FRAME, out: Array | None = None
+        self: Any,
+        q: ArrayLike,
+        link: str | None = None,
+        frame: str = FRAME,
+        out: Array | None = None,
+        point: ArrayLike | None = None,
     ) -> Array:
-        """J M^-1 J^T of the link, (..., 6, 6), linear first: 1/kg, 1/(kg m^2); there at singular tasks too."""
+        """J M^-1 J^T of the link, (..., 6, 6), linear first: 1/kg, 1/(kg m^2); it exists at singular tasks too.
+
+        point (3,): m, of the link in its frame, in the place of its origin.
+        """
+        if point is not None:
+            robot, link = at_point(self.quantity, self.robot, link, point)
+            return robot.inverse_operational_inertia(q, link, frame, out)  # type: ignore[no-any-return]
         try:
             entry = self.framed[frame][link]
         except UNKNOWN:
@@ -255,11 +275,16 @@ class OfLink:
         frame: str = FRAME,
         axes: str | Sequence[str] = "x y z rx ry rz",
         out: Array | None = None,
+        point: ArrayLike | None = None,
     ) -> Array:
         """sqrt(det(J J^T)) of some rows of J, a scalar (...); of J^T J where fewer joints move it. Yoshikawa.
 
         In m^3 for all axes. Its gradient is `robot.derivative("manipulability", ("q",), link=...)`.
+        point (3,): m, of the link in its frame, in the place of its origin.
         """
+        if point is not None:
+            robot, link = at_point(self.quantity, self.robot, link, point)
+            return robot.manipulability(q, link, frame, axes, out)  # type: ignore[no-any-return]
         axes = tuple(axes) if isinstance(axes, list) else axes
         key = link, frame, axes
         try:

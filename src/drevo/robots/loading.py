@@ -40,7 +40,7 @@ def load(
     default they do not touch, which the notes say.
     loops: a .toml or .json file with the loops, couplings and tendons that the robot's own has no words for.
     What cannot be computed is refused with ModelError; what is doubtful, or acts on the motion and is not read,
-    loads with one DrevoWarning per file, and is refused with strict=True.
+    loads with one DrevoWarning per file, and is refused with strict=True. Missing mesh files are named there.
     """
     given: dict[str, Any] = {
         "base": base,

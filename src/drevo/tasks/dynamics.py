@@ -39,6 +39,7 @@ from .kinds import (
     Posed,
     PostureTask,
     RelativeFrameTask,
+    jacobian_at,
     twist_at,
     unit_rows,
 )
@@ -188,9 +189,9 @@ def _task_motion(task: KinematicTask, at: Posed, along: Posed, v: Vector) -> tup
     options = {"link": task.link, "frame": "local", **more}
     moved = common_algorithm("velocity")(along.tree, along.q, v, **options)
     J, bias = at.quantity("jacobian", **options), [jet(x).d for x in moved]
-    if isinstance(task, FrameTask) and task.point is not None:
-        arm = Vec(*np.asarray(task.point).tolist())
-        return [list(row) for row in zip(*(twist_at(arm, x) for x in zip(*J)))], twist_at(arm, bias)
+    if task.point is not None:
+        arm = Vec(*task.point)
+        return jacobian_at(arm, J), twist_at(arm, bias)
     return J, bias
 
 

@@ -7,6 +7,7 @@ SE(3) in the axes of the link, linear part first.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -138,6 +139,26 @@ def twist_at(arm: Vec, twist: Vector) -> list[Scalar]:
     return [*(v + w.cross(arm)), *w]
 
 
+def jacobian_at(arm: Vec, J: Matrix) -> Matrix:
+    """The Jacobian of a point that is an arm away from the origin, by columns v + w x r."""
+    return [list(row) for row in zip(*(twist_at(arm, column) for column in zip(*J)))]
+
+
+def moved_to_point(point: Sequence[float] | None, T: Matrix, J: Matrix) -> tuple[Matrix, Matrix]:
+    """Pose and Jacobian (axes of T's base) of a point of the link, m in its frame; None for the origin."""
+    if point is None:
+        return T, J
+    arm = Mat.of([row[:3] for row in T[:3]]) @ Vec(*point)
+    return [[*row[:3], row[3] + x] for row, x in zip(T[:3], arm)], jacobian_at(arm, J)
+
+
+def checked_point(task: Any) -> None:
+    """Makes the point of a task a tuple of three numbers; InputError for anything else."""
+    if task.point is not None:
+        place = finite(f"{type(task).__name__}: point", task.point, (3,), InputError)
+        object.__setattr__(task, "point", tuple(place.tolist()))
+
+
 @dataclass(frozen=True)
 class FrameTask(KinematicTask):
     """Brings a link to a pose, target (4, 4). Costs in 1/m and 1/rad: a number, or one for each axis of the
@@ -150,9 +171,7 @@ class FrameTask(KinematicTask):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.point is not None:
-            place = finite("FrameTask: point", self.point, (3,), InputError)
-            object.__setattr__(self, "point", tuple(place.tolist()))
+        checked_point(self)
 
     @property
     def default_name(self) -> str:
@@ -171,11 +190,7 @@ class FrameTask(KinematicTask):
         """log(T_target^-1 T) and its Jacobian."""
         T = at.quantity("pose", link=self.link)
         J = at.quantity("jacobian", link=self.link, frame="local_world_aligned")
-        if self.point is not None:
-            arm = Mat.of([row[:3] for row in T[:3]]) @ Vec(*self.point)
-            T = [[*row[:3], row[3] + x] for row, x in zip(T[:3], arm)]
-            J = [list(row) for row in zip(*(twist_at(arm, column) for column in zip(*J)))]
-        return frame_rows(T, J, target)
+        return frame_rows(*moved_to_point(self.point, T, J), target)
 
     def links(self) -> tuple[str, ...]:
         """The link of the task."""
@@ -184,12 +199,17 @@ class FrameTask(KinematicTask):
 
 @dataclass(frozen=True)
 class RelativeFrameTask(KinematicTask):
-    """Brings a link to a pose in the frame of another, target (4, 4). Costs as of FrameTask."""
+    """Brings a link to a pose in the frame of another, target (4, 4). Costs and point (3,) as of FrameTask."""
 
     link: str
     root: str
     position_cost: ArrayLike = 1.0
     orientation_cost: ArrayLike = 1.0
+    point: Any = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checked_point(self)
 
     @property
     def default_name(self) -> str:
@@ -208,7 +228,7 @@ class RelativeFrameTask(KinematicTask):
         """log(T_target^-1 T) of the pose in the root, and its Jacobian."""
         options = {"link": self.link, "relative_to": self.root}
         J = at.quantity("jacobian", frame="local_world_aligned", **options)
-        return frame_rows(at.quantity("pose", **options), J, target)
+        return frame_rows(*moved_to_point(self.point, at.quantity("pose", **options), J), target)
 
     def links(self) -> tuple[str, ...]:
         """Both."""

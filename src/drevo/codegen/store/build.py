@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 DTYPES = {"float64": "double", "float32": "float"}
 LAYOUTS = ("rows", "batch_last")
 NODES_A_SECOND, STAGED_NODES_A_SECOND = 14_000, 21_000  # of a program, and of one in stages, made into code
+TEXT_A_SECOND = 1_200_000  # bytes of LLVM text made into code
 PROMPT_SECONDS = 2.0  # s: what takes longer to compile is said before it begins
 UNMADE = (EmitError, ImportError, OSError, RuntimeError)  # no LLVM, or one that fails
 _LENGTH_FIELD = struct.Struct("<Q")
@@ -127,18 +128,31 @@ class FunctionFace:
         return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
 
+KERNELS = {"single": "one sample", "drive": "batches"}  # kernel -> what it computes
+
+
 class Objects(NamedTuple):
     """The code made of a program: the object of the entry, or of a whole module, and functions that write the
-    LLVM text of `single` and of `drive` on the day that they are needed."""
+    LLVM text of `single` and of `drive` on the day that they are needed. title: of the function, for people."""
 
     entry: bytes
     texts: Mapping[str, Callable[[], str]]
+    title: str
 
     def code(self, name: str = "") -> native.Code:
         """Loaded. name: the key under which the two are kept once they are made; empty: nowhere."""
 
+        compiled: list[str] = []
+
+        def object_of(part: str, text: Callable[[], str]) -> bytes:
+            ir = text()
+            if compiled:  # the time of the first kernel was told with that of its program
+                _tell_cost(f"{self.title} for {KERNELS.get(part, part)}", len(ir) / TEXT_A_SECOND)
+            compiled.append(part)
+            return native.compile_text(ir)
+
         def made(part: str, text: Callable[[], str]) -> Callable[[], bytes]:
-            return lambda: persisted(f"{name}\n{part}", bool(name), lambda: native.compile_text(text()))
+            return lambda: persisted(f"{name}\n{part}", bool(name), lambda: object_of(part, text))
 
         return native.Code(self.entry, {part: made(part, text) for part, text in self.texts.items()})
 
@@ -218,9 +232,14 @@ def _begun(make: Callable[[], Program], ahead: Ahead | None) -> Program:
     if not announced:
         staged = program.stages is not None
         nodes = program.stages.steps if staged else len(program.order())
-        robot = f" of {program.meta['robot']!r}" if "robot" in program.meta else ""
-        _tell_cost(program.name + robot, nodes / (STAGED_NODES_A_SECOND if staged else NODES_A_SECOND))
+        title = _title(program.name, program.meta)
+        _tell_cost(title, nodes / (STAGED_NODES_A_SECOND if staged else NODES_A_SECOND))
     return program
+
+
+def _title(name: str, meta: Mapping[str, Any]) -> str:
+    """The name of a function and, where it is known, of its robot."""
+    return name + (f" of {meta['robot']!r}" if "robot" in meta else "")
 
 
 def _tell_cost(what: str, seconds: float) -> bool:
@@ -241,7 +260,8 @@ def _unpack(payload: bytes, name: str, again: Callable[[], Objects]) -> tuple[Ma
         manifest, entry, *parts = found
         names = [part.decode() for part in parts]
         texts = {part: lambda part=part: again().texts[part]() for part in names}
-        return parse_manifest(manifest.decode()), Objects(entry, texts).code(name)
+        about = parse_manifest(manifest.decode())
+        return about, Objects(entry, texts, _title(about.name, about.meta)).code(name)
     except (ValueError, TypeError, AttributeError, struct.error, RuntimeError, EmitError):
         return None  # another format than we think
 
@@ -278,10 +298,11 @@ def build(
     if entry is not None:
         text = llvm.emit(low, mine, spec.layout, entry, program.tail)
         manifest = manifest_as(program, low, text.arena.total, text.scalar_scratch, mine.lanes)
-        return manifest, Objects(native.compile_text(text.ir), {})
+        return manifest, Objects(native.compile_text(text.ir), {}, "")
     made = llvm.emit_parts(low, mine, spec.layout, program.tail)
     manifest = manifest_as(program, low, made.arena.total, made.scalar_scratch, mine.lanes)
-    return manifest, Objects(_entry_of(manifest, spec, "single" in made.texts, use_cache), made.texts)
+    entry_object = _entry_of(manifest, spec, "single" in made.texts, use_cache)
+    return manifest, Objects(entry_object, made.texts, _title(program.name, program.meta))
 
 
 def _how(program: Program) -> str:

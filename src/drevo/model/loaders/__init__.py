@@ -172,6 +172,9 @@ def _draft(data: bytes, suffix: str, source: str, files: Files, model: str) -> D
         raise ModelError(f"the root element is <{root.tag[:40]}> on line {root.line}; {known} is needed")
     more = {"model": model} if root.tag == "sdf" else {}
     draft: Draft = import_module(f"drevo.model.loaders.{LOADERS[root.tag]}").draft_of(root, source, files, **more)
+    if files.folder and root.tag != "mujoco":  # whose meshes have names that stand for files
+        at_hand = import_module("drevo.model.loaders.sdf.include").at_hand
+        draft.note_missing_meshes(lambda uri: None if at_hand(uri, files) else uri)
     draft.doubts[:0] = doubts
     return draft
 

@@ -43,4 +43,5 @@ def draft_of(root: Element, source: str = "", files: Files | None = None) -> Dra
     draft.contacts += [
         ContactPoint(body, at) for name, (body, (at, _)) in layout.sites.items() if name.startswith(CONTACT_PREFIX)
     ]
+    draft.note_missing_meshes(file.meshes.missing_file)
     return draft

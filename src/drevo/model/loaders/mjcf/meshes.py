@@ -43,6 +43,12 @@ class Meshes:
         """The points (n, 3) of a mesh as it stands in its geom. ModelError says what is in the way."""
         return self._of(name, self._shape)[0]
 
+    def missing_file(self, name: str) -> str | None:
+        """The file that an asset names, where there is none; None for what is at hand or no file."""
+        file = self.assets[name].get("file") if name in self.assets else ""
+        path = os.path.join(self.folder, os.path.basename(file) if self.strip else file)
+        return file if file and self.files.folder and not os.path.isfile(path) else None
+
     def _of(self, name: str, make: Callable[[Element], T]) -> T:
         if name not in self.assets:
             raise ModelError(f"the mesh {name!r}, which no <asset> has; correct its name")

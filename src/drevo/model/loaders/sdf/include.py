@@ -8,6 +8,7 @@ import re
 from ....errors import ModelError
 from ....io import xml
 from ....io.files import Files, package_name
+from ....io.meshes import find_mesh
 from ....io.xml import Budget, Element
 from ..schema import true
 from .frames import MODEL, PLACED, WORLD, key_of
@@ -75,6 +76,14 @@ def located(uri: str, files: Files, folder: str) -> str:
         name, tried = rest, inside
     path = files.find(name, tried)
     return files.find(_described(files, path), [path]) if os.path.isdir(path) else path
+
+
+def at_hand(uri: str, files: Files) -> bool:
+    """There is such a mesh file, whether or not this description may read it."""
+    try:
+        return find_mesh(uri, files.folder) is not None or bool(located(uri, files, files.folder))
+    except ModelError:
+        return False
 
 
 def _described(files: Files, folder: str) -> str:
