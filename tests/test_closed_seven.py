@@ -9,6 +9,7 @@ import pytest
 from closed_cases import GIVEN, arm, link_of
 
 import drevo
+from drevo.kinematics.closed.first_branch import sweep_of
 
 # rows of the makers' tables in modified Denavit-Hartenberg form: a, alpha, d of the joint, m and rad
 FR3 = [(0.0, 0.0, 0.333), (0.0, -90.0, 0.0), (0.0, 90.0, 0.316), (0.0825, 90.0, 0.0), (-0.0825, -90.0, 0.384),
@@ -96,3 +97,25 @@ def test_500_singular_poses_have_branches(name: str) -> None:
         J[..., [k for k in range(robot.nq) if "finger" not in robot.joint_names[k]]], compute_uv=False
     )
     assert real.any(-1).all() and (least[..., 5] < 1e-9).mean() > 0.3
+
+
+@pytest.mark.parametrize("name", ["puma560", "stanford", "kinova", "iiwa", "panda", "fr3"])
+def test_the_first_branch_is_within_the_limits_where_some_branch_is(name: str) -> None:
+    """The kernel that computes the angles of one branch, beside the one that computes and judges those of all."""
+    robot = robot_of(name)
+    link = link_of(robot)
+    sweep = sweep_of(robot, link, True)
+    assert sweep is not None
+    q = robot.random(np.random.default_rng(5), 400)
+    poses = robot.pose(q, link)
+    given = dict.fromkeys((joint for joint, _ in sweep.function.inputs[1:]), None)
+    assert len(given) == (name in GIVEN_JOINTS)
+    drawn = dict(zip((j.name for j in robot.model.moving_joints), q.T))
+    values = [np.where(np.arange(400) % 2, drawn[joint], 0.3) for joint in given]
+    some = ~np.isnan(robot.closed_form(link, True, **given)(poses, *values)[..., 0]).all(-1)
+    x, left = sweep.function(poses, *values)
+    np.testing.assert_array_equal(~np.isnan(left).any(-1), some)
+    x, left = x[some], left[some]
+    assert some.mean() > 0.5 and left.max() < 1e-9
+    assert (x >= robot.lower).all() and (x <= robot.upper).all()
+    assert np.abs(robot.pose(x, link) - poses[some]).max() < 2e-9

@@ -59,7 +59,7 @@ def test_arms_with_a_closed_form_begin_at_its_branches(name: str, link: str) -> 
     _, poses = reachable(robot, link, 300)
     x = robot.inverse_kinematics(link, poses)
     y = robot.inverse_kinematics(link, poses, seeds=0)
-    assert x.success.all() and np.median(x.iterations) == x.iterations.min() < np.median(y.iterations)
+    assert x.success.all() and np.median(x.iterations) == 0 < y.iterations.min()
     alone = robot.inverse_kinematics(link, poses[7])
     assert np.abs(alone.q - x.q[7]).max() < 1e-12
 

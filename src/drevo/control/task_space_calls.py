@@ -12,7 +12,7 @@ from ..compiler.formalisms import common_algorithm
 from ..constraint.checks import driven_rates
 from ..constraint.functions import call_traced
 from ..errors import InputError, one_of, shown
-from ..io.given import Array, finite, number
+from ..io.given import Array, finite, number, rotations
 from ..kinematics.points import at_point
 from ..mechanics.configuration import neutral, random, require_unit_quaternions
 from ..mechanics.spatial import Mat
@@ -23,7 +23,6 @@ from ..model.quantities import TASK_AXES
 from .task_space import AdmittanceLaw, GainRows, HybridLaw, ImpedanceLaw, PoseReference, TaskSpaceLaw, driven_task
 
 POSTURE_DAMPING = 5.0  # 1/s, of the joints that a task leaves free
-ROTATION_TOLERANCE = 1e-6  # of orthonormal rows
 MOBILE_SHARE = 1e-9  # of the largest singular value: below it is no motion
 
 
@@ -138,7 +137,7 @@ def _task(
     chosen = TASK_AXES if axes is None else _axes(f"{name}: axes", axes)
     driven = driven_rates(model, actuated, f"{name}: actuated")
     posture, posture_stiffness, posture_damping = free
-    turned = np.eye(3) if rotation is None else _rotation(f"{name}: rotation", rotation)
+    turned = np.eye(3) if rotation is None else rotations(f"{name}: rotation", rotation)
     law = {
         "robot": robot, "link": link, "axes": chosen, "driven": tuple(map(bool, driven)),
         "stiffness": _gains(f"{name}: stiffness", stiffness, len(chosen)),
@@ -199,7 +198,7 @@ def _reference(name: str, robot: Dynamics, link: str, axes: Sequence[str], given
             raise InputError(f"{title} is a point, and the axes turn; give a pose (4, 4), or axes='x y z'")
         return tuple(finite(title, given, (3,), InputError).tolist())
     T = finite(title, given, (4, 4), InputError)
-    _rotation(title, T[:3, :3])
+    rotations(title, T[:3, :3])
     return _rows(T)
 
 
@@ -217,14 +216,6 @@ def _axes(title: str, given: Any) -> tuple[str, ...]:
     if not names or len(set(names)) < len(names):
         raise InputError(f"{title} are some of {', '.join(TASK_AXES)}, each once, not {shown(given)}")
     return tuple(one_of(title, x, TASK_AXES, InputError) for x in names)
-
-
-def _rotation(title: str, given: Any) -> Array:
-    R = finite(title, given, (3, 3), InputError)
-    off = np.abs(R.T @ R - np.eye(3)).max()
-    if off > ROTATION_TOLERANCE or np.linalg.det(R) < 0.0:
-        raise InputError(f"{title} is no rotation, its rows are {off:.2g} from orthonormal; normalise it")
-    return R
 
 
 def _gains(title: str, given: ArrayLike, n: int) -> GainRows:

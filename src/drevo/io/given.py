@@ -26,6 +26,7 @@ Array = np.ndarray[Any, Any]
 ShapePattern = Sequence[Any]  # sizes; None fits any size, and `...` in front any leading dimensions
 FLOAT_DTYPE = np.dtype(float)
 MAX_EXACT_INTEGER = 2**53  # below it whole numbers are floats
+ROTATION_TOLERANCE = 1e-6  # of orthonormal rows
 NORMAL = float(np.finfo(float).tiny)  # the least number of all digits
 
 
@@ -68,6 +69,18 @@ def finite(what: str, x: Any, shape: ShapePattern | None = None, error: type[Dre
         where = f" at index {', '.join(map(str, at))}" if at else ""
         raise error(f"{what} holds a value that is not finite: {found[at]}{where}")
     return found
+
+
+def rotations(title: str, given: Any) -> Array:
+    """Rotation matrices (..., 3, 3); InputError unless their rows are orthonormal and right-handed."""
+    R = finite(title, given, (..., 3, 3), InputError)
+    x, y, z = np.ascontiguousarray(np.moveaxis(R, (-2, -1), (0, 1)))
+    third = [x[k - 2] * y[k - 1] - x[k - 1] * y[k - 2] - z[k] for k in range(3)]
+    parts = (*third, (x * x).sum(0) - 1.0, (y * y).sum(0) - 1.0, (x * y).sum(0))
+    off = max(float(np.abs(part).max(initial=0.0)) for part in parts)
+    if off > ROTATION_TOLERANCE:
+        raise InputError(f"{title} is no rotation, its rows are {off:.2g} from orthonormal; normalise it")
+    return R
 
 
 def within_reach(who: str, found: Array, **given: Array) -> Array:

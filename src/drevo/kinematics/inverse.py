@@ -1,14 +1,13 @@
 """Global inverse kinematics: from poses to configurations within limits, by steps in lanes and many starts.
 
 A batch is solved in rounds: what has converged leaves it, what is stuck begins anew at the next point of a
-low-discrepancy sequence, and the lanes are filled with what is left. Arms with a closed form begin at one of its
-branches, of seven joints at as many values of the last one that closes it as it takes to be within the limits.
+low-discrepancy sequence, and the lanes are filled with what is left. Arms with a closed form take one of its
+branches within the limits; what has none begins anywhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,20 +17,17 @@ from ..codegen.call.function import Function, Spec
 from ..codegen.store.memo import memoised
 from ..compiler.trace import requested
 from ..contact.distances import chosen_pairs, distance_function
-from ..errors import DrevoError, InputError, NumericsError, one_of, shown
-from ..io.given import Array, asked, finite, flag, positive, whole
+from ..errors import InputError, one_of, shown
+from ..io.given import Array, asked, finite, flag, positive, rotations, whole
 from ..mechanics.configuration import ranges, require_unit_quaternions
 from ..mechanics.tree import build_tree
 from ..model.draft import did_you_mean, names_in
 from .points import at_point
-from .reaching import CENTER_OF_MASS, REACHED, STEPS_A_CALL, PoseTargets, reach_program
+from .reaching import CENTER_OF_MASS, FULL_BATCH, REACHED, STEPS_A_CALL, PoseTargets, reach_program
 
 MAX_ROUNDS = 16  # of STEPS_A_CALL steps from one start
 STUCK_SHARE = 0.7  # of the residual that a round must take away, but for the first
-ROTATION_TOLERANCE = 1e-6  # of orthonormal rows
 SAME_POSTURE = 1e-5  # rad or m: nearer ones are one
-MAX_GIVEN_VALUES = 24  # of a seventh joint
-GOLDEN = 0.6180339887498949
 
 
 class Reached(NamedTuple):
@@ -78,14 +74,14 @@ def inverse_kinematics(
     search = PoseSearch(robot, f, target, _starts(robot, target, seeds), _gaps(robot, avoid))
     lead = goal.shape[:-3]
     flat = goal.reshape(-1, len(links), 4, 4)
-    first = None
-    if q0 is not None:
-        first = np.broadcast_to(_states(robot, "q0", q0), (*lead, robot.nq)).reshape(-1, robot.nq)
-    elif seeds is None and list(kinds) == ["pose"] and not all:
-        first = _branches(robot, target, flat[:, 0], search.starts(np.arange(len(flat))))
     if all:
         return [search.distinct(x, attempts) for x in flat]
-    return _shaped(search.run(flat, first, attempts), lead)
+    first, residual = None, None
+    if q0 is not None:
+        first = np.broadcast_to(_states(robot, "q0", q0), (*lead, robot.nq)).reshape(-1, robot.nq)
+    elif seeds is None and list(kinds) == ["pose"]:
+        first, residual = _first_branches(robot, target, flat[:, 0], search.starts)
+    return _shaped(search.run(flat, first, attempts, residual), lead)
 
 
 def _shaped(x: Reached, lead: tuple[int, ...]) -> Reached:
@@ -104,41 +100,57 @@ class PoseSearch:
     def __init__(self, robot: Any, f: Function, reach: PoseTargets, starts: Any, gaps: Function | None) -> None:
         self.robot, self.f, self.reach, self.starts, self.gaps = robot, f, reach, starts, gaps
 
-    def run(self, goals: Array, first: Array | None, attempts: int) -> Reached:
-        """One solution of each."""
-        n, left = len(goals), np.arange(len(goals))
-        q, ahead = self.starts(left) if first is None else np.array(first), goals
-        best, residual, least = q.copy(), np.full((n, 2), np.inf), np.full(n, np.inf)
-        iterations, tried, rounds, before = np.zeros(n, int), np.ones(n, int), np.zeros(n, int), least.copy()
-        while len(left):  # rows of those that are left
-            q, now = self.f(q, ahead)
+    def run(self, goals: Array, first: Array | None, attempts: int, known: Array | None = None) -> Reached:
+        """One solution of each; known: what the first starts leave, m and rad, where they are solutions."""
+        n, most = len(goals), self.reach.tolerance
+        best = self.starts(np.arange(n)) if first is None else np.array(first)
+        residual = np.full((n, 2), np.inf) if known is None or self.gaps is not None else known
+        least, iterations, tried = np.maximum(*residual.T), np.zeros(n, int), np.ones(n, int)
+        done = least <= most
+        left = np.flatnonzero(~done)  # the pose of each row
+        q, rounds, before = best.take(left, 0), np.zeros(len(left), int), np.full(len(left), np.inf)
+        while len(left):
+            q, now = self.f(q, goals.take(left, 0))
             size, hit = np.maximum(*now.T), np.zeros(len(left), bool)
-            iterations[left] += STEPS_A_CALL
+            np.add.at(iterations, left, STEPS_A_CALL)
             rounds += 1
-            solved = size <= self.reach.tolerance
+            solved = size <= most
             if self.gaps is not None and solved.any():
                 hit[solved] = (self.gaps(q[solved])[0] < 0.0).any(-1)
                 solved &= ~hit
                 rows = left[hit]
-                best[rows], residual[rows], least[rows] = q[hit], np.inf, self.reach.tolerance
-            slow = (size > STUCK_SHARE * before) & (rounds > 1)
-            stuck = ~solved & (slow | (rounds >= MAX_ROUNDS) | hit)
-            better = (solved | stuck) & ~hit & (size < least[left])
+                best[rows], residual[rows], least[rows] = q[hit], np.inf, most
+            stuck = ~solved & ((size > STUCK_SHARE * before) & (rounds > 1) | (rounds >= MAX_ROUNDS) | hit)
+            better = np.flatnonzero((solved | stuck) & ~hit & (size < least[left]))
+            better = better[np.argsort(-size[better])]  # the last one stays
             rows = left[better]
             best[rows], residual[rows], least[rows] = q[better], now[better], size[better]
-            again = stuck & (tried < attempts)
-            q[again] = self.starts(left[again] + n * tried[again])
-            tried[again] += 1
-            rounds[again], size[again] = 0, np.inf
-            going = ~(solved | stuck) | again
-            left, q, ahead, tried, rounds, before = (x[going] for x in (left, q, ahead, tried, rounds, size))
+            done[left[solved]] = True
+            going = ~(stuck | done[left])
+            again, number = self._again(left[stuck & ~done[left]], len(left), tried, attempts)
+            left, q = (
+                np.concatenate([left[going], again]),
+                np.concatenate([q[going], self.starts(again + n * number)]),
+            )
+            rounds = np.concatenate([rounds[going], 0 * again])
+            before = np.concatenate([size[going], np.full(len(again), np.inf)])
         return self._result(best, residual, iterations, goals, attempts)
 
+    @staticmethod
+    def _again(stuck: Array, rows: int, tried: Array, attempts: int) -> tuple[Array, Array]:
+        """Poses that begin anew, and the numbers of their starts: of few rows each in several lanes at once."""
+        poses, times = np.unique(stuck, return_counts=True)
+        times = np.minimum(times * max(1, FULL_BATCH // rows), attempts - tried[poses])
+        again = np.repeat(poses, times)
+        number = tried[again] + np.arange(len(again)) - np.repeat(np.cumsum(times) - times, times)
+        tried[poses] += times
+        return again, number
+
     def _result(self, q: Array, residual: Array, iterations: Array, goals: Array, attempts: int) -> Reached:
-        missing: Array = np.asarray(~np.isfinite(residual).all(-1))
+        missing: Array = np.asarray(residual[:, 0] == np.inf)
         if missing.any():  # all that reached them touches
             residual[missing] = self.f(q[missing], goals[missing])[1]
-        success: Array = np.less_equal(residual.max(-1), self.reach.tolerance) & ~missing
+        success: Array = np.less_equal(np.maximum(*residual.T), self.reach.tolerance) & ~missing
         hit = "every configuration that reaches it touches; leave pairs out of avoid, or give more attempts"
         reasons = [""] * len(q)
         for k in np.flatnonzero(~success):
@@ -191,12 +203,7 @@ def _goals(robot: Any, links: Sequence[str], kinds: Sequence[str], poses: ArrayL
         T = T[..., None, :, :]
     if T.ndim < 3 or T.shape[-3] != len(links):
         raise InputError(f"inverse_kinematics: poses has shape {T.shape}; it must be (..., {len(links)}, 4, 4)")
-    R = T[..., :3, :3]
-    off = np.abs(np.swapaxes(R, -1, -2) @ R - np.eye(3)).max(initial=0.0)
-    if off > ROTATION_TOLERANCE or (np.linalg.det(R) < 0.0).any():
-        raise InputError(
-            f"inverse_kinematics: a pose is no rotation, its rows are {off:.2g} from orthonormal; normalise it"
-        )
+    rotations("inverse_kinematics: a pose", T[..., :3, :3])
     return T
 
 
@@ -242,36 +249,19 @@ def _starts(robot: Any, reach: PoseTargets, seeds: ArrayLike | int | None) -> An
     return starts
 
 
-def _closed(robot: Any, target: PoseTargets) -> tuple[Function, list[int]] | None:
-    """The closed form of a link, and the coordinates that are its arguments; None where there is none."""
-    from .closed.chain import chain_of
-    from .closed.closed_form import closed_form
+def _first_branches(robot: Any, target: PoseTargets, poses: Array, starts: Any) -> tuple[Array, Array | None]:
+    """Branches of a closed form that reach poses within the limits, with what they leave of them, m and rad;
+    starts, with infinities, where there are none."""
+    from .closed.first_branch import sweep_of
 
     limits = bool(np.isfinite([target.lower, target.upper]).any())
-    with suppress(DrevoError):
-        screws = chain_of(build_tree(robot.model), target.links[0]).screws
-        for given in [[]] if len(screws) < 7 else [[s] for s in reversed(screws) if len(screws) == 7]:
-            with suppress(DrevoError):
-                names = [s.joint for s in given]
-                return closed_form(robot, target.links[0], limits, **dict.fromkeys(names)), [s.q for s in given]
-    return None
-
-
-def _branches(robot: Any, target: PoseTargets, poses: Array, q: Array) -> Array:
-    """First starts: branches of a closed form within the limits; those given where there are none."""
-    form = memoised(robot, ("first branches", *target[1:5]), lambda: _closed(robot, target))
-    if form is None:
-        return q
-    left, (low, width) = np.arange(len(q)), ranges(robot.model)
-    with suppress(NumericsError):  # of a pose that is not near enough to a rotation
-        for k in range(MAX_GIVEN_VALUES if form[1] else 1):
-            values = (low + width * ((0.5 + GOLDEN * k) % 1.0))[form[1]]
-            rows = form[0](poses[left], *values)
-            real = ~np.isnan(rows[..., 0])
-            some = real.any(-1)
-            q[left[some]] = rows[some, real[some].argmax(-1)]
-            left = left[~some]
-    return np.clip(q, target.lower, target.upper)
+    sweep = memoised(robot, ("sweep", *target[1:5]), lambda: sweep_of(robot, target.links[0], limits))
+    if sweep is None:
+        return starts(np.arange(len(poses))), None
+    q, residual = sweep.run(poses)
+    rest = np.flatnonzero(residual[:, 0] == np.inf)
+    q[rest] = starts(rest)
+    return np.clip(q, target.lower, target.upper), residual
 
 
 def _gaps(robot: Any, avoid: Any) -> Function | None:

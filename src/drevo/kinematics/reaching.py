@@ -35,6 +35,7 @@ from ..model.description import Model
 CENTER_OF_MASS = "center_of_mass"  # in the place of a link
 REACHED = ("pose", "position", "orientation", "pointing")
 STEPS_A_CALL = 4
+FULL_BATCH = 512  # rows: below it a call costs more than the work of its lanes
 DAMPING_SHARE = 3e-2  # of the squared error
 LEAST_DAMPING = 1e-16
 LONGEST_STEP = 0.7  # rad or m, of a coordinate

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import sqrt
-from typing import NamedTuple
+from math import inf, isfinite, pi, sqrt
+from typing import Any, NamedTuple
 
 from ...errors import TraceError
 from ...mechanics.rotation import ZERO_DIFFERENCE
@@ -57,9 +57,22 @@ class ScrewJoint(NamedTuple):
         x = self.factor * q + self.phase
         return x if self.slides else JointAngle(sin(x), cos(x))
 
-    def coordinate(self, x: Displacement) -> Scalar:
-        """q of a displacement."""
-        return ((x if self.slides else x.angle) - self.phase) * (1.0 / self.factor)
+    def coordinate(self, x: Displacement, lower: float = -inf, upper: float = inf) -> Scalar:
+        """q of a displacement: of whole turns that which is nearest to the middle of finite limits, or to zero."""
+        if self.slides:
+            return (x - self.phase) * (1.0 / self.factor)
+        if not isfinite(upper - lower):
+            return (x.angle - self.phase) * (1.0 / self.factor)
+        middle = self.factor * 0.5 * (lower + upper) + self.phase
+        turn: JointAngle = x.then(JointAngle(-sin(middle), cos(middle)))
+        return (turn.angle + (middle - self.phase)) * (1.0 / self.factor)
+
+    def is_within(self, x: Displacement, lower: float, upper: float) -> Any:
+        """True within limits, by whole turns: cos(x - middle) >= cos(half of the range)."""
+        if self.slides:
+            return (self.coordinate(x) >= lower) & (self.coordinate(x) <= upper)
+        middle, half = self.factor * 0.5 * (lower + upper) + self.phase, abs(self.factor) * 0.5 * (upper - lower)
+        return not half < pi or x.cos * cos(middle) + x.sin * sin(middle) >= cos(half)
 
     def turn(self, x: Displacement, v: Vec) -> Vec:
         """A direction, moved."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from ...compiler.tracer import Tracer
 from ...errors import InputError, TraceError, one_of
 from ...io.given import asked, flag, number
 from ...mechanics.configuration import neutral
-from ...mechanics.scalar import Scalar, cos, sin, sqrt, where
+from ...mechanics.scalar import Scalar, Vector, cos, sin, sqrt, where
 from ...mechanics.spatial import EYE, Mat, Vec
 from ...mechanics.tree import build_tree
 from ...model.description import Model
@@ -24,7 +24,7 @@ from ...model.draft import did_you_mean, listed
 from ..points import at_point
 from .arm_angle import ARM_ANGLE, arm_angle_form
 from .chain import REMEDY, Chain, RigidMotion, chain_of, held_chain
-from .forms import ChainForm, recognised
+from .forms import ArmBranch, ChainForm, recognised
 from .polish import polished
 from .subproblems import JointAngle
 
@@ -37,7 +37,6 @@ MARKED = [
     "Rows of q are the branches. Where real is 0 the branch does not reach the pose, or not within the limits "
     "that are kept; its row is no solution then.",
 ]
-WHOLE_TURN = 2.0 * np.pi
 
 
 class BranchRequest(NamedTuple):
@@ -90,7 +89,7 @@ def _request(model: Model, link: Any, limits: Any, given: dict[str, float | None
     return BranchRequest(model, link, tuple(given.items()), flag("closed_form: limits", limits))
 
 
-def _form(wanted: BranchRequest, chain: Chain) -> tuple[ChainForm, int]:
+def closed_form_of(wanted: BranchRequest, chain: Chain) -> tuple[ChainForm, int]:
     """The closed form of the chain, and the steps of Newton's that it needs as its axes are parallel or meet but
     nearly, in a file with few digits; TraceError with the reason where there is none."""
     moving = [s.joint for s in chain.screws]
@@ -122,17 +121,15 @@ def _arm_angle(wanted: BranchRequest, values: Mapping[str, Scalar]) -> JointAngl
 
 def _misfit(chain: Chain, aligned: Chain, form: ChainForm) -> float:
     """The largest difference, m and rad, of branches of a form from poses of the chain as it is in the file."""
-    rng, worst, met = np.random.default_rng(0), 0.0, False
-    for _ in range(TRIED):
-        drawn = rng.uniform(-1.0, 1.0, len(chain.screws)).tolist()
-        pose = aligned.pose([s.displacement(q) for s, q in zip(aligned.screws, drawn)])
-        for x, left in form.branches(aligned.screws, aligned.frame(pose)):
-            q = [s.coordinate(y) for s, y in zip(aligned.screws, x)]
-            at = chain.pose([s.displacement(y) for s, y in zip(chain.screws, q)])
-            if left < REACHED_WITHIN**2:
-                met = True
-                worst = max(worst, *map(abs, (*(pose.p - at.p), *(x for row in pose.R - at.R for x in row))))
-    return worst if met else np.inf
+    drawn = np.random.default_rng(0).uniform(-1.0, 1.0, (TRIED, len(chain.screws))).T
+    pose, worst = aligned.pose([s.displacement(q) for s, q in zip(aligned.screws, drawn)]), list[float]()
+    for x, left in form.branches(aligned.screws, aligned.frame(pose)):
+        q = [s.coordinate(y) for s, y in zip(aligned.screws, x)]
+        at = chain.pose([s.displacement(y) for s, y in zip(chain.screws, q)])
+        parts = [left, *(pose.p - at.p), *(x for row in pose.R - at.R for x in row)]
+        off = np.array(np.broadcast_arrays(drawn[0], *parts)[1:])
+        worst += np.abs(off[1:, off[0] < REACHED_WITHIN**2]).max(0).tolist()
+    return max(worst, default=np.inf)
 
 
 def _too_many(wanted: BranchRequest, chain: Chain, numbers: Mapping[str, float]) -> str:
@@ -162,39 +159,67 @@ def _unknown(wanted: BranchRequest, chain: Chain) -> str:
 # -- the program -------------------------------------------------------------------------------------------------
 
 
-def _program(wanted: BranchRequest, marked: bool = False) -> Program:
-    """(poses, joints that are given) -> q (branches, nq), NaN where a branch is not real; marked: with 1 or 0."""
+class HeldArm(NamedTuple):
+    """A chain without the joints that are given: with aligned axes, and as the file has it.
+
+    rest: q of the joints that the branches do not change. steps: of Newton's, from the one to the other.
+    """
+
+    form: ChainForm
+    aligned: Chain
+    exact: Chain
+    rest: list[Scalar]
+    steps: int
+
+    def branches(self, pose: RigidMotion) -> Iterator[ArmBranch]:
+        """The displacements of every branch, and what it leaves of the pose."""
+        for branch in self.form.branches(self.aligned.screws, self.aligned.frame(pose)):
+            x = branch.displacements
+            yield polished(self.exact, self.aligned, x, pose, self.steps) if self.steps else branch
+
+
+def held_arm(
+    wanted: BranchRequest, values: Mapping[str, Scalar], known: tuple[ChainForm, int] | None = None
+) -> HeldArm:
+    """The arm of a request whose given joints have values; TraceError with the reason where no form is known."""
     chain = chain_of(build_tree(wanted.model), wanted.link)
-    form, steps = _form(wanted, chain)
-    t = Tracer("inverse_kinematics" if marked else "closed_form", wanted.model)
-    T = t.input("T" if marked else "poses", 16)
-    t.inputs[-1] = t.inputs[-1]._replace(shape=(4, 4))
-    values: dict[str, Scalar] = dict(wanted.values)
-    for name, x in wanted.given:
-        if x is None:
-            (values[name],) = t.input(name, 1)
-            t.inputs[-1] = t.inputs[-1]._replace(shape=())
-    pose, whole = _rotation_mended([T[4 * k : 4 * k + 4] for k in range(3)])
+    form, steps = known or closed_form_of(wanted, chain)
     moving = {s.joint for s in chain.screws}
-    held = {k: x for k, x in values.items() if k in moving}
-    arm, exact = held_chain(chain.aligned(), held), held_chain(chain, held)
+    given = {k: x for k, x in values.items() if k in moving}
     if angle := _arm_angle(wanted, values):
         form = arm_angle_form(chain.aligned().screws, angle) or form
-    D = arm.frame(pose)
+    aligned, exact = held_chain(chain.aligned(), given), held_chain(chain, given)
+    return HeldArm(form, aligned, exact, _others(wanted, values), steps)
+
+
+def branch_inputs(t: Tracer, wanted: BranchRequest, name: str) -> tuple[Vector, dict[str, Scalar]]:
+    """The inputs of a request: a pose, and the joints whose values are arguments, with those of all given."""
+    T = t.input(name, 16)
+    t.inputs[-1] = t.inputs[-1]._replace(shape=(4, 4))
+    values: dict[str, Scalar] = dict(wanted.values)
+    for joint, x in wanted.given:
+        if x is None:
+            (values[joint],) = t.input(joint, 1)
+            t.inputs[-1] = t.inputs[-1]._replace(shape=())
+    return T, values
+
+
+def _program(wanted: BranchRequest, marked: bool = False) -> Program:
+    """(poses, joints that are given) -> q (branches, nq), NaN where a branch is not real; marked: with 1 or 0."""
+    t = Tracer("inverse_kinematics" if marked else "closed_form", wanted.model)
+    T, values = branch_inputs(t, wanted, "T" if marked else "poses")
+    pose, whole = rotation_mended(T)
+    arm = held_arm(wanted, values)
     missing = sqrt(-1.0 - T[3] * T[3])  # no number
-    rest = _others(wanted, values)
-    bounds = _bounds(wanted)
+    bounds = branch_bounds(wanted)
     rows, marks = list[list[Scalar]](), list[Scalar]()
-    for branch in form.branches(arm.screws, D):
-        branch = polished(exact, arm, branch.displacements, pose, steps) if steps else branch
-        q = list(rest)
+    for branch in arm.branches(pose):
+        q = list(arm.rest)
         real = branch.left < REACHED_WITHIN * REACHED_WITHIN * whole
-        for screw, displacement in zip(arm.screws, branch.displacements):
-            y = screw.coordinate(displacement)
-            if screw.q in bounds:
-                y, inside = _within(y, *bounds[screw.q], turns=not screw.slides)
-                real = real & inside
-            q[screw.q] = y
+        for screw, displacement in zip(arm.aligned.screws, branch.displacements):
+            low, high = bounds.get(screw.q, (-np.inf, np.inf))
+            q[screw.q] = y = screw.coordinate(displacement, low, high)
+            real = real & (y >= low) & (y <= high) if screw.q in bounds else real
         rows.append(q if marked else [where(real, y, missing) for y in q])
         marks.append(where(real, 1.0, 0.0))
     t.output("q", rows, (len(rows), wanted.model.nq))
@@ -206,18 +231,11 @@ def _program(wanted: BranchRequest, marked: bool = False) -> Program:
     return t.program(partial=("q",), guard=guard)
 
 
-def _bounds(wanted: BranchRequest) -> dict[int, tuple[float, float]]:
+def branch_bounds(wanted: BranchRequest) -> dict[int, tuple[float, float]]:
     """Limits by coordinate, of joints that have some; none where they are not asked for."""
     slices = [(j.limit, sq.start) for j, sq, _ in wanted.model.slices() if wanted.limits and j.limit]
     least = [(k, x.lower, x.upper) for x, k in slices if x is not None]
     return {k: (-np.inf if a is None else a, np.inf if b is None else b) for k, a, b in least}
-
-
-def _within(q: Scalar, lower: float, upper: float, turns: bool) -> tuple[Scalar, Any]:
-    """A coordinate by whole turns inside limits where it can be, and whether it is."""
-    if turns and np.isfinite([lower, upper]).all():
-        q = where(q < lower, q + WHOLE_TURN, where(q > upper, q - WHOLE_TURN, q))
-    return q, (q >= lower) & (q <= upper)
 
 
 def _others(wanted: BranchRequest, values: Mapping[str, Scalar]) -> list[Scalar]:
@@ -229,9 +247,10 @@ def _others(wanted: BranchRequest, values: Mapping[str, Scalar]) -> list[Scalar]
     return q
 
 
-def _rotation_mended(rows: Sequence[Sequence[Scalar]]) -> tuple[RigidMotion, Scalar]:
-    """A pose whose rotation is orthonormal but for the square of what it was (one Newton step), and a number that
-    is 1 for a rotation and 0 at the end of what is allowed."""
+def rotation_mended(T: Vector) -> tuple[RigidMotion, Scalar]:
+    """A pose (16,) whose rotation is orthonormal but for the square of what it was (one Newton step), and a
+    number that is 1 for a rotation and 0 at the end of what is allowed."""
+    rows = [T[4 * k : 4 * k + 4] for k in range(3)]
     R = Mat.of(row[:3] for row in rows)
     off = R.T.mul(R) - EYE
     total: Scalar = 0.0

@@ -11,7 +11,9 @@ from ...errors import InputError, NumericsError, TraceError
 from ...io.given import Array, asked, finite, number
 from ...mechanics.tree import build_tree
 from .chain import REMEDY, chain_of
-from .closed_form import WHOLE_TURN, closed_form
+from .closed_form import closed_form
+
+WHOLE_TURN = 2.0 * np.pi
 
 
 @asked

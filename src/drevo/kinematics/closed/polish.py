@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...mechanics.scalar import Scalar
-from ...mechanics.spatial import ZERO, Vec
+from ...mechanics.spatial import ZERO, Mat, Vec
 from ..reaching import damped_step
 from .arms import Displacements
 from .chain import Chain, Displacement, RigidMotion, opposite
@@ -17,21 +17,32 @@ LEAST_SQUARE = 1e-13  # damping: below it a direction is singular, and no step i
 
 def polished(chain: Chain, aligned: Chain, x: Displacements, pose: RigidMotion, steps: int) -> ArmBranch:
     """The branch of a chain, from displacements of an aligned one; what is left is that of the whole pose."""
-    flips = [a.factor != b.factor for a, b in zip(chain.screws, aligned.screws)]
-    x = tuple(opposite(d) if flipped else d for d, flipped in zip(x, flips))
+    x = flipped(chain, aligned, x)
     for _ in range(steps):
         x = _nearer(chain, x, pose)
-    return ArmBranch(tuple(opposite(d) if f else d for d, f in zip(x, flips)), _rest(chain.pose(x), pose))
+    return ArmBranch(flipped(chain, aligned, x), _rest(chain.pose(x), pose))
+
+
+def flipped(chain: Chain, aligned: Chain, x: Displacements) -> Displacements:
+    """Displacements of a chain as those of its aligned one, and the other way round: some axes are opposite."""
+    pairs = zip(chain.screws, aligned.screws, x)
+    return tuple(opposite(d) if a.factor != b.factor else d for a, b, d in pairs)
 
 
 def _nearer(chain: Chain, x: Displacements, pose: RigidMotion) -> Displacements:
     """Displacements after a damped step."""
     at, columns = _velocities(chain, x)
-    turn: Vec = ZERO
-    for a, b in zip(at.R.T, pose.R.T):
-        turn = turn + a.cross(b)
-    step = damped_step([list(row) for row in zip(*columns)], [*(pose.p - at.p), *(turn * 0.5)], LEAST_SQUARE)
+    e = [*(pose.p - at.p), *small_turn(at.R, pose.R)]
+    step = damped_step([list(row) for row in zip(*columns)], e, LEAST_SQUARE)
     return tuple(_moved(d, by) for d, by in zip(x, step))
+
+
+def small_turn(R: Mat, goal: Mat) -> Vec:
+    """The turn that takes one rotation to another near it, but for its cube."""
+    turn: Vec = ZERO
+    for a, b in zip(R.T, goal.T):
+        turn = turn + a.cross(b)
+    return turn * 0.5
 
 
 def _velocities(chain: Chain, x: Displacements) -> tuple[RigidMotion, list[list[Scalar]]]:
