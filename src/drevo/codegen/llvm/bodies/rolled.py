@@ -14,12 +14,21 @@ from functools import partial
 from ...lower.loops import BLOCK_BODIES, BodyLoop, Rolled, TreeSolve, homes, port_place
 from ...lower.lower import Lowered
 from ..fields import row_of, word
-from ..ir import I1, I8, I64, PTR, VOID, IRFunction, Module, Value
+from ..ir import I64, PTR, VOID, IRFunction, Module, Value
 from ..math import Lanes, add_sincos
 from ..ports import Target
 from ..stages import MemoryBlock, write_stage
 
 _ARRAY_ARGUMENTS = {"array": PTR, "across": I64, "rows": I64, "status": PTR}
+
+
+def clear(f: IRFunction, at: Value, count: Value, l: Lanes) -> None:
+    """So many scalars become 0; a call of memset would want a function from outside of the object."""
+    whole = count & -l.lanes
+    with f.loop(whole, step=l.lanes) as s:
+        at.at(s.i, l.scalar).store(f.zero(l.type), l.size)
+    with f.loop(count, start=whole) as s:
+        at.at(s.i, l.scalar).store(f.zero(l.scalar))
 
 
 def solve_vector(f: IRFunction, l: Lanes) -> Value:
@@ -49,18 +58,14 @@ class _Sweeps:
         self.integers, self.bodies = word(f, "integers", PTR), word(f, "bodies")
         self.area = solve_vector(f, l).at(word(f, "nv"), l.scalar)
         if solve.inwards:
-            self.clear((f.rows + 1) * (6 * l.bytes))
+            clear(f, self.area, (f.rows + 1) * (6 * l.lanes), l)
             with f.loop(-1, start=f.rows - 1, step=-1) as s:
                 self.step(solve.inwards, s.i)
         if solve.outwards:
-            self.clear(f.const(I64, 6 * l.bytes))  # the ground stands still
+            clear(f, self.area, f.const(I64, 6 * l.lanes), l)  # the ground stands still
             with f.loop(f.rows) as s:
                 self.step(solve.outwards, s.i)
         f.ret()
-
-    def clear(self, size: Value) -> None:
-        f = self.f
-        f.call(VOID, "llvm.memset.p0.i64", self.area, f.zero(I8), size, f.const("i1", "false"))
 
     def step(self, step: Lowered, i: Value) -> None:
         f, l = self.f, self.l
@@ -146,8 +151,7 @@ class _Bodies:
             q = f.arguments[f"arg{rolled.arguments.index('q')}"]
             f.call(VOID, f"angles_{l.lanes}", q, sines, cosines, nq)
         for i, name in enumerate(rolled.outs if rolled.zeroed and l.lanes == 1 else ()):
-            size = word(f, f"size{i}") * l.bytes
-            f.call(VOID, "llvm.memset.p0.i64", f.arguments[name], f.zero(I8), size, f.const(I1, "false"))
+            clear(f, f.arguments[name], word(f, f"size{i}"), target.of(target.lanes))
         for k, loop in enumerate(rolled.loops):
             if isinstance(loop, TreeSolve):
                 call_solve(f, loop, target, k, self.integers)
