@@ -13,11 +13,7 @@ from test_constraints import every_constraint
 from tolerances import DYNAMICS
 
 import drevo
-import drevo.control.linear_kernels as programs
 from drevo import constraint
-from drevo.codegen.call.function import Function
-from drevo.codegen.store.build import Built, Spec, manifest_of
-from drevo.constraint.prepared import prepared_set
 from drevo.control import stabilise
 from drevo.robot.face import Robot
 
@@ -130,23 +126,6 @@ def test_arguments_may_change_between_calls(walker: Robot) -> None:
         r.linearise(q, v, tau, contacts=contacts, passive=1)
     with pytest.raises(drevo.NumericsError, match="quaternion"):
         r.linearise(2.0 * q, v, tau, contacts=contacts)
-
-
-def test_without_machine_code(walker: Robot) -> None:
-    """The programs and their tails on arrays."""
-    r = walker
-    rng = np.random.default_rng(2)
-    q, (v, tau), time = r.random(rng, 3), rng.normal(size=(2, 3, r.nv)), np.zeros(1)
-    for contacts in (None, [{"link": "right_foot", "point": (0, 0.1, 0)}]):
-        k = programs.LinearKernels(prepared_set(r, contacts, None), (6, 8, 9), False)
-        if contacts is None:
-            program, given = programs.free_program(r.model, k.driven, False), [q, v, tau]
-        else:
-            program = programs.held_program(r.model, k.given.form.pattern, k.driven, False)
-            given = [*k.motion(q, v, tau, time, *k.given.numbers), tau, time, *k.given.numbers]
-        found = Function(Built(manifest_of(program, Spec()), None, program), Spec())(*given)
-        right = k.found(k.given, q, v, tau, time)
-        assert np.abs(found - right).max() <= 1e-9 * np.abs(right).max()
 
 
 def test_rows_that_depend_are_solved_on_arrays(walker: Robot) -> None:

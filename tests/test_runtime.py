@@ -21,8 +21,8 @@ from drevo.codegen.llvm import module as llvm
 from drevo.codegen.lower.lower import lower
 from drevo.codegen.lower.schedule import largest_angle
 from drevo.codegen.store import native
-from drevo.codegen.store.build import Built, manifest_of, target_of
-from drevo.errors import DrevoWarning, EmitError, NumericsError
+from drevo.codegen.store.build import target_of
+from drevo.errors import EmitError, NumericsError
 
 # -- the same numbers on every path ------------------------------------------------------------------------
 
@@ -107,16 +107,9 @@ def test_without_fma() -> None:
     np.testing.assert_allclose(flat(f(q, v), 50), flat(tuple(want.values()), 50), rtol=0, atol=1e-14)
 
 
-def test_without_the_builtin_and_without_llvm(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_builtin(monkeypatch: pytest.MonkeyPatch) -> None:
     q, v = state(21)
     want = flat(make()(q, v), 21)
-    reference = Function(Built(manifest_of(every_op(), Spec()), None, every_op()), Spec())
-    assert reference.backend == "reference"
-    np.testing.assert_allclose(flat(reference(q, v), 21), want, rtol=0, atol=1e-14)
-    with pytest.raises(NumericsError, match="in row 4"):
-        q2 = q.copy()
-        q2[4] *= 1.1
-        reference(q2, v)
     monkeypatch.setattr(native, "layout", lambda: None)
     plain = obtain("x", every_op, Spec(), cache=False)
     assert plain.backend == "ctypes" and bits(flat(plain(q, v), 21)) == bits(want)
@@ -126,15 +119,11 @@ def test_a_compiler_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*args: object) -> bytes:
         raise EmitError("LLVM refused the generated code: no reason")
 
-    (q, v), p = state(3), np.array([1.5, 0.5])
-    right = flat(make(parameters=True, packed=True)(q, v, p), 3)
+    q, v = state(3)
+    make()(q, v)  # with its entry
     monkeypatch.setattr(native, "compile_text", fail)
-    f = obtain("x", every_op, Spec(parameters=True, packed=True), cache=False)
-    with pytest.warns(DrevoWarning, match="without machine code"):  # which is made at the first call
-        found = f(q, v, p)
-    assert f.backend == "reference"
-    for y in (found, f(q, v, p)):
-        np.testing.assert_allclose(flat(y, 3), right, rtol=0, atol=1e-14)
+    with pytest.raises(EmitError, match="no reason"):
+        obtain("x", every_op, Spec(), cache=False)(q, v)
 
 
 def test_layout_of_objects_is_verified() -> None:

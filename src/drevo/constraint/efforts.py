@@ -72,22 +72,6 @@ class EffortsTail(Tail):
         with f.loop(place.l.lanes, some=True) as s:
             f.call(VOID, name, *(x.at(s.i) for x in given), place.work)
 
-    def fill(self, outputs: Sequence[Array], hidden: Sequence[Array]) -> None:
-        b, G, gap, gamma = hidden
-        n, m, d = len(self.driven), self.rows, np.array(self.driven, bool)
-        lost = _over(gap, gamma)
-        GT = np.where(np.isfinite(G), G, 0.0).reshape(-1, n, m)
-        N, left = least_reactions(GT, b, d)
-        outputs[0][...], outputs[1][...] = b - matvec(GT, N), N
-        outputs[0][:, self.idle] = 0.0
-        outputs[0][lost | _over(left, b), 0] = np.nan
-
-
-def _over(left: Array, against: Array) -> Array:
-    """True where a vector is more than the rounding of another."""
-    size = np.maximum(1.0, np.abs(against).max(axis=-1, initial=0.0))
-    return np.asarray(~(np.abs(left).max(axis=-1, initial=0.0) <= CONSISTENT_SHARE * size))
-
 
 def least_reactions(GT: Array, b: Array, driven: Array) -> tuple[Array, Array]:
     """N on arrays, and what it leaves of b at the idle rates."""

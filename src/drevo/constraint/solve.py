@@ -141,13 +141,13 @@ def pseudoinverse(A: Array, size: Array | None = None) -> Array:
 
 def factor_of(robot: Dynamics, q: Array) -> MassFactor:
     """F at q (..., nq); NumericsError where rounding is all that is left of a pivot."""
-    if is_large(robot.model) and factor_sweeps(robot):
+    if is_large(robot.model):
         return Sweeps(robot, q)
     return Cholesky(_cholesky(robot, q))
 
 
 def factor_sweeps(robot: Dynamics) -> tuple[Function, ...]:
-    """F x and F^T x of (q, x), made once for a large robot; none where no machine code can be made."""
+    """F x and F^T x of (q, x), made once for a large robot."""
 
     def make() -> tuple[Function, ...]:
         made = [rolled_function(robot.model, name, Spec(check=True)) for name in ("inwards", "outwards")]

@@ -29,7 +29,7 @@ from ..mechanics.algorithms.inertia_matrix import Factors, guard_pivots
 from ..mechanics.algorithms.schur import Schur
 from ..mechanics.scalar import Scalar
 from ..mechanics.tree import Loose
-from .solve import CONSISTENT_SHARE, RANK_TOLERANCE, Cholesky, RankSplit, factors_of, pivot_shares
+from .solve import CONSISTENT_SHARE, RANK_TOLERANCE
 
 Array = np.ndarray[Any, Any]
 LEAST_PIVOT_SHARE = 1e-3  # of its diagonal entry: a smaller pivot leaves less than 13 digits, and is decomposed
@@ -109,31 +109,6 @@ class SolveTail(Tail):
 
     def write(self, f: IRFunction, place: TailPlace) -> None:
         TailSolve(self, f, place).write()
-
-    def fill(self, outputs: Sequence[Array], hidden: Sequence[Array]) -> None:
-        force, gamma, start, sides, entries, rows = hidden
-        n, m, (x, out) = len(self.order), self.rows, outputs[:2]
-        M, J = np.zeros((len(force), n, n)), np.zeros((len(force), m, n))
-        for k, row in enumerate(self.inertia(entries.T)):
-            for j, y in row.items():
-                M[:, k, j] = M[:, j, k] = y
-        for r, line in enumerate(self.jacobian(rows.T)):
-            J[:, r] = np.stack(np.broadcast_arrays(*line, np.zeros(len(force)))[:-1], -1)
-        held = np.asarray(np.isfinite(M).all((1, 2)) & np.isfinite(J).all((1, 2)))
-        M[~held], J[~held] = np.eye(n), 0.0
-        force = force if self.forced else np.zeros((len(force), n))
-        D, L = factors_of(M)
-        held &= (pivot_shares(M, D, L) > PIVOT_FLOOR[8]).all(-1)
-        root = np.swapaxes(L, -1, -2) * np.sqrt(np.where(held[:, None], D, 1.0))[:, None, :]
-        s = RankSplit.of(Cholesky(root), J)
-        x[:, self.order], out[:, :m] = s.solve(force, gamma)
-        if self.starting:
-            x[:, self.order] += start
-        for side in [*sides.reshape(len(force), self.sides, m).swapaxes(0, 1), *[gamma] * self.agree]:
-            size = np.maximum(1.0, np.abs(side).max(axis=-1, initial=0.0))
-            held &= np.abs(s.lost(side)).max(axis=-1, initial=0.0) <= CONSISTENT_SHARE * size
-        held &= np.isfinite(x).all(-1) & np.isfinite(out[:, :m]).all(-1)
-        out[:, m] = np.where(held, s.rank, np.nan)
 
 
 class TailSolve:

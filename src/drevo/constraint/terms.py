@@ -24,7 +24,7 @@ from ..codegen.store.memo import memoised
 from ..compiler.trace import requested
 from ..compiler.tracer import Tracer
 from ..compiler.ways.rolled import is_large, rolled_function
-from ..errors import EmitError, NumericsError
+from ..errors import NumericsError
 from ..mechanics.algorithms.constraints import Kinematics, Track
 from ..mechanics.algorithms.kinematics import Pose
 from ..mechanics.scalar import Scalar
@@ -93,8 +93,7 @@ class LinkKinematics(Kinematics):
 
         def make() -> Function:
             found = rolled_function(model, quantity, Spec(), options=options, smallest=MAX_TRACED_BODIES)
-            if found is None:
-                raise EmitError(f"LLVM is missing, without which constraints of {model.name!r} are not computed")
+            assert found is not None  # `by_loops`
             return found
 
         f = memoised(self.robot, ("of a link", quantity, link), make)

@@ -23,7 +23,7 @@ from ..codegen.llvm.math import Lanes
 from ..codegen.llvm.tail import TailPlace
 from ..compiler.tracer import Tracer
 from ..constraint.kernels import touched_entries, touched_rows
-from ..constraint.tail import LEAST_PIVOT_SHARE, LEAST_TRACE_SHARE, SolveTail, TailSolve
+from ..constraint.tail import SolveTail, TailSolve
 from ..mechanics.algorithms.inertia_matrix import Factors
 from ..mechanics.algorithms.schur import Schur
 from ..mechanics.formalisms.khalil_held import HeldSlopes
@@ -99,27 +99,6 @@ class ColumnsTail(SolveTail):
     def units(self) -> Array:
         """The columns of B, (n, k)."""
         return np.equal.outer(range(len(self.order)), self.driven).astype(float)
-
-    def fill(self, outputs: Sequence[Array], hidden: Sequence[Array]) -> None:
-        L, E, F, g, sizes, entries = hidden
-        n, m, out = len(self.order), self.rows, outputs[0]
-        rows = self.jacobian(entries.T[:, :, None])
-        M = self.factors([x[:, None] for x in L.T], [x[:, None] for x in E.T])
-        F, g = (x.reshape(len(x), -1, padded(2 * n))[:, :, : 2 * n] for x in (F, g))
-        columns = [*np.moveaxis(F, 1, 0), *np.moveaxis(g, 1, 0)]
-        units = [*self.units, *np.zeros((m, len(self.driven)))]
-        with np.errstate(all="ignore"):
-            schur = Schur(M, rows)
-            for starts, given in zip(self.places(), (columns, units)):
-                found = schur.solved(schur.needed(given[:n], given[n:]))
-                for at, y in zip(starts, [*found[0], *found[1]]):
-                    out[:, at : at + given[0].shape[-1]] = y
-            shares = Schur.of_rows(rows, n).inverse_diagonal()
-            doubt = sum(sizes[:, r, None] * x for r, x in enumerate(shares))
-            out[~(doubt * m < CERTAIN)[:, 0] if m else [], 0] = np.nan
-            slight = sum(schur.diagonal) * LEAST_TRACE_SHARE
-            for pivot, size in zip(schur.pivots, schur.diagonal):
-                out[~((pivot > LEAST_PIVOT_SHARE * size) & (size > slight))[:, 0], 0] = np.nan
 
 
 def short_size(n: int, k: int) -> int:

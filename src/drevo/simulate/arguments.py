@@ -17,7 +17,7 @@ from ..io.given import Array, leading, numbers
 from ..mechanics.acting import without_passive
 from ..mechanics.configuration import neutral, require_unit_quaternions
 from ..model.dynamics import Dynamics
-from .compiled_motion import CompiledMotion, compile_motion, owners
+from .compiled_motion import CompiledMotion, owners
 from .constraints import HeldConstraints, require_memory
 from .control import Control, beyond_law, law_function, traced_law
 from .motion import StateRates, numeric_rates, quaternions
@@ -113,8 +113,8 @@ def machine_motion(
     under: HeldConstraints | None = None,
     passive: bool = False,
 ) -> CompiledMotion | None:
-    """Machine code, made once for a robot, a law and constraints; None where there is no LLVM, or no one choice
-    of independent rows."""
+    """Machine code, made once for a robot, a law and constraints; None where there is no one choice of independent
+    rows."""
     rule = under.rule if under else None
     if under is not None and rule is None:
         return None
@@ -123,7 +123,7 @@ def machine_motion(
         return None  # a motion in one piece would take minutes to compile; its parts are compiled
     law = None if control is None else traced_law(model, control)
     key = ("motion", law, driven, rule, model is robot.model)
-    return memoised(robot, key, lambda: compile_motion(model, law, driven, rule))
+    return memoised(robot, key, lambda: CompiledMotion(model, law, driven, rule))
 
 
 def _law(robot: Dynamics, control: Control | None) -> Efforts:

@@ -13,7 +13,7 @@ from ..codegen.call.rolled import RolledCode, loops_of
 from ..codegen.graph.program import Program
 from ..codegen.llvm.motion import add_engine, rolled_motion_text
 from ..codegen.store import native
-from ..codegen.store.build import UNMADE, Spec, machine_code, require_unmade, target_of
+from ..codegen.store.build import Spec, machine_code, target_of
 from ..codegen.store.key import key, request
 from ..codegen.store.memo import persisted
 from ..compiler.compile_cost import require_regular
@@ -26,7 +26,6 @@ from ..compiler.ways.rolled import (
     require_regular_rolled,
     rolled_program,
 )
-from ..errors import warn_caller
 from ..model.description import Model
 from .motion import Rule, motion_program
 
@@ -79,18 +78,6 @@ def _rolled_motion(model: Model) -> tuple[native.Code, int]:
 def _program(model: Model, law: TracedFunction | None, driven: bool, rule: Rule | None) -> Program:
     require_regular(model)
     return motion_program(model, law, driven, rule)
-
-
-def compile_motion(
-    model: Model, law: TracedFunction | None, driven: bool, rule: Rule | None = None
-) -> CompiledMotion | None:
-    """The compiled motion; None, with a warning, where LLVM is missing or fails."""
-    try:
-        return CompiledMotion(model, law, driven, rule)
-    except UNMADE as error:
-        require_unmade(error)
-        warn_caller(f"motions run in Python, some hundred times slower: {error}")
-        return None
 
 
 def owners(model: Model) -> Iterator[tuple[str, slice, slice]]:

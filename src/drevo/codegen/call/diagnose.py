@@ -1,7 +1,4 @@
-"""After a failed check: which row, which number, and what to do.
-
-The last fall-back: the reference evaluator behind the interface of compiled code.
-"""
+"""After a failed check: which row, which number, and what to do."""
 
 from __future__ import annotations
 
@@ -10,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import EmitError, NumericsError
-from ..graph.evaluate import evaluate, evaluate_edges
+from ...errors import NumericsError
+from ..graph.evaluate import evaluate_edges
 from ..graph.program import PIVOT_FLOOR, Program
 from ..store.build import Manifest
 
@@ -219,27 +216,3 @@ def _too_large(m: Manifest, ins: Sequence[Array], r: int) -> str | None:
         if largest > _HUGE[single]:
             return f"{said}, and what is computed from it is beyond the largest number"
     return None
-
-
-def fill(
-    program: Program,
-    pattern: Sequence[Sequence[Sequence[int]]] | None,
-    parameters: bool,
-    inputs: Sequence[Array],
-    outputs: Sequence[Array],
-) -> None:
-    """Fills the outputs, all arrays (B, n): one array operation per node."""
-    if program.stages is not None:
-        raise EmitError(f"{program.name} needs machine code, which cannot be made here: see drevo doctor")
-    given = {x.name: a.reshape(len(a), *x.shape) for x, a in zip(program.inputs, inputs)}
-    values: Any = {x.name: inputs[-1][:, k] for k, x in enumerate(program.parameters)} if parameters else None
-    with np.errstate(all="ignore"):  # the caller tests for finiteness
-        found = evaluate(program, given, values, outputs[0].dtype.type)
-    for k, (o, target) in enumerate(zip(program.outputs, outputs)):  # hidden ones come last
-        value = found[o.name]
-        if pattern is not None:
-            every: tuple[Any, ...] = (slice(None),)
-            value = value[every + tuple(list(i) for i in pattern[k])]
-        target[...] = value.reshape(target.shape)
-    if program.tail is not None:
-        program.tail.fill(outputs, [found[o.name] for o in program.outputs[-program.tail.hidden :]])

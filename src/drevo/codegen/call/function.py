@@ -17,7 +17,7 @@ from ...io.given import numbers
 from ...model.quantities import CATALOGUE, explained
 from ..entry.layout import PAGED
 from ..store import native
-from ..store.build import UNMADE, Ahead, Built, FunctionFace, obtain_code, without_code
+from ..store.build import Ahead, Built, FunctionFace, machine_code
 from ..store.build import Spec as Spec
 from ..store.memo import LOCK
 from . import selftest
@@ -54,7 +54,7 @@ def obtain(
     extra: takes the calls with keywords that the function does not know, as (args, kwargs). plain: see `Plain`.
     ahead: see `machine_code`.
     """
-    built, again = obtain_code(request, make, spec, cache, ahead), lru_cache(1)(make)
+    built, again = Built(*machine_code(request, make, spec, cache, ahead=ahead), make), lru_cache(1)(make)
     weakest = (lambda ins: _weakest(again(), ins)) if built.manifest.guards else None
     return Function(built, spec, extra, weakest, plain)
 
@@ -104,7 +104,7 @@ class Function(FunctionFace):
         self.extra, self._weakest, self.plain = extra, weakest, plain
         self.live, self.code = m.live, built.code
         self._known = {"out", "threads", *(n for n, _ in m.inputs)}
-        self._program, self._again = built.program, built.again  # what is evaluated where there is no machine code
+        self._again = built.again
         self._made: set[str] = set()  # of the calls of the code
         names = tuple(n for n, _ in m.outputs)
         self._several = _several(m.name, names) if len(names) > 1 else None
@@ -122,8 +122,8 @@ class Function(FunctionFace):
 
     @property
     def backend(self) -> str:
-        """The way calls run: "native" (builtin), "ctypes" or "reference"."""
-        return "native" if self.fast else "ctypes" if self.code else "reference"
+        """The way calls run: "native" (builtin), "ctypes" or "numpy"."""
+        return "native" if self.fast else "ctypes" if self.code else "numpy"
 
     @property
     def nanoseconds(self) -> float:
@@ -290,11 +290,10 @@ class Function(FunctionFace):
 
     def _run(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int, threads: int) -> bool:
         """True if something is not finite or no unit quaternion."""
-        if self.code is None:
-            return self.plain is not None or self._evaluate(inputs, outputs)
+        if self.code is None:  # `plain` computes
+            return True
         alone = count == 1 and self.code.has("single") and self._side_by_side(inputs, outputs)
-        if not self._ready("single" if alone else "drive"):
-            return self._run(inputs, outputs, count, threads)
+        self._ready("single" if alone else "drive")
         if alone:
             return self._alone(inputs, outputs)
         threads = min(threads, count // (8 * self.manifest.lanes))
@@ -327,27 +326,22 @@ class Function(FunctionFace):
         work = native.line_array(self.manifest.scratch, np.uint8)
         return bool(self.code.single([_address(x) for x in (*inputs, *outputs)], _address(work)))
 
-    def _ready(self, name: str) -> bool:
+    def _ready(self, name: str) -> None:
         """Makes what computes one sample, "single", or a batch, "drive", at its first need. The entry may call it
-        from then on if that passes its test. False where no machine code can be made."""
+        from then on if that passes its test."""
         if name in self._made:
-            return True
+            return
         with LOCK:
             code = self.code
             if code is None or name in self._made:
-                return code is not None
-            try:
-                code.find(name)
-            except UNMADE as error:
-                self._without_code(error)
-                return False
+                return
+            code.find(name)
             self._made.add(name)
             large = name == "drive" and self.manifest.arena > PAGED
             if self.fast is not None and not large:
                 code.publish(name)
                 if not selftest.trusted(self, self.fast, name):
                     self._without_entry()
-        return True
 
     def prepare(self) -> None:
         """Makes all of its machine code now, which else is made at the first call that needs it: one sample, a
@@ -363,14 +357,6 @@ class Function(FunctionFace):
         self.fast = None
         self._enter(self._slow())
 
-    def _without_code(self, error: Exception) -> None:
-        if self._again is None:
-            raise error
-        self._program = without_code(error, self._again)
-        if self.fast is not None:
-            self._without_entry()
-        self.code = None
-
     def _part(self, inputs: Sequence[Array], outputs: Sequence[Array], start: int, stop: int, count: int) -> bool:
         """Samples start..stop of `count` through the driver."""
         assert self.code is not None
@@ -379,20 +365,6 @@ class Function(FunctionFace):
         pointers = [_address(x) + start * x.strides[axis] for x in arrays]
         arena, strides = native.line_array(self.manifest.arena, np.uint8), [x.strides[0] for x in arrays]
         return bool(self.code.drive(pointers, strides, stop - start, _address(arena), count))
-
-    def _evaluate(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
-        from . import diagnose
-
-        assert self._program is not None
-        turned = [[x if self.layout == "rows" else x.T for x in arrays] for arrays in (inputs, outputs)]
-        diagnose.fill(self._program, self.manifest.pattern, self.spec.parameters, *turned)
-        finite = all(
-            np.isfinite(x).all() for x in diagnose.finite_results(self.manifest, outputs, self.layout == "rows")
-        )
-        if not finite or diagnose.bad_quaternion(self.manifest, turned[0]) is not None:
-            return True
-        found = diagnose.weakest(self._program, turned[0])
-        return found is not None and found.lost
 
 
 def _address(x: Array) -> int:

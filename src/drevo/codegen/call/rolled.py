@@ -17,7 +17,7 @@ import numpy as np
 from ..entry.layout import ObjectLayout
 from ..lower.loops import MAX_TILED_RESULTS, MIN_LONG_BODIES, MODEL_WORDS, Rolled
 from ..store import native
-from ..store.build import DTYPES, UNMADE, Built, Manifest, Spec, parse_manifest, require_unmade, target_of
+from ..store.build import DTYPES, Built, Manifest, Spec, parse_manifest, target_of
 from ..store.key import key
 from ..store.memo import persisted
 from .function import Extra, Function
@@ -166,19 +166,12 @@ def function_of(
     weakest: Weakest | None = None,
     cache: bool = True,
     blocked: Callable[[Rolled], Rolled] | None = None,
-) -> Function | None:
-    """The Function of a model's data; `make` is called only where the code of its kinds is not in the cache.
-
-    None where no machine code can be made.
-    """
-    try:
-        loops = loops_of(request, make, spec, cache, blocked if sizes.blocked else None)
-        shape = f"{request}\nentry {sizes._replace(loads=('',) * len(sizes.loads))}"
-        entry = persisted(key(shape, spec), cache, lambda: _entry(sizes, spec))
-        code = RolledCode(entry, loops, data, spec.dtype, sizes)
-    except UNMADE as error:
-        require_unmade(error)
-        return None
+) -> Function:
+    """The Function of a model's data; `make` is called only where the code of its kinds is not in the cache."""
+    loops = loops_of(request, make, spec, cache, blocked if sizes.blocked else None)
+    shape = f"{request}\nentry {sizes._replace(loads=('',) * len(sizes.loads))}"
+    entry = persisted(key(shape, spec), cache, lambda: _entry(sizes, spec))
+    code = RolledCode(entry, loops, data, spec.dtype, sizes)
     return Function(Built(_manifest(sizes, spec, meta, units), code), spec, extra, weakest)
 
 

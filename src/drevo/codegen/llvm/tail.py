@@ -96,10 +96,6 @@ class Tail(ABC):
     def write(self, f: IRFunction, place: TailPlace) -> None:
         """Writes the tail's code at the end of a function."""
 
-    @abstractmethod
-    def fill(self, outputs: Sequence[Array], hidden: Sequence[Array]) -> None:
-        """Computes the tail's outputs on arrays (B, ...), where there is no machine code."""
-
     def seen(self, low: Lowered) -> Lowered:
         """The program as its callers see it."""
         n = len(low.outputs) - self.hidden

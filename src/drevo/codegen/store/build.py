@@ -30,7 +30,6 @@ LAYOUTS = ("rows", "batch_last")
 NODES_A_SECOND, STAGED_NODES_A_SECOND = 14_000, 21_000  # of a program, and of one in stages, made into code
 TEXT_A_SECOND = 1_200_000  # bytes of LLVM text made into code
 PROMPT_SECONDS = 2.0  # s: what takes longer to compile is said before it begins
-UNMADE = (EmitError, ImportError, OSError, RuntimeError)  # no LLVM, or one that fails
 _LENGTH_FIELD = struct.Struct("<Q")
 
 
@@ -165,37 +164,11 @@ class Ahead(NamedTuple):
 
 
 class Built(NamedTuple):
-    """A manifest, its loaded code if there is any, and the program if it had to be made, else how it is."""
+    """A manifest, its loaded code if there is any, and how the program is made."""
 
     manifest: Manifest
     code: native.Code | None
-    program: Program | None = None
     again: Callable[[], Program] | None = None
-
-
-def obtain_code(
-    request: str, make: Callable[[], Program], spec: Spec, use_cache: bool, ahead: Ahead | None = None
-) -> Built:
-    """From the cache, or made now and stored. Without LLVM: the program alone."""
-    try:
-        return Built(*machine_code(request, make, spec, use_cache, ahead=ahead), again=make)
-    except UNMADE as error:
-        program = without_code(error, make)
-        return Built(manifest_of(program, spec), None, program)
-
-
-def without_code(error: Exception, make: Callable[[], Program]) -> Program:
-    """The program, where LLVM is missing or fails; a warning says so."""
-    require_unmade(error)
-    program = make()
-    warn_caller(f"{program.name} runs without machine code, a thousand times slower: {error}")
-    return program
-
-
-def require_unmade(error: Exception) -> None:
-    """Raises what is no want of LLVM."""
-    if isinstance(error, EmitError) and not str(error).startswith("LLVM"):
-        raise error
 
 
 def machine_code(
@@ -206,7 +179,7 @@ def machine_code(
     entry: Entry | None = None,
     ahead: Ahead | None = None,
 ) -> tuple[Manifest, native.Code]:
-    """The code of a program, from the cache or made now and stored; else one of UNMADE.
+    """The code of a program, from the cache or made now and stored.
 
     entry: see `build`. ahead: of what may take long, so that it is told before it begins.
     """
@@ -332,11 +305,6 @@ def lowered_as(program: Program, spec: Spec, fma: bool) -> Lowered:
 
     order: Any = spec.order
     return lower(program, parameters=spec.parameters, packed=spec.packed, order=order, fma=fma)
-
-
-def manifest_of(program: Program, spec: Spec) -> Manifest:
-    """The manifest without any code."""
-    return manifest_as(program, lowered_as(program, spec, True), 0, 0, 1)
 
 
 def manifest_as(program: Program, low: Lowered, arena: int, scratch: int, lanes: int) -> Manifest:

@@ -8,7 +8,7 @@ HOW = {
     "solved": "straight, but a dense solve by loops: constraints whose rank may change",
     "bodies": "a loop over the bodies, whose code does not grow with them",
     "stages": "straight pieces between loops that run until they converge: steps on a ground",
-    "interpreted": "by NumPy: too large to write out, or without a compiler",
+    "interpreted": "by NumPy: too large to write out",
 }
 
 # -- bodies --------------------------------------------------------------------------------------------------

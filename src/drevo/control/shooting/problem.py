@@ -11,12 +11,11 @@ import numpy as np
 
 from ...codegen.call.function import Function
 from ...codegen.graph.program import Program
-from ...codegen.store.build import UNMADE, Spec, machine_code, require_unmade
+from ...codegen.store.build import Spec, machine_code
 from ...codegen.store.key import request
 from ...codegen.store.memo import memoised
 from ...compiler.trace import requested
 from ...constraint.prepared import PreparedSet
-from ...errors import EmitError
 from ...io.given import Array
 from ...mechanics.acting import has_passive
 from ...model.dynamics import Dynamics
@@ -53,14 +52,10 @@ class StepCode:
         program = knot_program(model, phase, task.cost, task.shape, task.boxed)
         asked = request(model, "knot", program)
         sizes = sweep_shape(task), record_of(task)
-        try:
-            made, self.code = memoised(
-                task.robot, asked, lambda: machine_code(asked, lambda: program, spec, True, add_rollout)
-            )
-            self.sweep = memoised(task.robot, ("sweep", *sizes), lambda: sweep_code(*sizes))
-        except UNMADE as error:
-            require_unmade(error)
-            raise EmitError(f"optimise runs as machine code only: {error}") from None
+        made, self.code = memoised(
+            task.robot, asked, lambda: machine_code(asked, lambda: program, spec, True, add_rollout)
+        )
+        self.sweep = memoised(task.robot, ("sweep", *sizes), lambda: sweep_code(*sizes))
         self.arena = made.arena
         kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
         self.rollout = kind(self.code.address("rollout"))

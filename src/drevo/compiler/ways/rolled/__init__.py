@@ -204,7 +204,7 @@ def _made(
     options: Mapping[str, str],
     extra: Extra | None,
     cache: bool,
-) -> Function | None:
+) -> Function:
     sizes, request, data = prepare(tables, quantity, loads, options)
     if quantity == "operational_inertia" and tables.freedoms_above(data.first) < 6:
         raise immobile(options["link"])
@@ -277,8 +277,6 @@ def require_regular_rolled(model: Model, cache: bool = True) -> None:
     spec, rng, best, name = Spec(check=False), np.random.default_rng(0), 0.0, ""
     tables = Tables.of(model)
     pivots = _made(model, tables, "pivots", spec, (), {}, None, cache)
-    if pivots is None:  # no machine code can be made, so no loop either
-        return
     for _ in range(REGULARITY_TRIES):
         ratio = pivots(_anywhere(tables.columns, rng))
         bad = np.flatnonzero(~(ratio > SINGULAR_PIVOT))
@@ -297,7 +295,7 @@ def _weakest(model: Model, q: Array, cache: bool) -> Pivot | None:
 
     pivots = _made(model, Tables.of(model), "pivots", Spec(check=False), (), {}, None, cache)
     joints = [j.name for j in model.moving_joints for _ in range(j.nv)]
-    return None if pivots is None else first_lost(pivots(q.astype(float))[:, ::-1].astype(q.dtype), joints[::-1])
+    return first_lost(pivots(q.astype(float))[:, ::-1].astype(q.dtype), joints[::-1])
 
 
 def _anywhere(columns: BodyTable, rng: np.random.Generator) -> Array:
