@@ -311,3 +311,9 @@ def test_write_out_verb_takes_a_sequence() -> None:
     result = run("write-out", "three-link", "mass_matrix", "--sequence", "paper", "--to", "python")
     assert result.exit_code == 0 and "Operations: 9 additions, 7 multiplications" in result.stdout
     assert run("write-out", "three-link", "mass_matrix", "--sequence", "shortest").exit_code == 2
+
+
+def test_the_unit_of_length_stands_at_the_symbols_of_a_page() -> None:
+    page = drevo.write_out(drevo.load("puma560"), "inverse_dynamics").html()
+    symbols = page[page.rindex(">Symbols<") : page.rindex(">Sines and cosines<")]
+    assert "Lengths inside the equations are in units of 0.4318 m" in symbols

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+import warnings
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -343,13 +344,22 @@ FRAMES = """<robot name="frames"><link name="a"/><link name="b"/><link name="c"/
 <joint name="j" type="continuous"><parent link="b"/><child link="c"/><axis xyz="0 1 0"/></joint></robot>"""
 
 
+def test_units_of_coordinates_and_rates() -> None:
+    robot = hinged_ball()
+    assert robot.model.units_of("rad", "m", kind="q") == [*["m"] * 3, *[""] * 8, "rad"]
+    assert robot.model.units_of("rad/s", "m/s") == [*["m/s"] * 3, *["rad/s"] * 7]
+
+
 @pytest.mark.parametrize("file, why", [("no.stl", "does not exist"), ("bad.stl", "STL"), ("x.step", "type")])
 def test_meshes_that_cannot_be_drawn_are_one_warning(file: str, why: str, tmp_path: Path) -> None:
     (tmp_path / "bad.stl").write_bytes(b"solid nothing")
     (tmp_path / "x.step").write_bytes(b"ISO")
     (tmp_path / "r.urdf").write_text(URDF.format(file))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a missing file is told by load already
+        robot = drevo.load(str(tmp_path / "r.urdf"))
     with pytest.warns(DrevoWarning, match="not drawn") as caught:
-        page = drevo.load(str(tmp_path / "r.urdf")).view(tmp_path / "page.html")
+        page = robot.view(tmp_path / "page.html")
     assert [why in str(w.message) for w in caught] == [True] and page.stat().st_size > 1000
 
 

@@ -428,10 +428,10 @@ class Model:
         return [(name, f"[{k}]" if n > 1 else "") for name, n in sizes for k in range(n)]
 
     def units_of(self, rotary: str, linear: str, kind: str = "v") -> list[str]:
-        """A unit for each rate ("v") or coordinate ("q"): `linear` of what slides, else `rotary`."""
-        sizes = [(j.kind, j.nq if kind == "q" else j.nv) for j in self.moving_joints]
-        slides = {"prismatic": 1, "cylindrical": 1, "planar": 2, "free": 3}
-        return [linear if k < slides.get(of, 0) else rotary for of, size in sizes for k in range(size)]
+        """A unit for each rate ("v") or coordinate ("q"): that of what slides, "" of quaternions, or `rotary`."""
+        q, slides = kind == "q", {"prismatic": 1, "cylindrical": 1, "planar": 2, "free": 3}
+        sizes = [(slides.get(j.kind, 0), 4 * j.turns * q, j.nq if q else j.nv) for j in self.moving_joints]
+        return [x for k, rest, n in sizes for x in [linear] * k + [rotary] * (n - k - rest) + [""] * rest]
 
     @cached_property
     def nq(self) -> int:

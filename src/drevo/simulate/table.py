@@ -231,11 +231,11 @@ class Table(Pictured):
 def over_time(
     model: Model, kind: str, what: str, units: tuple[str, str], t: Array, columns: Mapping[str, Array]
 ) -> list[Panel]:
-    """Panels of the columns kind:JOINT, one for what turns and one for what slides."""
+    """Panels of the columns kind:JOINT: of what turns, of what slides, of quaternions."""
     names = [joint + i for joint, i in model.freedoms(kind)]
     of = model.units_of(*units, kind="q" if kind == "q" else "v")
-    found = {u: [Curve(n, t, columns[f"{kind}:{n}"]) for n, x in zip(names, of) if x == u] for u in units}
-    return [Panel(f"{what}, {unit}", curves, unit=unit) for unit, curves in found.items() if curves]
+    found = {u: [Curve(n, t, columns[f"{kind}:{n}"]) for n, x in zip(names, of) if x == u] for u in (*units, "")}
+    return [Panel(f"{what}, {u or 'quaternions'}", curves, unit=u) for u, curves in found.items() if curves]
 
 
 def _quoted(name: str) -> str:

@@ -182,7 +182,11 @@ def _legend(rows: Iterable[tuple[str, ...]], head: tuple[str, ...] = (), numbers
 
 def _symbols(sequence: Sequence, facts: About) -> str:
     listed = document.legend(sequence, facts, lambda x: mathml_line(x, {}), "<mo>…</mo>")
-    return _legend((_math(names.replace(", ", "<mo>,</mo>")), escape(said)) for names, said in listed)
+    rows = ((_math(names.replace(", ", "<mo>,</mo>")), escape(said)) for names, said in listed)
+    units = "".join(
+        f'<p class="note">{escape(x)}</p>' for x in facts.assumptions if x.startswith("Lengths inside")
+    )
+    return _legend(rows) + units
 
 
 def _inputs(sequence: Sequence, facts: About, live: Live) -> str:

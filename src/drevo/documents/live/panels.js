@@ -129,7 +129,8 @@ function openSwing(page) {
   page.motion = () => rows;
   page.listeners.push(() => {
     const turning = core.data.coordinates;
-    curves(byId('angles'), rows, turning.map(c => [c.name, r => r.q[c.q]]), at(), 'rad, m');
+    curves(byId('angles'), rows, turning.map(c => [c.name, r => r.q[c.q]]), at(),
+      [...new Set(turning.map(c => c.unit))].join(', '));
     curves(byId('energies'), rows, [['T', r => r.T], ['V', r => r.V], ['T + V', r => r.T + r.V]], at(), 'J');
   });
 }

@@ -137,11 +137,12 @@ def _program(model: Model, quantities: Sequence[str], passive: bool = False) -> 
 
 def _plotted(model: Model) -> list[dict[str, Any]]:
     """Coordinates that are drawn over time: not those of a quaternion."""
-    found = []
+    plotted, units = [], model.units_of("rad", "m", kind="q")
     for j, sq, _ in model.slices():
         plain = range(sq.start, sq.stop - 4 * j.turns)
-        found += [{"name": j.name if j.nq == 1 else f"{j.name}[{k - sq.start}]", "q": k} for k in plain]
-    return found
+        names = [j.name if j.nq == 1 else f"{j.name}[{k - sq.start}]" for k in plain]
+        plotted += [{"name": name, "q": k, "unit": units[k]} for name, k in zip(names, plain)]
+    return plotted
 
 
 def _walls(model: Model) -> list[tuple[int, int, float, float]]:
@@ -222,7 +223,7 @@ def _panels(model: Model, functions: dict[str, LiveFunction], notes: Sequence[st
             ' aria-label="the mass matrix by colour; the entry under the pointer is shown below"></canvas>'
             '<p class="note" id="entry">six decades by depth of colour; red is negative</p></section>',
             f'<section id="gravity"><h2>Gravity</h2>{_bars(model)}'
-            '<p class="note">N m or N, what holds it at rest</p>'
+            '<p class="note">what holds it at rest</p>'
             '<p class="note">Energies: <span id="energy"></span><br>'
             'Centre of mass, m: <span id="mass"></span></p></section>',
         ]
@@ -242,8 +243,8 @@ def _loads() -> str:
 def _bars(model: Model) -> str:
     rows = "".join(
         f'<tr><td title="{escape(joint)}">{escape(joint)}{escape(index)}</td>'
-        '<td class="lane"><div data-bar></div></td><td class="n"></td></tr>'
-        for joint, index in model.freedoms()
+        f'<td class="lane"><div data-bar></div></td><td class="n"></td><td>{unit}</td></tr>'
+        for (joint, index), unit in zip(model.freedoms(), model.units_of(*SLIDER_UNITS["tau"]))
     )
     return f'<div class="rows" tabindex="0"><table>{rows}</table></div>'
 

@@ -231,10 +231,11 @@ class Window:
                 box = gui.add_checkbox(name, name in SHOWN_LAYERS)
                 box.on_update(lambda event, nodes=nodes: _set_visible(nodes, event.target.value))
         self.sliders = []
-        for k, (joint, index) in enumerate(self.model.freedoms("q")):
+        units = self.model.units_of("rad", "m", kind="q")
+        for k, ((joint, index), unit) in enumerate(zip(self.model.freedoms("q"), units)):
             a, b, at = float(low[k]), float(high[k]), float(self._q[k])
             a, b = min(a, at), max(b, at, a + 1e-6)
-            slider = gui.add_slider(f"{joint}{index}", a, b, (b - a) / 1000, at)
+            slider = gui.add_slider(f"{joint}{index}{unit and f', {unit}'}", a, b, (b - a) / 1000, at)
             slider.on_update(lambda event, k=k: self._slid(k, event.target.value))
             self.sliders.append(slider)
         self.handle = LinkHandle(self.server, self.robot, self.scene.size, self._dragged)
