@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from program_checks import legal
 from public_calls import robot
 
 import drevo
 from drevo.codegen.call import selftest
-from drevo.codegen.graph import evaluate
 from drevo.codegen.graph.node import Graph
 from drevo.codegen.graph.ops import ADD
 from drevo.codegen.graph.program import Program
@@ -131,9 +131,9 @@ ILLEGAL = [
 @pytest.mark.parametrize(("change", "sentence"), ILLEGAL, ids=["later", "negative", "level"])
 def test_programs_that_are_none(change: Callable[[Graph, int], None], sentence: str) -> None:
     program = small()
-    evaluate.legal(program)
+    legal(program)
     with pytest.raises(TraceError, match=sentence):
-        evaluate.legal(broken(program, change))
+        legal(broken(program, change))
 
 
 def test_numbers_meet_at_once_what_they_would_in_code() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from program_cases import every_op
+from program_checks import legal, twins
 
-from drevo.codegen.graph import evaluate
 from drevo.codegen.graph.evaluate import evaluate_edges
 from drevo.codegen.graph.node import Expr, Graph
 from drevo.codegen.graph.program import Input, Output, Parameter, Program
@@ -144,7 +144,7 @@ def test_names_and_sections_are_carried_over() -> None:
         **{**{f: getattr(before, f) for f in before.__dataclass_fields__}, "sections": tuple(sections)}
     )
     after = regrouped(before)
-    evaluate.legal(after)
+    legal(after)
     told = {name: (n, sign) for n, given in after.labels.items() for name, sign in given}
     a, b = after.output_edges
     assert told["a"] == (a >> 1, 1 ^ (a & 1)) and told["b"] == (b >> 1, b & 1)
@@ -167,7 +167,7 @@ def test_random_programs_keep_their_rational_values(seed: int, early: bool) -> N
 
     before = program(6, make, parameters=2)
     after = regrouped(before, early)
-    evaluate.legal(after)
+    legal(after)
     assert values(before, seed) == values(after, seed)
     assert sum(work(after)) <= sum(work(before))
 
@@ -176,8 +176,8 @@ def test_random_programs_keep_their_rational_values(seed: int, early: bool) -> N
 def test_every_operation_is_copied(early: bool) -> None:
     before = every_op()
     after = rebuilt(before, {}, {}, early)
-    evaluate.legal(after)
-    assert after.counts == before.counts and evaluate.twins(after, before) == 0.0
+    legal(after)
+    assert after.counts == before.counts and twins(after, before) == 0.0
     assert [p.name for p in after.parameters] == ["mass", "length"] and len(after.units) == 1
 
 

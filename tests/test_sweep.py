@@ -21,7 +21,6 @@ import pytest
 
 import drevo
 from drevo.errors import InputError
-from drevo.sweep.plan import _permuted
 
 PLAN = {"robot": "puma560", "quantity": "gravity", "samples": 5000, "shard": 700, "seed": 3, "locate": True}
 
@@ -108,14 +107,6 @@ def test_a_shard_is_the_same_twice(alone: Path, tmp_path: Path) -> None:
     assert first == second == next(r for r in rows if r.get("shard") == 3)
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 16, 17, 1000])
-def test_a_hypercube_has_every_part_once(size: int) -> None:
-    index = np.arange(size, dtype=np.uint64)
-    found = _permuted(index, size, 7, 1)
-    assert sorted(found) == list(range(size))
-    assert size < 16 or not np.array_equal(found, _permuted(index, size, 7, 2))
-
-
 def test_methods_and_measures(tmp_path: Path) -> None:
     robot = drevo.load("scara")
     grid = drevo.sweep.run(
@@ -134,7 +125,7 @@ def test_methods_and_measures(tmp_path: Path) -> None:
         assert made.histogram is not None and made.histogram.shape == (4, 5) and made.histogram.sum() == 50
         assert np.array_equal(made.max["T"], T.max(0))
     plan = {"robot": robot, "quantity": "jacobian", "options": {"link": "link4"}, "samples": 40,
-            "measure": "manipulability", "method": "latin_hypercube"}  # fmt: skip
+            "measure": "manipulability"}  # fmt: skip
     assert drevo.sweep.run(plan, tmp_path / "m").max["manipulability"].shape == ()
 
 

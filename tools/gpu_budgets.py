@@ -20,13 +20,14 @@ import tempfile
 from collections.abc import Iterator
 from importlib.metadata import distribution
 from importlib.util import find_spec
-from itertools import product
+from itertools import accumulate, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import drevo
 from drevo.codegen.gpu.cuda import ptx_of
-from drevo.codegen.store.build import Manifest, Spec
+from drevo.codegen.lower.schedule import makers, operands
+from drevo.codegen.store.build import Spec, lowered_as
 from drevo.compiler.pages.derivation import write_out_program
 from drevo.compiler.recipe import Recipe
 from drevo.errors import DrevoError
@@ -81,22 +82,38 @@ def program(robot: drevo.Robot, name: str) -> Any:
 REGISTERS = 255  # of a thread, of 32 bits
 
 
-def level_of(m: Manifest, dtype: str) -> int:
+def most_alive(made: Any, spec: Spec) -> int:
+    """The most values that are alive between two steps: inputs from their first use, constants never."""
+    low = lowered_as(made, spec, True)
+    first, last, alive = makers(low.steps), dict[int, int](), [0] * (len(low.steps) + 1)
+    for k, step in enumerate(low.steps):
+        for v in (e >> 1 for e in operands(step)):
+            if v in first or v in low.where:
+                first.setdefault(v, k)
+                last[v] = k
+    for v, k in last.items():
+        alive[first[v]] += 1
+        alive[k] -= 1
+    return max(accumulate(alive))
+
+
+def level_of(alive: int, dtype: str) -> int:
     """Chooses the optimisation level of the assembler: low where the registers do not hold the live values.
 
     There its scheduler, which knows nothing of our order, makes it spill up to four times as much, in up to twenty
     times as long.
     """
-    return 3 if m.live[0] * (2 if dtype == "float64" else 1) <= REGISTERS else 1
+    return 3 if alive * (2 if dtype == "float64" else 1) <= REGISTERS else 1
 
 
 def cost(made: Any, dtype: str, ptxas: str) -> Cost:
     """What the assembler says of a program's kernel, batch-last."""
-    manifest, text = ptx_of(made, Spec(dtype=dtype, layout="batch_last"))
+    spec = Spec(dtype=dtype, layout="batch_last")
+    _, text = ptx_of(made, spec)
     with tempfile.TemporaryDirectory() as folder:
         source, binary = Path(folder) / "k.ptx", Path(folder) / "k.cubin"
         source.write_bytes(text)
-        words = [ptxas, "-v", f"-O{level_of(manifest, dtype)}", f"-arch={ARCHITECTURE}"]
+        words = [ptxas, "-v", f"-O{level_of(most_alive(made, spec), dtype)}", f"-arch={ARCHITECTURE}"]
         words += [str(source), "-o", str(binary)]
         told = subprocess.run(words, capture_output=True, text=True, check=True, timeout=SECONDS).stderr
         return _told(told, binary.read_bytes())

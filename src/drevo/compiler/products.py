@@ -196,7 +196,7 @@ def _interpreted(model: Model, name: str, plain: Plain) -> Function:
     shapes = [(_size(model, x),) if len(row.gives) == 1 else (model.nv,) * 2 for x in row.gives]
     inputs = tuple((x, (_size(model, x),)) for x in row.given)
     manifest = Manifest(
-        name, inputs, tuple(zip(row.gives, shapes)), None, (), {}, (0, 0.0), 0, 0, 0, 1, (), {"robot": model.name}
+        name, inputs, tuple(zip(row.gives, shapes)), None, (), {}, 0, 0, 0, 1, (), {"robot": model.name}
     )
     return Function(Built(manifest, None), Spec(), plain=plain)
 

@@ -96,7 +96,6 @@ class Recipe:
         return program
 
     def _quantities(self, model: Model) -> Program:
-        from ..codegen.graph import evaluate
         from ..mechanics.tree import build_tree
         from .compile_cost import require_affordable, require_regular
         from .formalisms import candidates
@@ -115,9 +114,4 @@ class Recipe:
             return compete(model, self.quantity, formalism=self.formalism, **traced).program
         (best,) = candidates(build_tree(model), self.quantity, self.formalism, self.external)
         program = trace(model, self.quantity, **traced, compute=best.compute, meta={"formalism": best.formalism})
-        program = self._regrouped(program)
-        if evaluate.level() >= 1:
-            evaluate.legal(program)
-        if evaluate.level() >= 2 and best.formalism != "newton_euler":
-            evaluate.require_twins(program, trace(model, self.quantity, **traced))
-        return program
+        return self._regrouped(program)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..codegen.call.function import Function
-from ..codegen.call.stream import RandomSource, splitmix, unit_quaternions
+from ..codegen.call.stream import RandomSource
 from ..codegen.store.key import request
 from ..errors import DrevoError, InputError, ModelError, one_of, shown
 from ..io.files import read_regular_file
@@ -30,7 +30,7 @@ from ..model.quantities import quantity
 from ..robot.face import Robot
 from ..robots.loading import load
 
-SAMPLINGS = ("random", "latin_hypercube", "grid", "table")
+SAMPLINGS = ("random", "grid", "table")
 MEASURES = ("none", "absolute", "manipulability")
 MAX_SWEEP_SAMPLES = 2**53  # samples: a double holds their numbers
 MAX_PLAN_BYTES = 2**20  # bytes of a plan
@@ -42,7 +42,7 @@ quantity = "inverse_dynamics"
 samples = 1_000_000
 seed = 1
 shard = 262_144                # samples that are computed, and kept, together
-method = "random"              # or "latin_hypercube", "grid" (counts below), "table" (rows of a .npy or .csv file)
+method = "random"              # or "grid" (counts below), "table" (rows of a .npy or .csv file)
 measure = "absolute"           # of every result: "none", "absolute"; of a jacobian "manipulability"
 locate = true                  # also which samples had the least and the greatest values
 
@@ -177,7 +177,7 @@ def _plan(given: dict[str, Any], beside: Path) -> Plan:
 
 
 def _require_means(method: str, given: Mapping[str, Any], grid: Mapping[str, Any], table: str) -> None:
-    wants = {"random": "samples", "latin_hypercube": "samples", "grid": "grid", "table": "table"}[method]
+    wants = {"random": "samples", "grid": "grid", "table": "table"}[method]
     if not {"samples": "samples" in given, "grid": grid, "table": table}[wants]:
         raise InputError(f"sweep: method {method!r} needs {wants!r} in the plan")
     for key in {"samples", "grid", "table"} - {wants}:
@@ -219,50 +219,17 @@ def _histogram(given: Mapping[str, Any]) -> Histogram:
 
 Array = np.ndarray[Any, Any]
 Sampler = Callable[[int, int], Array]  # first, count -> (scalars, count)
-ROUNDS = (
-    4  # of a Feistel network: three make a permutation that nobody tells from a random one (Luby, Rackoff 1988)
-)
 
 
 def sampler_of(plan: Plan, function: Function, source: RandomSource) -> tuple[int, Sampler]:
     """The number of samples, and the function that makes them."""
     if plan.method == "random":
         return plan.samples, source.inputs
-    if plan.method == "latin_hypercube":
-        return plan.samples, lambda first, count: _stratified(source, plan.samples, first, count)
     if plan.method == "grid":
         counts = _grid_counts(plan, function, source)
         return prod(counts), lambda first, count: _gridded(source, counts, first, count)
     rows = _rows(plan.table, len(source.ranges))
     return len(rows), lambda first, count: np.ascontiguousarray(rows[first : first + count].T)
-
-
-def _stratified(source: RandomSource, samples: int, first: int, count: int) -> Array:
-    """A Latin hypercube (McKay, Beckman, Conover 1979): every scalar once in each of as many equal parts."""
-    n = len(source.ranges)
-    index = np.arange(first, first + count, dtype=np.uint64)
-    within = RandomSource(source.seed, np.tile([0.0, 1.0], (n, 1)), ()).inputs(first, count)
-    x = np.stack([(_permuted(index, samples, source.seed, d) + within[d]) / samples for d in range(n)])
-    x = x * source.ranges[:, 1:] + source.ranges[:, :1]
-    for c in source.columns:
-        x[c : c + 4] = unit_quaternions(x[c : c + 3])
-    return x
-
-
-def _permuted(index: Array, size: int, seed: int, stream: int) -> Array:
-    """A permutation of 0 .. size - 1 for every stream: a Feistel network, again where it leads outside."""
-    half = max(1, (max(1, size - 1).bit_length() + 1) // 2)
-    mask, shift = np.uint64(2**half - 1), np.uint64(half)
-    out = index.copy()
-    todo = np.ones(len(out), bool)
-    while todo.any():
-        left, right = out[todo] >> shift, out[todo] & mask
-        for r in range(ROUNDS):
-            key = (stream * ROUNDS + r) * 2**32
-            left, right = right, left ^ (splitmix(seed, right + np.uint64(key)) & mask)
-        out[todo] = (left << shift) | right
-        todo[todo] = out[todo] >= size
-    return out.astype(float)
 
 
 def _grid_counts(plan: Plan, function: Function, source: RandomSource) -> list[int]:

@@ -102,7 +102,7 @@ class Function(FunctionFace):
         m = built.manifest
         super().__init__(m, spec)
         self.extra, self._weakest, self.plain = extra, weakest, plain
-        self.live, self.code = m.live, built.code
+        self.code = built.code
         self._known = {"out", "threads", *(n for n, _ in m.inputs)}
         self._again = built.again
         self._made: set[str] = set()  # of the calls of the code

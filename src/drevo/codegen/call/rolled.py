@@ -203,7 +203,7 @@ def _manifest(
     arena = sizes.arena(target.lanes, target.of(1).size)
     steps = sizes.bodies * _STEPS.get(sizes.quantity, _USUAL_STEPS) + sum(sizes.lengths)
     fresh = Manifest(
-        sizes.quantity, sizes.ports, sizes.results, None, units, {}, (0, 0.0), steps, arena,
+        sizes.quantity, sizes.ports, sizes.results, None, units, {}, steps, arena,
         0, target.lanes, (), meta,
     )  # fmt: skip
     return parse_manifest(fresh.text())

@@ -215,7 +215,7 @@ def rolled_motion_text(target: Target) -> str:
     """
     m = Module()
     ports = tuple(Port(name, (int(name != "t"),)) for name in _LOOP_PORTS)
-    low = Lowered((), ports[:4], ports[4:], {}, {}, ((), ()), (), None, (0, 0.0))
+    low = Lowered((), ports[:4], ports[4:], {}, {}, ((), ()), (), None)
     f = m.function("one", q=PTR, v=PTR, tau=PTR, t=PTR, to_q=PTR, to_v=PTR, scratch=PTR, status=PTR)
     m.words("rolled", 3)  # as RolledCode fills it
     f.call(VOID, loaded(f, 0), loaded(f, 2), *(getattr(f, _LOOP_PORTS[k]) for k in _TAKEN), f.status)

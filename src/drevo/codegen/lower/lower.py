@@ -1,4 +1,4 @@
-"""Program -> an ordered list of machine-like steps: fused, paired, ordered, with its live numbers.
+"""Program -> an ordered list of machine-like steps: fused, paired, ordered.
 
 The multiply-adds are fused on the graph by one fixed rule, before anything depends on an order, so that every
 back end, width and chunk size does the same arithmetic, bit for bit.
@@ -40,7 +40,6 @@ from .schedule import (
     TURN,
     Order,
     Step,
-    live_numbers,
     makers,
     operands,
     scheduled,
@@ -84,7 +83,6 @@ class Lowered(NamedTuple):
     stores: tuple[tuple[int, ...], ...]
     units: tuple[tuple[int, ...], ...]
     pattern: tuple[tuple[tuple[int, ...], ...], ...] | None
-    live: tuple[int, float]
     stages: Any = None
 
 
@@ -117,7 +115,6 @@ def lower(
     return Lowered(
         tuple(steps), inputs, _outputs(program, kept, packed), where, constants, stores, _units(program, where),
         tuple(map(_pattern, program.outputs, kept)) if packed else None,
-        live_numbers(steps, where, roots),
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ The steps of a kernel: operations of a machine without registers, in the order o
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from typing import Literal
 
@@ -190,24 +190,3 @@ class _Greedy:
             self.take(k)
             out.append(self.steps[k])
         return out
-
-
-def live_numbers(steps: Sequence[Step], where: Container[int], roots: Sequence[int]) -> tuple[int, float]:
-    """Maximum and mean of the values alive between steps (inputs from their first use, constants never)."""
-    first, last = makers(steps), {}
-    for k, step in enumerate(steps):
-        for e in operands(step):
-            v = e >> 1
-            if v in first or v in where:
-                first.setdefault(v, k)
-                last[v] = k
-    change = [0] * (len(steps) + 1)
-    for v, k in last.items():
-        change[first[v]] += 1
-        change[k] -= 1
-    alive = total = most = 0
-    for c in change:
-        alive += c
-        most = max(most, alive)
-        total += alive
-    return most, round(total / max(1, len(steps)), 1)

@@ -64,7 +64,6 @@ class Manifest(NamedTuple):
     pattern: tuple[tuple[tuple[int, ...], ...], ...] | None
     units: tuple[tuple[int, tuple[int, ...]], ...]
     counts: dict[str, int]
-    live: tuple[int, float]
     steps: int
     arena: int  # bytes of working memory
     scratch: int  # bytes that one sample needs besides its arguments
@@ -317,7 +316,6 @@ def manifest_as(program: Program, low: Lowered, arena: int, scratch: int, lanes:
         seen.pattern,
         units,
         dict(program.counts),
-        low.live,
         len(low.steps) if program.stages is None else program.stages.steps,
         arena,
         scratch,

@@ -192,7 +192,7 @@ class Derivation:
         units = tuple((places[u[0]][0], tuple(places[n][1] for n in u)) for u in self.program.units)
         inputs = tuple((p.source, (len(p.scalars),)) for p in self.sequence.inputs)
         outputs = tuple((r.source, r.shape) for r in self.sequence.results)
-        return Manifest("evaluate", inputs, outputs, None, units, {}, (0, 0.0), 0, 0, 0, 1, (), {})
+        return Manifest("evaluate", inputs, outputs, None, units, {}, 0, 0, 0, 1, (), {})
 
     def _values(self, given: Mapping[str, float] | None) -> list[np.float64]:
         """The values of the parameters, the model's own where none is given."""
