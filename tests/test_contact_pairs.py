@@ -37,6 +37,7 @@ TEXT = """
   <body name="stone" pos=".4 .4 .6"><freejoint/><geom type="sphere" size=".15" friction="0 0 0" solmix="0"/></body>
  </worldbody>
  <contact><exclude body1="stone" body2="shin"/>
+  <pair geom1="post" geom2="toe"/>
   <pair geom1="ball" geom2="floor" condim="4" friction="1 2 .3" margin=".02" solref=".04 1" gap=".001"/></contact>
 </mujoco>"""
 

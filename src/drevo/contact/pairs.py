@@ -241,7 +241,13 @@ def _overridden(model: Model, x: Interaction) -> Interaction:
 
 
 def interaction_of(a: Geom, b: Geom, pair: ContactPair | None = None) -> Interaction:
-    """Contact parameters of two geoms: of that of higher priority, else of both; what a pair says goes first."""
+    """Contact parameters of two geoms: those of their pair, if it is listed, else of the geom of higher priority,
+    else of both."""
+    if pair:
+        u, w, spin, roll, roll2 = (max(LEAST_FRICTION, x) for x in pair.friction)
+        five = u, w, spin, roll, roll2
+        soft = pair.solref, pair.solimp, pair.margin, pair.gap, pair.solref_friction
+        return Interaction(pair.condim, five, *soft)
     if a.priority != b.priority:
         over = a if a.priority > b.priority else b
         deciding = (over,)
@@ -254,18 +260,10 @@ def interaction_of(a: Geom, b: Geom, pair: ContactPair | None = None) -> Interac
         timed = a.solref[0] > 0.0 and b.solref[0] > 0.0
         mixed = (share * x + (1.0 - share) * y if timed else min(x, y) for x, y in zip(a.solref, b.solref))
         solref = tuple(mixed)  # type: ignore[assignment]
-    slide, spin, roll = friction
-    five: Sequence[float] = (slide, slide, spin, roll, roll)
+    slide, spin, roll = (max(LEAST_FRICTION, x) for x in friction)
     margin, gap = a.margin + b.margin, a.gap + b.gap
-    if pair:
-        condim, five = pair.condim or condim, pair.friction or five
-        solref, solimp = pair.solref or solref, pair.solimp or solimp
-        margin = margin if pair.margin is None else pair.margin
-        gap = gap if pair.gap is None else pair.gap
-    u, w, spin, roll, roll2 = (max(LEAST_FRICTION, x) for x in five)
-    tangents = pair.solref_friction if pair else (0.0, 0.0)
-    by = () if pair and pair.friction else tuple((x.name, x.friction[0]) for x in deciding)
-    return Interaction(condim, (u, w, spin, roll, roll2), solref, solimp, margin, gap, tangents, by)
+    by = tuple((x.name, x.friction[0]) for x in deciding)
+    return Interaction(condim, (slide, slide, spin, roll, roll), solref, solimp, margin, gap, by=by)
 
 
 def _share(a: float, b: float) -> float:

@@ -18,6 +18,7 @@ Solimp = tuple[float, float, float, float, float]
 SOLREF: Solref = (0.02, 1.0)
 SOLIMP: Solimp = (0.9, 0.95, 0.001, 0.5, 2.0)
 DEFAULT_FRICTION: Vec3 = (1.0, 0.005, 0.0001)  # of sliding, torsion [m], rolling [m]
+PAIR_FRICTION = (1.0, 1.0, 0.005, 0.0001, 0.0001)  # of two tangents, torsion [m], two directions of rolling [m]
 
 # kind of a geom -> how many sizes it has: radius, then half lengths; a sphere of radius 0 is a point
 GEOM_SIZES = {"plane": 0, "sphere": 1, "capsule": 2, "cylinder": 2, "box": 3, "ellipsoid": 3, "hull": 0}
@@ -65,16 +66,16 @@ class Geom:
 @concise
 @dataclass(frozen=True, slots=True)
 class ContactPair:
-    """Two geoms that may touch whatever their bits say; None where their own values are combined."""
+    """Two geoms that may touch whatever their bits say, and whatever they say of how they touch others."""
 
     geom_a: str
     geom_b: str
-    condim: int | None = None
-    friction: tuple[float, ...] | None = None  # of two tangents, torsion, two directions of rolling
-    solref: Solref | None = None
-    solimp: Solimp | None = None
-    margin: float | None = None
-    gap: float | None = None
+    condim: int = 3
+    friction: tuple[float, ...] = PAIR_FRICTION
+    solref: Solref = SOLREF
+    solimp: Solimp = SOLIMP
+    margin: float = 0.0
+    gap: float = 0.0
     solref_friction: Solref = (0.0, 0.0)  # (0, 0): that of the normal
 
 

@@ -15,6 +15,7 @@ from .contact import (
     GEOM_SIZES,
     JOINT_SENSORS,
     LINK_SENSORS,
+    PAIR_FRICTION,
     STEP_INTEGRATORS,
     Actuator,
     ContactPair,
@@ -118,13 +119,12 @@ def _override(x: tuple[float, ...]) -> Iterator[str]:
 
 
 def _pair(pair: ContactPair) -> Iterator[str]:
-    if pair.condim is not None and pair.condim not in CONDIMS:
+    if pair.condim not in CONDIMS:
         yield f"has condim {pair.condim}; it is one of 1, 3, 4, 6"
-    if pair.friction is not None:
-        if len(pair.friction) != 5:
-            yield f"has {len(pair.friction)} coefficients of friction; a pair has 5"
-        yield from _friction((*pair.friction, 0.0))
-    yield from _soft(pair.solref or (0.0, 0.0), pair.solimp)
+    if len(pair.friction) != len(PAIR_FRICTION):
+        yield f"has {len(pair.friction)} coefficients of friction; a pair has {len(PAIR_FRICTION)}"
+    yield from _friction((*pair.friction, 0.0))
+    yield from _soft(pair.solref, pair.solimp)
     yield from _soft(pair.solref_friction, None)
 
 

@@ -11,6 +11,7 @@ from math import nextafter
 from ..contact import (
     DEFAULT_FRICTION,
     JOINT_SENSORS,
+    PAIR_FRICTION,
     SOLIMP,
     SOLREF,
     Actuator,
@@ -104,13 +105,14 @@ def _geom(geom: Geom) -> list[str]:
 
 
 def pair_of(pair: ContactPair) -> list[str]:
-    """<pair>, with what it does not leave to its geoms."""
+    """<pair>."""
     given: dict[str, TextValue | None] = {
-        key: getattr(pair, key) for key in ("friction", "solref", "solimp", "margin", "gap")
-    }
-    given["condim"] = None if pair.condim is None else float(pair.condim)
-    given["solreffriction"] = unless(pair.solref_friction, (0.0, 0.0))
-    return element("pair", geom1=pair.geom_a, geom2=pair.geom_b, **given)
+        "condim": float(pair.condim), "friction": unless(pair.friction, PAIR_FRICTION),
+        "margin": unless(pair.margin, 0.0), "gap": unless(pair.gap, 0.0),
+        "solreffriction": unless(pair.solref_friction, (0.0, 0.0)),
+    }  # fmt: skip
+    soft = softness_of(pair.solref, pair.solimp)
+    return element("pair", geom1=pair.geom_a, geom2=pair.geom_b, **given, **soft)
 
 
 def joint_softness(soft: JointSoftness | None) -> dict[str, TextValue | None]:

@@ -7,7 +7,7 @@ from itertools import chain
 from ....errors import ModelError
 from ....io import xml
 from ....io.xml import Element, Reader
-from ...contact import GEOM_SIZES, ContactPair, Geom
+from ...contact import GEOM_SIZES, PAIR_FRICTION, ContactPair, Geom
 from ...description import Vec3
 from ...rotations import quaternion_of
 from ..solids import hull_of
@@ -95,26 +95,21 @@ def _unused(file: File, name: str) -> str:
 
 
 def read_pair(file: File, element: Element, label: str) -> None:
-    """An explicit pair; what it does not say is combined from its geoms."""
+    """An explicit pair; what it does not say is as usual, whatever its geoms say."""
     reader = Reader(file.draft.problems.append, label)
     known = {geom.name for geom in file.draft.geoms}
     ends = [element.get(end) for end in ENDS]
     if not set(ends) <= known:
         file.draft.leave_out("pairs of geoms that are not read", "-".join(ends))
         return
-    given = element.attributes
-    friction = read_some(reader, element, "friction", (1.0, 1.0, 0.005, 0.0001, 0.0001))
-    if (reader.optional(element, "gap") or 0.0) < 0.0:
+    margin, gap = (reader.optional(element, name) or 0.0 for name in ("margin", "gap"))
+    if gap < 0.0:
         file.draft.ignore("a negative gap", label)
     file.draft.pairs.append(
         ContactPair(
-            ends[0], ends[1],
-            read_whole(reader, element, "condim", 3) if "condim" in given else None,
-            friction if "friction" in given else None,
-            read_solref(reader, element) if "solref" in given else None,
-            read_solimp(reader, element) if "solimp" in given else None,
-            reader.optional(element, "margin"), reader.optional(element, "gap"),
-            read_solref(reader, element, "solreffriction", (0.0, 0.0)),
+            ends[0], ends[1], read_whole(reader, element, "condim", 3),
+            read_some(reader, element, "friction", PAIR_FRICTION), read_solref(reader, element),
+            read_solimp(reader, element), margin, gap, read_solref(reader, element, "solreffriction", (0.0, 0.0)),
         )
     )  # fmt: skip
 
