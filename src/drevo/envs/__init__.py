@@ -25,7 +25,7 @@ from ..io.packages import package
 from .ours import GOALS, TASKS
 
 if TYPE_CHECKING:
-    from .goals import GoalEnv
+    from .goals import DrawnEnv
     from .own import Env, Servo, State
     from .randomise import Scaled
     from .registration import stable_baselines
@@ -38,9 +38,9 @@ _LATE = {"Env": "own", "Servo": "own", "State": "own", "Scaled": "randomise", "s
 def make(
     name: str, num_envs: int = 1, threads: int = 1, autoreset: str = "NextStep", *, dtype: str = "float64",
     render_mode: str | None = None, **options: Any,
-) -> StepEnv | GoalEnv:  # fmt: skip
+) -> StepEnv | DrawnEnv:  # fmt: skip
     """A gymnasium.vector.VectorEnv of a task: one of `drevo.envs.TASKS`, such as "HalfCheetah-v5", or of
-    `drevo.envs.GOALS`, such as "FetchPush-v4", whose observations are dictionaries.
+    `drevo.envs.GOALS`, such as "FetchPush-v4", whose observations are dictionaries, or "AdroitHandPen-v1".
 
     num_envs: how many run side by side. threads: of the compiled step. autoreset: gymnasium's mode, "NextStep"
     (the step after an episode's last one begins the next), "SameStep" or "Disabled". dtype: of observations.

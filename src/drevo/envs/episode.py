@@ -30,11 +30,16 @@ from .features import Sight
 from .randomise import delayed, pushed
 from .simulation import TaskRobot
 from .tasks import Chance, Look, Moment
-from .traced import TracedTask
+from .traced import SEEN_PREFIX, TracedTask
 
 Array = np.ndarray[Any, Any]
 LEFT_IN_STEP = {"efforts": "tau", "constraint": "r"}  # what is seen and stands in blocks of a step
-OF_STEP = {"forces": "forces", "earlier": "v", "positions": "Q"}  # what is seen of a step alone
+OF_STEP = {
+    "forces": "forces",
+    "touches": "touches",
+    "earlier": "v",
+    "positions": "Q",
+}  # what is seen of a step alone
 DRAWN = {"commands": "commands0", "numbers": "numbers0"}  # what is drawn where an episode begins
 EPISODE_STATE = ("q", "v", "elapsed", "over", "stream")
 AFTER = ("q1", "v1", "elapsed1", "over1", "stream1")  # the same after a step
@@ -87,6 +92,8 @@ class EpisodeStages:
         model, n_action = body.model, body.controls.shape[1]
         self.loops = step_loops(body.problem)
         e = self.e = self.loops.e
+        if any(x.name == f"{SEEN_PREFIX}touches" for x in task.observation.program.inputs):
+            e.sizes["touches"] = 2 * e.sizes["forces"]
         self.kept = self._kept(n_action)
         self.n_even, self.n_log = task.draws
         self.n_even += sum(self.kept.get(x, 0) for x in DRAWN)

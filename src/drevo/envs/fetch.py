@@ -73,6 +73,7 @@ class FetchEnv(GoalEnv):
     """
 
     task: FetchTask
+    goal_size = 3
 
     def _plain_task(self) -> Task:
         robot = _fetch(self.task.file)
@@ -106,8 +107,8 @@ class FetchEnv(GoalEnv):
         height = seen[:, self.held[0] + 2] if self.held else np.zeros(1)
         return q[0], v[0], np.append(self._gripper(seen)[1][0], height)
 
-    def _sizes(self) -> dict[str, int]:
-        return {"observation": 25 if self.task.held else 10, "achieved_goal": 3, "desired_goal": 3}
+    def _size(self) -> int:
+        return 25 if self.task.held else 10
 
     def _action_size(self) -> int:
         return 4

@@ -1,8 +1,9 @@
-"""Tasks with goals, as in gymnasium-robotics: what those of the Shadow hand and of Fetch have in common.
+"""Tasks as in gymnasium-robotics: what those of the Shadow hand, of Fetch and of Adroit's hand have in common.
 
-Plappert et al. 2018, "Multi-goal reinforcement learning: challenging robotics environments and request for
-research". Observations are dictionaries; episodes begin and goals are drawn in NumPy, the robot is stepped by the
-compiled function of its task.
+Episodes begin and goals are drawn in NumPy, the robot is stepped by the compiled function of its task.
+
+  Plappert et al. 2018, "Multi-goal reinforcement learning: challenging robotics environments and request for
+  research".
 """
 
 from __future__ import annotations
@@ -28,14 +29,16 @@ from .vector import MOST_THREADS, reset_mask
 Array = np.ndarray[Any, Any]
 
 
-class GoalEnv(VectorEnv, ABC):  # type: ignore[misc]
-    """Environments of a task with goals, side by side.
+def endless(size: int) -> gymnasium.spaces.Box:
+    """The space of so many numbers without bounds."""
+    return gymnasium.spaces.Box(-inf, inf, (size,), np.float64)
 
-    Observations are dictionaries of arrays: observation, achieved_goal and desired_goal, (num_envs, n) each, as in
-    gymnasium-robotics. infos["is_success"]: 1.0 where the goal is reached.
-    """
+
+class DrawnEnv(VectorEnv, ABC):  # type: ignore[misc]
+    """Environments of a task side by side, whose episodes begin as NumPy draws them."""
 
     _state: dict[str, Array]
+    goal_size: int  # numbers of what is drawn for an episode beside the state
 
     def __init__(
         self, name: str, task: Any, num_envs: int, threads: int, autoreset: str, render_mode: str | None = None,
@@ -51,14 +54,12 @@ class GoalEnv(VectorEnv, ABC):  # type: ignore[misc]
         self._compile()
         self.metadata = {"autoreset_mode": self.autoreset, "render_modes": [*RENDER_MODES]}
         self.metadata["render_fps"] = round(1.0 / self.body.seconds)
-        self.single_observation_space = gymnasium.spaces.Dict(
-            {k: gymnasium.spaces.Box(-inf, inf, (n,), np.float64) for k, n in self._sizes().items()}
-        )
+        self.single_observation_space = self._space()
         self.single_action_space = gymnasium.spaces.Box(-1.0, 1.0, (self._action_size(),), np.float32)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         none = np.zeros(num_envs, bool)
-        goals = np.zeros((num_envs, self._sizes()["desired_goal"]))
+        goals = np.zeros((num_envs, self.goal_size))
         self._state = {"q": np.repeat(self.body.beginning, num_envs, 0),
                        "v": np.zeros((num_envs, self.body.model.nv)), "goal": goals,
                        "elapsed": np.zeros(num_envs, int), "over": none}  # fmt: skip
@@ -79,14 +80,14 @@ class GoalEnv(VectorEnv, ABC):  # type: ignore[misc]
 
     # -- what gymnasium calls ----------------------------------------------------------------------------------
 
-    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[dict[str, Array], dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         """New episodes everywhere; options["reset_mask"] (num_envs,) says where alone."""
         mask = reset_mask(options, self.num_envs)
         super().reset(seed=None if seed is None else whole("reset: seed", seed, 0))
         self._restart(mask)
         return self._observed(), {}
 
-    def step(self, actions: Any) -> tuple[dict[str, Array], Array, Array, Array, dict[str, Any]]:
+    def step(self, actions: Any) -> tuple[Any, Array, Array, Array, dict[str, Any]]:
         """One action (num_envs, n), from -1 to 1, in every environment."""
         action = finite("step: actions", actions, self.action_space.shape)
         state, mode = self._state, self.autoreset
@@ -97,22 +98,16 @@ class GoalEnv(VectorEnv, ABC):  # type: ignore[misc]
         if fresh.any():
             self._restart(fresh)
         observed = self._observed()
-        reward = np.where(fresh, 0.0, self.compute_reward(observed["achieved_goal"], state["goal"], {}))
+        reward, told = self._judged(observed)
+        reward = np.where(fresh, 0.0, reward)
         truncated = (state["elapsed"] >= self.task.limit) & ~fresh
-        infos: dict[str, Any] = {"is_success": self._reached(observed["achieved_goal"], state["goal"])}
-        infos["_is_success"] = ~fresh
+        infos: dict[str, Any] = told | {f"_{name}": ~fresh for name in told}
         state["over"] = truncated.copy()
         if mode is AutoresetMode.SAME_STEP and truncated.any():
             infos |= {"final_obs": observed, "_final_obs": truncated}
             self._restart(truncated)
             observed = self._observed()
         return observed, reward, np.zeros(self.num_envs, bool), truncated, infos
-
-    def compute_reward(self, achieved_goal: Array, desired_goal: Array, info: Any) -> Array:
-        """The reward (...,) of goals (..., n): 0 where reached, else -1; dense: minus what is left."""
-        if not self.task.dense:
-            return np.asarray(self._reached(achieved_goal, desired_goal) - 1.0)
-        return -self._left(achieved_goal, desired_goal)
 
     @property
     def state(self) -> dict[str, Array]:
@@ -145,28 +140,24 @@ class GoalEnv(VectorEnv, ABC):  # type: ignore[misc]
         """The robot, and what is seen of its steps."""
 
     @abstractmethod
-    def _sizes(self) -> dict[str, int]:
-        """Numbers of an observation, by its parts."""
+    def _space(self) -> Any:
+        """The space of an observation."""
 
-    @abstractmethod
     def _action_size(self) -> int:
         """Numbers of an action."""
+        return int(self.body.controls.shape[1])
 
     @abstractmethod
     def _act(self, at: Array, action: Array) -> None:
         """Steps some environments."""
 
     @abstractmethod
-    def _observed(self) -> dict[str, Array]:
+    def _observed(self) -> Any:
         """The observations."""
 
     @abstractmethod
-    def _reached(self, achieved: Array, goal: Array) -> Array:
-        """1.0 where a goal is reached, else 0.0."""
-
-    @abstractmethod
-    def _left(self, achieved: Array, goal: Array) -> Array:
-        """Distances to goals, as dense rewards count them."""
+    def _judged(self, observed: Any) -> tuple[Array, dict[str, Array]]:
+        """The rewards of what is observed after a step, and infos."""
 
     @abstractmethod
     def _restart(self, mask: Array) -> None:
@@ -176,3 +167,45 @@ class GoalEnv(VectorEnv, ABC):  # type: ignore[misc]
         """q of a picture."""
         q: Array = self._state["q"][index]
         return q
+
+    def _stepped(self, q: Array, v: Array, action: Array, *parameters: Array) -> list[Array]:
+        """What one action each gives: q, v and what the compiled function tells beside these."""
+        count, (low, high) = len(q), self.body.controls
+        controls = 0.5 * (low + high) + action * (0.5 * (high - low))
+        none = np.zeros((count, 1))
+        found = self.f(q, v, none, none, np.zeros((count, 2)), controls, *parameters, threads=self.threads)
+        return list(found)
+
+
+class GoalEnv(DrawnEnv):
+    """Environments of a task with goals, side by side.
+
+    Observations are dictionaries of arrays: observation, achieved_goal and desired_goal, (num_envs, n) each, as in
+    gymnasium-robotics. infos["is_success"]: 1.0 where the goal is reached.
+    """
+
+    def compute_reward(self, achieved_goal: Array, desired_goal: Array, info: Any) -> Array:
+        """The reward (...,) of goals (..., n): 0 where reached, else -1; dense: minus what is left."""
+        if not self.task.dense:
+            return np.asarray(self._reached(achieved_goal, desired_goal) - 1.0)
+        return -self._left(achieved_goal, desired_goal)
+
+    def _space(self) -> Any:
+        sizes = {"observation": self._size(), **dict.fromkeys(("achieved_goal", "desired_goal"), self.goal_size)}
+        return gymnasium.spaces.Dict({k: endless(n) for k, n in sizes.items()})
+
+    def _judged(self, observed: Any) -> tuple[Array, dict[str, Array]]:
+        achieved, goal = observed["achieved_goal"], self._state["goal"]
+        return self.compute_reward(achieved, goal, {}), {"is_success": self._reached(achieved, goal)}
+
+    @abstractmethod
+    def _size(self) -> int:
+        """Numbers of an observation."""
+
+    @abstractmethod
+    def _reached(self, achieved: Array, goal: Array) -> Array:
+        """1.0 where a goal is reached, else 0.0."""
+
+    @abstractmethod
+    def _left(self, achieved: Array, goal: Array) -> Array:
+        """Distances to goals, as dense rewards count them."""

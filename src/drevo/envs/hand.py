@@ -43,6 +43,7 @@ class HandEnv(GoalEnv):
     """
 
     task: HandTask
+    goal_size = OBJECT
 
     def _plain_task(self) -> Task:
         robot = _hand(self.task.source)
@@ -51,15 +52,12 @@ class HandEnv(GoalEnv):
             *m.q[HAND : HAND + OBJECT]], lambda m, n: Outcome(0.0, 0.0, {}), {},
         )  # fmt: skip
 
-    def _sizes(self) -> dict[str, int]:
-        return {"observation": 2 * HAND + 2 * OBJECT - 1, "achieved_goal": OBJECT, "desired_goal": OBJECT}
-
-    def _action_size(self) -> int:
-        return int(self.body.controls.shape[1])
+    def _size(self) -> int:
+        return 2 * HAND + 2 * OBJECT - 1
 
     def _act(self, at: Array, action: Array) -> None:
         state = self._state
-        state["q"][at], state["v"][at] = self._stepped(state["q"][at], state["v"][at], action)
+        state["q"][at], state["v"][at], *_ = self._stepped(state["q"][at], state["v"][at], action)
 
     def _left(self, achieved: Array, goal: Array) -> Array:
         distance, angle = self._away(achieved, goal)
@@ -72,14 +70,6 @@ class HandEnv(GoalEnv):
         q[0, HAND + OBJECT :] = self._state["goal"][index] + [0.0 if self.task.place else 0.15, *[0.0] * 6]
         shown: Array = self.body.given(q, v)[0][0]
         return shown
-
-    def _stepped(self, q: Array, v: Array, action: Array) -> tuple[Array, Array]:
-        """The states after one action each."""
-        count, (low, high) = len(q), self.body.controls
-        controls = 0.5 * (low + high) + action * (0.5 * (high - low))
-        none = np.zeros((count, 1))
-        found = self.f(q, v, none, none, np.zeros((count, 2)), controls, threads=self.threads)
-        return found[0], found[1]
 
     def _observed(self) -> dict[str, Array]:
         q, v = self.body.told(self._state["q"], self._state["v"])
@@ -127,7 +117,7 @@ class HandEnv(GoalEnv):
         held[:, :3] += self.np_random.normal(0.0, START_NOISE, (count, 3))
         q, v = self.body.given(q, np.zeros((count, self.body.model.nv)))
         for _ in range(SETTLING_STEPS):
-            q, v = self._stepped(q, v, np.zeros((count, self.single_action_space.shape[0])))
+            q, v, *_ = self._stepped(q, v, np.zeros((count, self.single_action_space.shape[0])))
         return q, v
 
     def _turns(self, count: int) -> Array:

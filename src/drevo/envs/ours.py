@@ -183,12 +183,22 @@ class FetchTask:
     skip: int = 20  # steps under one action
 
 
+@dataclass(frozen=True)
+class AdroitTask:
+    """A task of Adroit's hand. scene: "door", "hammer", "pen" or "relocate"."""
+
+    scene: str
+    dense: bool
+    limit: int = 200
+    skip: int = 5  # steps under one action
+
+
 def robotics_file(name: str) -> str:
     """A file of gymnasium-robotics' own."""
     spec = find_spec("gymnasium_robotics")
     if spec is None or not spec.submodule_search_locations:
         raise InputError(
-            "tasks of the hand and of Fetch take files of gymnasium-robotics: pip install gymnasium-robotics"
+            "tasks of hands and of Fetch take files of gymnasium-robotics: pip install gymnasium-robotics"
         )
     return str(Path(spec.submodule_search_locations[0], "envs/assets", name))
 
@@ -220,4 +230,12 @@ def _hand_tasks() -> dict[str, HandTask]:
     }
 
 
-GOALS: dict[str, HandTask | FetchTask] = {**_hand_tasks(), **_fetch_tasks()}
+def _adroit_tasks() -> dict[str, AdroitTask]:
+    return {
+        f"AdroitHand{scene.capitalize()}{'Sparse' * (not dense)}-v1": AdroitTask(scene, dense)
+        for scene in ("door", "hammer", "pen", "relocate")
+        for dense in (True, False)
+    }
+
+
+GOALS: dict[str, HandTask | FetchTask | AdroitTask] = {**_hand_tasks(), **_fetch_tasks(), **_adroit_tasks()}

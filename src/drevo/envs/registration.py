@@ -14,10 +14,11 @@ import numpy as np
 from ..errors import InputError, one_of
 from ..io.given import Array
 from ..io.packages import package
+from .adroit import ADROIT
 from .fetch import FetchEnv
-from .goals import GoalEnv
+from .goals import DrawnEnv
 from .hand import HandEnv
-from .ours import GOALS, TASKS, FetchTask
+from .ours import GOALS, TASKS, AdroitTask, FetchTask
 from .simulation import RENDER_MODES
 from .vector import StepEnv
 
@@ -69,15 +70,16 @@ def _first(observed: Any) -> Any:
 def many_of(
     num_envs: int, task: str, threads: int = 1, autoreset: str = "NextStep", dtype: str = "float64",
     render_mode: str | None = None, **options: Any,
-) -> StepEnv | GoalEnv:  # fmt: skip
+) -> StepEnv | DrawnEnv:  # fmt: skip
     """Environments of a task side by side, as `drevo.envs.make`: what gymnasium.make_vec makes."""
     how = {"threads": threads, "autoreset": autoreset, "dtype": dtype, "render_mode": render_mode}
     if task in ENVIRONMENTS_OF_USERS:
         return ENVIRONMENTS_OF_USERS[task](num_envs=num_envs, **how, **options)
     if task in GOALS:
         one_of(f"{task}: dtype", dtype, ("float64",), InputError)
-        kind = FetchEnv if isinstance(GOALS[task], FetchTask) else HandEnv
-        return kind(task, GOALS[task], num_envs, threads, autoreset, render_mode, **options)
+        plain: type[DrawnEnv] = FetchEnv if isinstance(given := GOALS[task], FetchTask) else HandEnv
+        kind = ADROIT[given.scene] if isinstance(given, AdroitTask) else plain
+        return kind(task, given, num_envs, threads, autoreset, render_mode, **options)
     return StepEnv(task, TASKS[task], num_envs, threads, autoreset, options, dtype, render_mode)
 
 

@@ -27,8 +27,9 @@ class Look:
 
     bodies (links, 3): places of links; centre (3,): of mass; inertias (links, 10) and rates (links, 6) about it;
     wrenches (links, 6): torque about it and force of contacts; efforts (nv,): of actuators; constraint (nv,): of
-    contacts and limits; positions (nq,): q, the robot's. Of a step: forces (places, 3) of contacts, earlier (nv,):
-    the rates as it began, elapsed (1,): steps, previous (nu,): the action before, commands: what a task has drawn.
+    contacts and limits; positions (nq,): q, the robot's. Of a step: forces (places, 3) of contacts, and touches
+    (places, 6), their points and normals, of steps that loop over pairs; earlier (nv,): the rates as it began,
+    elapsed (1,): steps, previous (nu,): the action before, commands: what a task has drawn.
     """
 
     def __init__(self, ask: Callable[[str], Vector]) -> None:

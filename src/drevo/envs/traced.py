@@ -74,7 +74,8 @@ def traced_task(task: Task, body: TaskRobot, numbers: TaskNumbers) -> TracedTask
     sizes = {"efforts": model.nv, "constraint": model.nv, "earlier": model.nv, "positions": model.nq}
     sizes["elapsed"] = 1
     sizes |= {"previous": body.controls.shape[1], "commands": len(task.random.commands)}
-    sizes |= {"forces": 3 * sum(slot.most for slot in body.problem.slots)} if not task.mujoco else {}
+    places = 0 if task.mujoco else sum(slot.most for slot in body.problem.slots)
+    sizes |= {"forces": 3 * places, "touches": 6 * places}
     sizes |= Sight(model, build_tree(model), task.looks, lambda _: []).sizes if task.looks else {}
     t, m = _moment("observe", body, sizes)
     t.output("observation", list(task.observe(m)))

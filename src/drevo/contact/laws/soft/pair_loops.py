@@ -382,17 +382,23 @@ class PairLoops(Loops):
                     to.store(c.f.select(touches, one, to.load(c.l.type, c.l.bytes)), c.l.bytes)
 
     def forces(self, c: StageCalls, touching: Any) -> None:
-        f, none, count = c.f, c.f.zero(c.l.type), self.e.sizes["forces"]
-        with f.loop(count, some=True) as k:
-            self.put(c, c.at("forces"), k.i, none)
+        f, none = c.f, c.f.zero(c.l.type)
+        told = [name for name in ("forces", "touches") if name in self.e.sizes]
+        for name in told:
+            with f.loop(self.e.sizes[name], some=True) as k:
+                self.put(c, c.at(name), k.i, none)
         for kind in self.e.alike:
-            at = self.e.records[kind.law]
+            at, axes = self.e.records[kind.law], axes_at(self.e.contacts[kind.law])
             with self.places(c, kind, touching) as (pair, block, place):
                 c.call(f"force_{kind.law}", block)
                 touches = self.load(c, block, at.gap) < 0.0
                 out = self.part(c, c.at("forces").at(pair.forces, I8), place * 3)
                 for j in range(3):
                     self.put(c, out, j, f.select(touches, self.load(c, block, at.size + j), none))
+                if "touches" in told:
+                    out = self.part(c, c.at("touches").at(pair.forces * 2, I8), place * 6)
+                    for j, x in enumerate((*range(at.place + 1, at.place + 4), *range(axes, axes + 3))):
+                        self.put(c, out, j, self.load(c, block, x))
 
 
 def _sum(terms: Iterator[Value] | Any) -> Value:
