@@ -112,7 +112,7 @@ class AdroitEnv(DrawnEnv):
     def _place(self, link: str, point: tuple[float, ...] = (0.0, 0.0, 0.0)) -> Array:
         """Places (n, 3) of a point of a link."""
         frame = self._pose(link)
-        return frame[:, :3, 3] + frame[:, :3, :3] @ np.array(point)
+        return np.asarray(frame[:, :3, 3] + frame[:, :3, :3] @ np.array(point))
 
     @property
     def shift(self) -> Array:
