@@ -26,19 +26,19 @@ from .rotations import cardan_angles, of_axis, product, rotation_quaternions
 from .tasks import Moment, Outcome, Task
 
 Array = np.ndarray[Any, Any]
-OBJECT = 6  # coordinates of what is held, the last ones
+HELD = 6  # coordinates of what is held, the last ones
 GRASP = ("palm", (0.007, -0.05, 0.07))  # links, and points of theirs
 HANDLE = ("latch", (0.15, -0.15, 0.0))
-HEAD, NAIL = ("Object", (-0.2, 0.0, -0.04)), ("nail", (0.0, 0.0, 0.101))
+TOOL, NAIL = ("Object", (-0.2, 0.0, -0.04)), ("nail", (0.0, 0.0, 0.101))
 NAIL_GOAL = ("nail_board", (0.0, 0.0, 0.01))
 NAIL_ZONE = 0.034, 0.005  # m, radius and half the height of what feels blows
 GAINS = {"A_AR": (500.0, -200.0), "A_WR": (10.0, -10.0)}  # of control and angle, by how names begin
 FINGER_GAINS = 1.0, -1.0
 PEN_PLACE = np.array([0.0, -0.2, 0.25])  # m, where the pen should stay
 PEN_RADIUS, PEN_FALLEN = 0.075, 0.075  # m, about it, and the height below which it has fallen
-LIFTED = 0.04  # m, above which a thing has left the table
-LEAST_SQUARE = 1e-30  # of a direction
-REACHED, MISSED = 10.0, -0.1  # sparse rewards
+LIFT_HEIGHT = 0.04  # m, above which a thing has left the table
+TINY_SLOPE = 1e-30  # of a direction
+REACHED_REWARD, MISSED_REWARD = 10.0, -0.1  # sparse rewards
 
 
 @cache
@@ -78,7 +78,7 @@ class AdroitEnv(DrawnEnv):
         )  # fmt: skip
 
     def _left_behind(self, m: Moment) -> Sequence[Scalar]:
-        """What is kept of the last evaluation; its positions come first."""
+        """Numbers that are kept of the last evaluation, its positions first."""
         return m.seen.positions
 
     def _space(self) -> Any:
@@ -91,7 +91,7 @@ class AdroitEnv(DrawnEnv):
         state["q"][at], state["v"][at], state["seen"][at] = found[0], found[1], found[5]
 
     def _restart(self, mask: Array) -> None:
-        """One after another, in the order in which gymnasium-robotics draws."""
+        """New episodes, drawn one after another in the order of gymnasium-robotics."""
         state, nq = self._state, self.body.model.nq
         state.setdefault("seen", np.zeros((self.num_envs, dict(self.f.outputs)["observation"][0])))
         self.standing = self._pose(self.moved, self.body.beginning)[0] if self.moved else np.eye(4)
@@ -103,7 +103,7 @@ class AdroitEnv(DrawnEnv):
 
     def _judged(self, observed: Any) -> tuple[Array, dict[str, Array]]:
         done, dense = self._rated(observed)
-        return dense if self.task.dense else np.where(done, REACHED, MISSED), {"success": done}
+        return dense if self.task.dense else np.where(done, REACHED_REWARD, MISSED_REWARD), {"success": done}
 
     def _pose(self, link: str, q: Array | None = None) -> Array:
         """Poses (n, 4, 4) of a link at the last evaluation, as the file has what is moved."""
@@ -116,7 +116,7 @@ class AdroitEnv(DrawnEnv):
 
     @property
     def shift(self) -> Array:
-        """How far (n, 3) what is moved stands from where the file has it."""
+        """Ways (n, 3) of what is moved from where the file has it."""
         return np.asarray(self._state["goal"][:, :3] - self.standing[:3, 3])
 
     @abstractmethod
@@ -125,7 +125,7 @@ class AdroitEnv(DrawnEnv):
 
     @abstractmethod
     def _rated(self, observed: Array) -> tuple[Array, Array]:
-        """Where the task is done, and the dense reward."""
+        """Done or not, and the dense reward."""
 
 
 class DoorEnv(AdroitEnv):
@@ -163,9 +163,9 @@ class HammerEnv(AdroitEnv):
         return np.concatenate([place, rotation_quaternions(self.standing[None, :3, :3])[0]])
 
     def _observed(self) -> Any:
-        q, v, hammer = self._state["q"], np.clip(self._state["v"][:, -OBJECT:], -1.0, 1.0), self._pose(HEAD[0])
+        q, v, hammer = self._state["q"], np.clip(self._state["v"][:, -HELD:], -1.0, 1.0), self._pose(TOOL[0])
         angles, nail = cardan_angles(hammer[:, :3, :3]), self._place(*NAIL) + self.shift
-        parts = q[:, :-OBJECT], v, self._place(*GRASP), hammer[:, :3, 3], angles, nail, self._blow()[:, None]
+        parts = q[:, :-HELD], v, self._place(*GRASP), hammer[:, :3, 3], angles, nail, self._blow()[:, None]
         return np.concatenate(parts, 1)
 
     def _blow(self) -> Array:
@@ -183,9 +183,9 @@ class HammerEnv(AdroitEnv):
 
     def _rated(self, observed: Array) -> tuple[Array, Array]:
         palm, hammer, nail = observed[:, 33:36], observed[:, 36:39], observed[:, 42:45]
-        head, left = self._place(*HEAD), _length(nail - self._place(*NAIL_GOAL) - self.shift)
+        head, left = self._place(*TOOL), _length(nail - self._place(*NAIL_GOAL) - self.shift)
         reward = 0.1 * _length(palm - hammer) - _length(head - nail) - 10.0 * left
-        reward += 2.0 * ((hammer[:, 2] > LIFTED) & (head[:, 2] > LIFTED)) - 1e-2 * _length(self._state["v"])
+        reward += 2.0 * ((hammer[:, 2] > LIFT_HEIGHT) & (head[:, 2] > AIR)) - 1e-2 * _length(self._state["v"])
         return left < 0.01, reward + 25.0 * (left < 0.02) + 75.0 * (left < 0.01)
 
 
@@ -205,7 +205,7 @@ class PenEnv(AdroitEnv):
         w, x, y, z = self._state["goal"][:, 3:].T
         axis, place = pen[:, :3, 2], pen[:, :3, 3]
         wanted = 2.0 * np.stack([x * z + w * y, y * z - w * x, 0.5 - x * x - y * y], 1)
-        parts = q[:, :-OBJECT], place, v[:, -OBJECT:], axis, wanted, place - PEN_PLACE, axis - wanted
+        parts = q[:, :-HELD], place, v[:, -HELD:], axis, wanted, place - PEN_PLACE, axis - wanted
         return np.concatenate(parts, 1)
 
     def _rated(self, observed: Array) -> tuple[Array, Array]:
@@ -223,26 +223,26 @@ class RelocateEnv(AdroitEnv):
     def _drawn(self, q: Array) -> Array:
         ranges = (-0.15, 0.15), (-0.15, 0.3), (-0.2, 0.2), (-0.2, 0.2), (0.15, 0.35)
         x, y, *goal = (self.np_random.uniform(*bounds) for bounds in ranges)
-        q[-OBJECT : 2 - OBJECT] = [x, y] - self._pose("Object", self.body.beginning)[0, :2, 3]
+        q[-HELD : 2 - HELD] = [x, y] - self._pose("Object", self.body.beginning)[0, :2, 3]
         return np.array(goal)
 
     def _observed(self) -> Any:
         palm, ball, goal = self._place(*GRASP), self._place("Object"), self._state["goal"]
-        return np.concatenate([self._state["q"][:, :-OBJECT], palm - ball, palm - goal, ball - goal], 1)
+        return np.concatenate([self._state["q"][:, :-HELD], palm - ball, palm - goal, ball - goal], 1)
 
     def _rated(self, observed: Array) -> tuple[Array, Array]:
         to_ball, to_goal, left = (_length(observed[:, k : k + 3]) for k in (30, 33, 36))
-        lifted = self._place("Object")[:, 2] > LIFTED
+        lifted = self._place("Object")[:, 2] > LIFT_HEIGHT
         reward = 0.1 * to_ball + lifted * (1.0 - 0.5 * to_goal - 0.5 * left)
         return left < 0.1, reward + 10.0 * (left < 0.1) + 20.0 * (left < 0.05)
 
 
 def _hits(start: Array, way: Array, radius: float, half: float) -> Array:
-    """Where rays from points (..., 3) along ways (..., 3) meet a cylinder about z."""
+    """True where rays from points (..., 3) along ways (..., 3) meet a cylinder about z."""
     (x, y, z), (u, v, w) = np.moveaxis(start, -1, 0), np.moveaxis(way, -1, 0)
-    along, across = x * u + y * v, np.maximum(u * u + v * v, LEAST_SQUARE)
+    along, across = x * u + y * v, np.maximum(u * u + v * v, TINY_SLOPE)
     root = along * along - across * (x * x + y * y - radius * radius)
-    steep = np.copysign(np.maximum(abs(w), LEAST_SQUARE), w)
+    steep = np.copysign(np.maximum(abs(w), TINY_SLOPE), w)
     wide, thick = np.sqrt(np.maximum(root, 0.0)) / across, half / abs(steep)
     enters = np.maximum(-along / across - wide, -z / steep - thick)
     leaves = np.minimum(-along / across + wide, -z / steep + thick)

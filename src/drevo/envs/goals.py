@@ -169,7 +169,7 @@ class DrawnEnv(VectorEnv, ABC):  # type: ignore[misc]
         return q
 
     def _stepped(self, q: Array, v: Array, action: Array, *parameters: Array) -> list[Array]:
-        """What one action each gives: q, v and what the compiled function tells beside these."""
+        """Results of the compiled function for one action each: q, v and the others."""
         count, (low, high) = len(q), self.body.controls
         controls = 0.5 * (low + high) + action * (0.5 * (high - low))
         none = np.zeros((count, 1))
