@@ -185,7 +185,9 @@ class HammerEnv(AdroitEnv):
         palm, hammer, nail = observed[:, 33:36], observed[:, 36:39], observed[:, 42:45]
         head, left = self._place(*TOOL), _length(nail - self._place(*NAIL_GOAL) - self.shift)
         reward = 0.1 * _length(palm - hammer) - _length(head - nail) - 10.0 * left
-        reward += 2.0 * ((hammer[:, 2] > LIFT_HEIGHT) & (head[:, 2] > AIR)) - 1e-2 * _length(self._state["v"])
+        reward += 2.0 * ((hammer[:, 2] > LIFT_HEIGHT) & (head[:, 2] > LIFT_HEIGHT)) - 1e-2 * _length(
+            self._state["v"]
+        )
         return left < 0.01, reward + 25.0 * (left < 0.02) + 75.0 * (left < 0.01)
 
 
