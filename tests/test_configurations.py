@@ -83,7 +83,7 @@ def test_shapes_generators_and_pickles() -> None:
         (lambda: ROBOT.random(3), "rng must be a generator"),
         (lambda: ROBOT.random(None, -1), "shape must be whole numbers from 0"),
         (lambda: ROBOT.random(x=3), "takes no argument 'x'"),
-        (lambda: ROBOT.neutral(3), r"neutral\(\) takes 0 by place, 1 are given"),
+        (lambda: ROBOT.neutral(3), r"neutral\(\) takes no arguments by position, 1 is given"),
     ],
 )
 def test_refused(call: Callable[[], object], words: str) -> None:

@@ -316,7 +316,7 @@ def test_what_calls_refuse(biped: Robot) -> None:
         for _ in range(3):
             call = getattr(r, name)
             for args, named, words in (
-                (given[:-1], {}, "is missing"), ((*given, feet, None, 1, 2, 3, 4, 5, 6, 7, 8, 9), {}, "by place"),
+                (given[:-1], {}, "is missing"), ((*given, feet, None, 1, 2, 3, 4, 5, 6, 7, 8, 9), {}, "position"),
                 (given, {"contact": feet}, "did you mean 'contacts'"), (given, {"q": q}, "'q' twice"),
                 ((q[1:], *given[1:]), {}, "q has shape"), ((q * np.nan, *given[1:]), {}, "finite"),
                 (("far", *given[1:]), {}, "q"), (given, {"contacts": [{"link": "foot"}]}, "foot"),

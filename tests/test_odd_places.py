@@ -88,7 +88,9 @@ def test_what_comes_from_within_is_no_fault_of_the_call() -> None:
     def few(x: int, *, y: int = 0) -> None:
         pass
 
-    with pytest.raises(InputError, match="takes 1 by place, 2 are given; what else it takes goes by name"):
+    with pytest.raises(
+        InputError, match="takes 1 argument by position, 2 are given; what else it takes goes by name"
+    ):
         asked(few)(1, 2)
     with pytest.raises(InputError, match="was given 'x' twice, by place and by name"):
         asked(few)(1, x=2)

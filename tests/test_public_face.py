@@ -157,7 +157,11 @@ def test_arguments_that_do_not_fit_are_one_sentence() -> None:
 
 
 DERIVATIVES: tuple[tuple[tuple[Any, ...], dict[str, Any], str], ...] = (
-    (("bias", "q"), {}, r"compile\(robot, quantity, wrt=, .* takes 2 by place, 3 are given; .* by name"),
+    (
+        ("bias", "q"),
+        {},
+        r"compile\(robot, quantity, wrt=, .* takes 2 arguments by position, 3 are given; .* by name",
+    ),
     ((), {"wrt": "q"}, "is missing 'quantity'"),
     (("bias",), {"wrt": 2}, "wrt must be a name or a list of names, not 2"),
     (("bias",), {"wrt": ("q", 2)}, "wrt must be a name or a list of names"),

@@ -76,7 +76,7 @@ SAID: dict[str, tuple[Callable[[], object], str]] = {
     "outputs twice": (lambda: linearised(outputs=["q", "q"]), "name one part or more, each once"),
     "wrenches in a list": (lambda: linearised(f_ext=[1.0]), "f_ext must be {link: wrench}"),
     "wrenches on no link": (lambda: linearised(f_ext={"link9": np.zeros(6)}), "f_ext: link 'link9' is not in"),
-    "a law of matrices": (lambda: control.lqr(bare(), 1.0, 1.0)(0.0, Q, REST), "was made of matrices; a law"),
+    "a law of matrices": (lambda: control.lqr(bare(), 1.0, 1.0)(0.0, Q, REST), "needs the model that robot"),
     "a law that moves": (moving, "moves at|is accelerated at"),
     "weights askew": (lambda: control.lqr(bare(), [[1.0, 1.0], [0.0, 1.0]], 1.0), "symmetric"),
     "no models": (lambda: control.tracking_lqr([], 0.1, 1.0, 1.0), "must be a list of linear models"),

@@ -77,7 +77,10 @@ class Regulator(Law):
         """The linear model at an equilibrium; InputError where there is none."""
         L = self.model
         if not isinstance(L, Linearisation):
-            raise InputError("lqr: this regulator was made of matrices; a law needs robot.linearise(q, v, tau)")
+            raise InputError(
+                "lqr: a law needs the model that robot.linearise(q, v, tau) gives, not its .reduced, which lqr "
+                "takes by itself, nor matrices alone: of these there are K and poles"
+            )
         if self.K.ndim > 2:
             raise InputError(
                 "lqr: the gains of a finite horizon are for each step in turn; take drevo.control.track"

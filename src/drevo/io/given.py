@@ -273,7 +273,8 @@ def _misfit(name: str, function: Callable[..., Any], args: Sequence[Any], given:
     usage = f"{name}({', '.join([*placed, *(f'{n}=' for n in named), *['...'] * open_ended])})"
     if len(args) > len(placed) and not any(p.kind is p.VAR_POSITIONAL for p in own):
         more = "; what else it takes goes by name" if named or open_ended else ""
-        return f"{usage} takes {len(placed)} by place, {len(args)} are given{more}"
+        takes = f"{len(placed) or 'no'} argument{'s' * (len(placed) != 1)} by position"
+        return f"{usage} takes {takes}, {len(args)} {'is' if len(args) == 1 else 'are'} given{more}"
     if twice := [n for n in placed[: len(args)] if n in given]:
         return f"{usage} was given {twice[0]!r} twice, by place and by name"
     if not open_ended and (unknown := [n for n in given if n not in (*placed, *named)]):

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..constraint.collection import acting_in
 from ..documents.pictures.picture import Figure, Pictured
 from ..documents.pictures.plot import Curve, Panel
-from ..errors import InputError
+from ..errors import InputError, nearest
 from ..io.files import saving
 from ..io.given import Array, number
 from ..io.packages import frame
@@ -61,6 +61,12 @@ class Table(Pictured):
     dense: Dense | None = field(default=None, repr=False)
     contact_forces: Array | None = field(default=None, repr=False)
     residual: Array | None = field(default=None, repr=False)
+
+    if not TYPE_CHECKING:  # a type checker knows all the names there are
+
+        def __getattr__(self, name: str) -> Any:
+            near = nearest(name, dir(type(self)) + list(self.__dataclass_fields__))
+            raise AttributeError(f"a Table has no {name!r}" + (f"; did you mean {near!r}?" if near else ""))
 
     def __len__(self) -> int:
         return len(self.t)

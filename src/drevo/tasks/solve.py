@@ -15,7 +15,7 @@ from ..constraint.collection import collect
 from ..constraint.kinds import Constraint
 from ..errors import InputError, shown
 from ..io.given import Array, asked, flag, number, seconds
-from ..model.draft import did_you_mean, expect_robot, names_in
+from ..model.draft import did_you_mean, expect_robot, listed, names_in
 from ..model.dynamics import Dynamics
 from .kinds import KinematicTask
 from .limits import AccelerationLimit, CollisionLimit, ConfigurationLimit, RateLimits, StackLimit, VelocityLimit
@@ -111,7 +111,10 @@ class CompiledStack:
         for key, x in given.items():
             name = by_task.get(id(key), "") if isinstance(key, KinematicTask) else str(key)
             if name not in self.expected:
-                raise InputError(f"targets: no task {shown(key)}{did_you_mean(name, self.expected)}")
+                raise InputError(
+                    f"targets: no task with a target is {shown(key)}{did_you_mean(name, self.expected)}; "
+                    f"there are {listed(self.expected)}"
+                )
             out[name] = x
         return [self._usual(name, out.get(name)) for name in self.expected]
 

@@ -40,7 +40,7 @@ class Pictured:
         return plot(f.title, f.panels, f.across, f.abscissa, f.shared)
 
     def plot(self) -> Any:
-        """The picture as a matplotlib.figure.Figure, to change and to save; needs matplotlib (drevo[view])."""
+        """The picture as a matplotlib.figure.Figure, with `savefig(path)`; needs matplotlib (drevo[view])."""
         return in_matplotlib(self.figure())
 
     def _repr_html_(self) -> str:
