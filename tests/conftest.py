@@ -26,9 +26,21 @@ LONG = tuple(
 )  # files of half a minute and more: the first, as a worker that begins one last works alone to the end
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest chooses by marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Long files first; without a lever, tests of what it saves are left out."""
+    """Long files first, and of each of their tests one case in `make test`: the others are slow, but pages
+    of the docs.
+
+    Without a lever, tests of what it saves are left out.
+    """
     items.sort(key=lambda i: i.path.stem not in LONG)
+    seen = set[str]()
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        if item.path.stem in LONG and item.path.stem != "test_docs" and test in seen:
+            item.add_marker("slow")
+        if not any(item.iter_markers("nightly")) and not any(item.iter_markers("slow")):
+            seen.add(test)
     if os.environ.get("DREVO_WITHOUT"):
         kept = [i for i in items if i.get_closest_marker("counts") is None]
         config.hook.pytest_deselected(items=[i for i in items if i not in kept])

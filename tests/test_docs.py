@@ -34,7 +34,14 @@ def test_every_block_has_a_language_that_is_tested(page: Path) -> None:
     assert {language for language, _ in BLOCK.findall(page.read_text())} <= {"python", "sh", "text"}
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=name)
+def _slow(what: Any, walks: bool) -> Any:
+    """Walks take minutes, and test_walking.py takes some."""
+    return pytest.param(what, marks=pytest.mark.slow) if walks else what
+
+
+@pytest.mark.parametrize(
+    "page", [_slow(p, p.name == "walking.md") for p in PAGES if blocks(p, "python")], ids=name
+)
 def test_python_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The blocks of a page are one program."""
     codes = blocks(page, "python")
@@ -54,7 +61,7 @@ def commands() -> list[str]:
     return sorted({line.split("#")[0].strip() for line in lines} - {""})
 
 
-@pytest.mark.parametrize("command", commands())
+@pytest.mark.parametrize("command", [_slow(c, c.startswith("drevo walk")) for c in commands()])
 def test_command_runs(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from drevo.cli.main import app
 
