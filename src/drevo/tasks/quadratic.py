@@ -5,9 +5,10 @@
 Judice and Pires 1994, "A block principal pivoting algorithm for large-scale strictly monotone linear
 complementarity problems": every entry is free or at a bound, every row holds or not; all that the solution
 contradicts changes at once. Where that no longer lessens it, all that is pulled off its bound is let go, and what
-is farthest beyond its own is held; after many rounds single entries change, the last one first (Murty), so that it
-ends. Rows are met in the sense of least squares where they cannot be met, by the pivot -PROXIMAL of the
-quasi-definite matrix
+is farthest beyond its own is held; where much is contradicted and there are no rows, entries take the states to
+which sweeps of Gauss and Seidel have come, which go on from round to round. After many rounds single entries
+change, the last one first (Murty), so that it ends. Rows are met in the sense of least squares where they cannot
+be met, by the pivot -PROXIMAL of the quasi-definite matrix
 
     [H  G^T      ]
     [G  -PROXIMAL]        (Vanderbei 1995, "Symmetric quasidefinite matrices"),
@@ -40,6 +41,9 @@ from .level import (
 
 MAX_PIVOTINGS = 500  # rounds of the active set; a few, but for one in a thousand of ill-posed stacks
 BLOCK_TRIALS = 2  # rounds that need not lessen what is contradicted, while all of it changes
+SWEEPS_A_ROUND = 6  # of a round that has not lessened it, where at least MANY_CONTRADICTED are contradicted
+MANY_CONTRADICTED = 6
+SWEEPING_TRIALS = 10  # such rounds that end in sweeps
 MAX_TRIALS = 100  # such rounds, before entries change one by one
 HOLDING_WEIGHT = 1e30  # on the diagonal of what is at a bound, and of rows that do not hold
 NO_COUNT = 1e6  # more than there are entries
@@ -70,6 +74,7 @@ class LevelSolver:
         self.selects = len(self.one_sided) > MAX_WORKING_ROWS
         self.bounded_first = self.selects and not warm and any(map(any, bounds))
         self.straight = not self.selects and products_of(set(data.H), data.rows, n) <= MAX_STRAIGHT_PRODUCTS
+        self.sweeps = not self.m and sum(map(any, bounds)) >= MANY_CONTRADICTED
         self.parts: dict[str, Program] = {}
         size = n + self.m
         self.blocks = (
@@ -77,6 +82,7 @@ class LevelSolver:
             if self.straight
             else {f"{name}K": size * size, f"{name}way": size, f"{name}line": size, f"{name}inverse": size}
         )
+        self.blocks |= {"swept": n, "lost": 1} if self.sweeps else {}
         self.sizes |= self.blocks
         if self.straight:
             self._whole()
@@ -90,6 +96,8 @@ class LevelSolver:
             self._whole()
             if self.bounded_first:
                 self._whole("within", [])
+        if self.sweeps:
+            self._sweep()
         if self.pivots:
             t, level = self._stage("measure")
             self._measure(level, self.read("x"), self.read("lam")[: self.m])
@@ -317,8 +325,31 @@ class LevelSolver:
         for r, take, new in zip(inequalities, takes[len(limited) :], after[len(limited) :]):
             holds[r] = where(take > 0.5, new, holds[r])
         t.output("state", state)
+        if self.sweeps:
+            much = (count > MANY_CONTRADICTED - 0.5) & (left > MAX_TRIALS - SWEEPING_TRIALS - 0.5)
+            t.output("lost", [where(better, 0.0, where(much, 1.0, 0.0))])
         if inequalities:
             t.output("holds", holds)
+
+    def _sweep(self) -> None:
+        """Entry by entry the least of the objective within bounds, and the state that it leaves the entry in."""
+        t, level = self._stage("sweep")
+        y, state, lost = list(self.read("swept")), list(self.read("state")), self.read("lost")[0] > 0.5
+        slope = self._slope(level)
+        for k, (has_low, has_high) in enumerate(self.bounds):
+            row = {i if j == k else j: x for (i, j), x in level.H.items() if k in (i, j)}
+            if k not in row:
+                continue
+            x = y[k] - (slope[k] + along(row, y)) / row[k]
+            held: Scalar = 0.0
+            for has, block, sign in ((has_low, "low", -1.0), (has_high, "high", 1.0)):
+                end = self.read(block)[k] if has else 0.0
+                beyond = sign * (x - end) > 0.0
+                x, held = (where(beyond, end, x), where(beyond, sign, held)) if has else (x, held)
+            y[k], state[k] = where(lost, x, y[k]), where(lost, held, state[k])
+        t.output("swept", y)
+        t.output("state", state)
+        self.parts[f"{self.name}sweep"] = t.program()
 
     def _measure(self, level: LevelReader, x: list[Scalar], lam: list[Scalar]) -> None:
         """x within its bounds, and how far it is from the conditions of Karush, Kuhn and Tucker."""
@@ -357,8 +388,13 @@ class LevelSolver:
     def _until_right(self, c: StageCalls, write_round: Callable[[], None]) -> None:
         c.fill(NO_COUNT, "least", 0, 1)
         c.fill(float(MAX_TRIALS), "tries", 0, 1)
+        if self.sweeps:
+            c.fill(0.0, "swept", 0, self.n)
         with c.f.loop(MAX_PIVOTINGS, some=True) as loop:
             write_round()
+            if self.sweeps:
+                with c.f.when(c.some_above("lost")), c.f.loop(SWEEPS_A_ROUND, some=True):
+                    c.call(f"{self.name}sweep")
             loop.leave(~c.some_above("going"))
 
     def _round(self, c: StageCalls) -> None:
