@@ -160,6 +160,55 @@ def test_a_number_is_mended_where_it_stands() -> None:
     assert row.mend == "H_75 = -I_7^xz*s_67 - I_7^yz*c_67"
 
 
+@pytest.mark.parametrize(("robot", "notation", "line", "printed"), [
+    ("chain", "kovalchuk", "I_21 = I_22 + m_2*x_c2*L_2*c_2", "I_21 = I_22"),
+    ("chain", "kovalchuk", "I_21 = I_22 + m_2*x_c2*L_2*c_2", "I_21 = I_22 + c_2"),
+    ("chain", "kovalchuk", "H_2 = m_2*x_c2*L_2*s_2*v_1^2 - m_2*g_y*x_c2*c_12", "H_2 = m_2*x_c2*L_2*s_2*v_1^2"),
+    ("chain", "alyushin", "v_2y^c = c_2*L_2*v_1 + x_c2*omega_2z", "v_2y^c = c_2*v_1 + x_c2*omega_2z"),
+    ("three-link", "telegin", "d_x2 = m_o2*x_c2 + m_3*L_3*x_23^e", "d_x2 = m_o2*x_c2"),
+    ("three-link", "telegin", "m_33^e = d_x3*(x_23^e*c_3 + y_23^e*s_3)", "m_33^e = x_23^e*c_3 + y_23^e*s_3"),
+    ("two-arm-spatial", "telegin", "m_44^e = d_x4*s_4 + d_y4*c_4", "m_44^e = d_x4*s_4"),
+])  # fmt: skip
+def test_products_that_are_left_out_are_found(robot: str, notation: str, line: str, printed: str) -> None:
+    """Terms and factors of several symbols, in the letters of the formula."""
+    (row,) = drevo.check_formulas(robot_of(robot), printed, notation=notation)
+    assert row.verdict == "wrong" and expanded(row.mend) == expanded(line)
+
+
+def test_mends_that_are_as_likely_are_all_told() -> None:
+    """The components L_2 and L_2x are one there: the letter without an axis comes first."""
+    (row,) = drevo.check_formulas(robot_of("chain"), "I_21 = I_22 + m_2*x_c2*c_2", notation="kovalchuk")
+    assert row.mend == "I_21 = I_22 + m_2*x_c2*c_2*L_2" and row.others == ("I_21 = I_22 + m_2*x_c2*c_2*L_2x",)
+    assert str(row).endswith(f"it holds as {row.mend}, or as {row.others[0]}")
+
+
+def test_what_was_judged_before_does_not_matter() -> None:
+    """The same rows alone, after other texts, and in two threads at once; SymPy is not asked for."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from drevo.design import formulas
+
+    lines = [
+        *lines_of(THREE),
+        "H_22 = I_2^d + H_33",
+        "a = d_x3; m_32^e = a*c_23",
+        "H_33 = I_3^q/2*2",
+        "d_x3 = m_3/x_c3",
+    ]
+
+    def judged(line: str) -> list[tuple[str, ...]]:
+        robot = drevo.load("three-link")  # a model of its own each time
+        return [(r.verdict, r.mend, r.proof, *r.others) for r in drevo.check_formulas(robot, line)]
+
+    alone = []
+    for line in lines:
+        formulas._tables.cache_clear()
+        alone.append(judged(line))
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(judged, [*lines, *lines[::-1]])) == [*alone, *alone[::-1]]
+    assert formulas._tables.cache_info().currsize == 1
+
+
 def test_units_refute_what_agrees_by_chance() -> None:
     (row,) = drevo.check_formulas(robot_of("kovalchuk"), "I_22 = I_2zz + 4*m_2*x_c2^3", notation="kovalchuk")
     assert row.verdict == "wrong" and row.units

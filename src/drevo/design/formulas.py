@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from ..model.description import Model
 from ..model.draft import did_you_mean, model_of
 from ..robot.face import Robot
 from . import expressions
-from .corrections import Corrections
+from .corrections import Corrections, MendSearch
 from .exact import Algebra, Relation
 from .expressions import FormulaNode
 from .proofs import Proof, at_the_numbers, counterexample, proof_of
@@ -31,23 +33,33 @@ Array = np.ndarray[Any, Any]
 CLOSE = 1e-9  # of the largest value over the samples
 ELEMENT_ROUNDING = 1e-13  # of the largest |H|: an element that cancels to zero is left with about this
 MAX_RENAMINGS = 60
+MAX_TABLES = 24  # pairs of a robot and a notation whose tables are kept
 CHANCE = 2.0  # cost of a factor that makes a formula right for the robot's numbers
 LIKELY = 1.3  # cost of one letter for another
-BY_NUMBERS_COST = 0.75  # of a correction that holds for the robot's numbers alone
+CHEAPEST = 0.8  # cost of a sign
+BY_NUMBERS_COST = 1.2  # of a correction that holds for the robot's numbers alone
 
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """A formula that does not hold: as printed, by how much (of the element's largest value), and mended."""
+    """A formula that does not hold: as printed, by how much (of the element's largest value), and mended.
+
+    others: mends that are as likely.
+    """
 
     name: str
     printed: str
     error: float
     suggestion: str
+    others: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        mend = f"; it holds as {self.suggestion}" if self.suggestion else ""
+        mend = _it_holds_as(self.suggestion, *self.others)
         return f"{self.printed}: off by {self.error:.2g} of the largest value{mend}"
+
+
+def _it_holds_as(*mends: str) -> str:
+    return "; it holds as " + ", or as ".join(x for x in mends) if any(mends) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +68,7 @@ class FormulaRow:
 
     proof: in words, the difference that vanishes, or the point where it does not. certificate: a proof that
     multiplies out again (`certificate.holds()`). mend: the formula put right. units: what is added that cannot be.
+    others: mends that are as likely, with symbols that have the same values.
     """
 
     name: str
@@ -66,9 +79,10 @@ class FormulaRow:
     error: float = 0.0
     units: str = ""
     certificate: Proof | None = None
+    others: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.verdict}: {self.printed}" + (f"; it holds as {self.mend}" if self.mend else "")
+        return f"{self.verdict}: {self.printed}" + _it_holds_as(self.mend, *self.others)
 
 
 @brief
@@ -123,15 +137,18 @@ def check_formulas(
     if notation not in NOTATIONS:
         hint = did_you_mean(str(notation), NOTATIONS)
         raise InputError(f"check_formulas: notation {shown(notation)} is none of {', '.join(NOTATIONS)}{hint}")
-    check = _Check(model, notation, given or "")
-    for line in text.replace(";", "\n").splitlines():
-        line = line.strip().strip(",.").strip()
-        if line and not line.startswith(("#", "%")):
-            check.line(line)
+    divides = "/" in text or "frac" in text  # by symbols that the next text should not find
+    tables = (_Tables if divides else _tables)(model, notation, given or "")
+    with tables.lock:
+        check = _Check(tables)
+        for line in text.replace(";", "\n").splitlines():
+            line = line.strip().strip(",.").strip()
+            if line and not line.startswith(("#", "%")):
+                check.line(line)
     if not (check.rows or check.defined):
         raise InputError("check_formulas: the text has no formula; give lines such as 'H_22 = I_2^d + H_33'")
     right = tuple(r.name for r in check.rows if r.verdict != "wrong")
-    wrong = tuple(Wrong(r.name, r.printed, r.error, r.mend) for r in check.rows if r.verdict == "wrong")
+    wrong = tuple(Wrong(r.name, r.printed, r.error, r.mend, r.others) for r in check.rows if r.verdict == "wrong")
     return Judgement(right, wrong, tuple(check.defined), tuple(check.by_numbers), tuple(check.rows))
 
 
@@ -146,12 +163,11 @@ def _indexed(notation: str) -> Callable[[str], bool]:
     return has_indices
 
 
-class _Check:
-    """The lines so far: names of the author's own, and verdicts."""
+class _Tables:
+    """Values of all symbols of a robot in one notation under conditions; one thread fills them at a time."""
 
     def __init__(self, model: Model, notation: str, given: str) -> None:
-        self.name, self.notation = model.name, notation
-        self.indexed = _indexed(notation)
+        self.name, self.notation, self.lock = model.name, notation, Lock()
         tree = checked_tree(model, notation)
         exact = exact_truth(tree, notation)
         self.exact: Truth = exact[0]
@@ -161,8 +177,24 @@ class _Check:
         def fulfil(draws: dict[str, Any]) -> Mapping[str, Any]:
             return fulfilled(draws, self.given, self.algebra)
 
-        self.varied = Corrections(sampled_truth(tree, notation, 1, True, fulfil), {})
-        self.numbers = Corrections(sampled_truth(tree, notation, 0, False, fulfil), {}, CHANCE)
+        self.varied = Corrections(sampled_truth(tree, notation, 1, True, fulfil))
+        self.numbers = Corrections(sampled_truth(tree, notation, 0, False, fulfil), CHANCE)
+
+
+_tables = lru_cache(maxsize=MAX_TABLES)(_Tables)
+
+
+class _Check:
+    """The lines so far: names of the author's own, and verdicts."""
+
+    def __init__(self, tables: _Tables) -> None:
+        self.name, self.notation = tables.name, tables.notation
+        self.indexed = _indexed(self.notation)
+        self.exact, self.algebra, self.given = tables.exact, tables.algebra, tables.given
+        self.varied, self.numbers = tables.varied, tables.numbers
+        for c in (self.varied, self.numbers):
+            c.defined = {}
+            c.forget()
         self.defined: dict[str, Any] = {}  # as polynomials; None where they are too large
         self.by_numbers: list[str] = []
         self.rows: list[FormulaRow] = []
@@ -265,8 +297,8 @@ class _Check:
     def _by_numbers(self, name: str, node: FormulaNode, printed: str) -> FormulaRow:
         """A formula that holds for the robot's numbers: it has letters of equal ones, or lacks terms."""
         general = self._general(name, node)
-        if general is None and (likely := self.varied.mend(name, node, limit=LIKELY)) is not None:
-            general = likely[1]
+        if general is None and (likely := MendSearch(self.varied, name, node).mends(LIKELY)):
+            general = likely[0][1]
         if general is not None:
             mend = f"{name} = {expressions.formula_text(general)}"
             return self._row(name, node, printed, self._error(self.varied, name, node), mend)
@@ -291,14 +323,16 @@ class _Check:
             return False
         return not self.algebra.reduced(at_the_numbers(p, self.algebra, self.exact, self.given))
 
-    def _mended(self, name: str, node: FormulaNode) -> FormulaNode | None:
-        """The likeliest correction: for all parameters, or for the robot's numbers where that is much likelier."""
-        general, special = self.varied.mend(name, node), self.numbers.mend(name, node)
-        if special is not None and self._units_differ(name, special[1]):
-            special = None
-        if special is not None and (general is None or special[0] + BY_NUMBERS_COST < general[0]):
-            return self._general(name, special[1]) or special[1]
-        return general[1] if general is not None else None
+    def _mended(self, name: str, node: FormulaNode) -> list[FormulaNode]:
+        """The likeliest corrections: for all parameters, or for its numbers where that is much likelier."""
+
+        def usable(x: FormulaNode) -> bool:
+            return not self._units_differ(name, x)
+
+        general = MendSearch(self.varied, name, node).mends(usable=usable)
+        limit = general[0][0] - BY_NUMBERS_COST if general else np.inf
+        special = MendSearch(self.numbers, name, node).mends(limit, usable) if limit > CHEAPEST else []
+        return [self._general(name, x) or x for _, x in special] or [x for _, x in general]
 
     def _units_differ(self, name: str, node: FormulaNode) -> str:
         """Names the units of two parts of a formula that are not the same; nothing where all agree.
@@ -319,13 +353,12 @@ class _Check:
         return ""
 
     def _refuted(self, name: str, node: FormulaNode, printed: str, error: float) -> FormulaRow:
-        mend = self._mended(name, node)
-        if mend is None:
-            return self._row(name, node, printed, error, "")
-        mend = expressions.simplified(mend)
-        return self._row(name, node, printed, error, f"{name} = {expressions.formula_text(mend)}")
+        mends = [
+            f"{name} = {expressions.formula_text(expressions.simplified(x))}" for x in self._mended(name, node)
+        ]
+        return self._row(name, node, printed, error, *dict.fromkeys(mends))
 
-    def _row(self, name: str, node: FormulaNode, printed: str, error: float, mend: str) -> FormulaRow:
+    def _row(self, name: str, node: FormulaNode, printed: str, error: float, *mends: str) -> FormulaRow:
         proof = f"off by {error:.3g} of the largest value at random states"
         try:
             true, side = (self.algebra.polynomial(x) for x in (self._named(name), self._expression(node)))
@@ -334,7 +367,7 @@ class _Check:
         except (TraceError, ZeroDivisionError):
             pass
         units = self._units_differ(name, node)
-        return FormulaRow(name, printed, "wrong", proof, mend, error, units)
+        return FormulaRow(name, printed, "wrong", proof, "".join(mends[:1]), error, units, others=mends[1:])
 
     def _error(self, c: Corrections, name: str, node: FormulaNode) -> float:
         """Largest difference, of the largest value; of the printed value where the true one is 0.

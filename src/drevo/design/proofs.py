@@ -6,10 +6,23 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 from . import expressions
-from .exact import Algebra, EliminationStep, Polynomial, Relation, polynomial_ring, polynomial_text, values_at
+from .exact import (
+    POLYNOMIAL_ONE,
+    POLYNOMIAL_ZERO,
+    Algebra,
+    EliminationStep,
+    Polynomial,
+    Relation,
+    constant,
+    exponents,  # fmt: skip
+    gen,
+    polynomial_text,
+    values_at,
+)
 from .expressions import FormulaNode
 from .parameters import unit_vector
 from .polynomial import rational
@@ -37,13 +50,13 @@ class Proof:
 
     def holds(self) -> bool:
         """True if factor * difference less the cofactors times their relations is zero, term by term."""
-        ring: Any = polynomial_ring(self.symbols)
-        rest = polynomial_of(self.factor, ring) * polynomial_of(self.difference, ring)
+        places = {name: k for k, name in enumerate(self.symbols)}
+        rest = polynomial_of(self.factor, places) * polynomial_of(self.difference, places)
         for relation, cofactor in self.parts:
-            rest -= polynomial_of(relation, ring) * polynomial_of(cofactor, ring)
-        known = {name: polynomial_of(text, ring) for name, text in self.definitions.items()}
-        side = _plain_value(self.formula, known, ring)
-        return not rest and (side is None or known[self.name] - side == polynomial_of(self.difference, ring))
+            rest -= polynomial_of(relation, places) * polynomial_of(cofactor, places)
+        known = {name: polynomial_of(text, places) for name, text in self.definitions.items()}
+        side = _plain_value(self.formula, known)
+        return not rest and (side is None or known[self.name] - side == polynomial_of(self.difference, places))
 
     def __str__(self) -> str:
         lines = [f"{name} = {_short(text)}" for name, text in self.definitions.items() if name != text]
@@ -59,35 +72,31 @@ def _short(text: str) -> str:
     return " ".join(terms[:SHOWN_TERMS]) + more
 
 
-def polynomial_of(text: str, ring: Any) -> Polynomial:
+def polynomial_of(text: str, places: Mapping[str, int]) -> Polynomial:
     """A polynomial as `polynomial_text` writes it."""
-    total, place = ring.zero, {str(s): g for s, g in zip(ring.symbols, ring.gens)}
+    total = POLYNOMIAL_ZERO
     for term in re.split(r" (?=[+-] )", text.strip()):
         sign, body = (-1, term[2:]) if term.startswith("- ") else (1, term.removeprefix("+ "))
         sign, body = (-1, body[1:]) if body.startswith("-") else (sign, body)
         body, _, below = body.partition("/")
-        p = ring.ground_new(ring.domain(sign, int(below or 1)))
+        p = constant(Fraction(sign, int(below or 1)))
         for factor in body.split("*"):
             m = re.fullmatch(r"\((.*)\)\^(\d+)|(.*[^\d].*)\^(\d+)", factor)
-            name, power = ((m[1] or m[3]), int(m[2] or m[4])) if m and factor not in place else (factor, 1)
-            p = p * (place[name] ** power if name in place else ring.ground_new(ring.domain(int(name))))
+            name, power = ((m[1] or m[3]), int(m[2] or m[4])) if m and factor not in places else (factor, 1)
+            p = p * (gen(places[name], power) if name in places else constant(int(name)))
         total += p
     return total
 
 
-def _plain_value(formula: str, known: Mapping[str, Polynomial], ring: Any) -> Polynomial | None:
+def _plain_value(formula: str, known: Mapping[str, Polynomial]) -> Polynomial | None:
     """The formula by its definitions; None where it divides or takes sines, which the difference has done."""
     node = expressions.read_formula(formula)[0]
     if any(x.kind in ("/", *expressions.TRIG_FUNCTIONS) for x in expressions.nodes(node)):
         return None
     if any(x.kind == "name" and str(x.value) not in known for x in expressions.leaves(node)):
         return None
-    return expressions.value(node, lambda n: known[n], lambda t: ring.ground_new(_quotient(t, ring)))
-
-
-def _quotient(text: str, ring: Any) -> Any:
-    x = Fraction(text)
-    return ring.domain(x.numerator, x.denominator)
+    side: Polynomial = expressions.value(node, lambda n: known[n], lambda t: constant(Fraction(t)))
+    return side
 
 
 def proof_of(
@@ -110,12 +119,12 @@ def proof_of(
     def text(p: Polynomial) -> str:
         return polynomial_text(p, algebra.names)
 
-    factor, parts = algebra.ring.one, []
+    factor, parts = POLYNOMIAL_ONE, []
     for k, s in enumerate(steps):
-        later = algebra.ring.one
+        later = POLYNOMIAL_ONE
         for t in steps[k + 1 :]:
             later = later * t.factor
-        parts.append((text(_relation(s, algebra)), text(s.cofactor * later)))
+        parts.append((text(_relation(s)), text(s.cofactor * later)))
         factor = factor * s.factor
     names = dict.fromkeys([name, *(str(x.value) for x in expressions.leaves(node) if x.kind == "name")])
     definitions = {n: text(algebra.polynomial(named(n))) for n in names}
@@ -123,8 +132,8 @@ def proof_of(
                  tuple(algebra.names), text(raw))  # fmt: skip
 
 
-def _relation(s: EliminationStep, algebra: Algebra) -> Polynomial:
-    return s.relation.lead * algebra.ring.gens[s.relation.place] ** s.relation.step + s.relation.rest
+def _relation(s: EliminationStep) -> Polynomial:
+    return s.relation.lead * gen(s.relation.place, s.relation.step) + s.relation.rest
 
 
 def counterexample(
@@ -136,7 +145,7 @@ def counterexample(
         at = rational_point(algebra, truth, varied, given)
         off = values_at(difference, at) if at is not None else Fraction(0)
         if at is not None and off:
-            places = sorted({k for p in (true, printed) for m in p for k, e in enumerate(m) if e})
+            places = sorted({k for p in (true, printed) for m in p for k in exponents(m)})
             point = ", ".join(f"{algebra.names[k]} = {at[k]}" for k in places)
             left, right = values_at(true, at), values_at(printed, at)
             return (f"at {point}: {name} is {float(left):.9g}, the formula gives {float(right):.9g}; "
@@ -182,11 +191,8 @@ def at_the_numbers(p: Polynomial, algebra: Algebra, truth: Truth, given: tuple[R
         return p
     kept = {k for pair in algebra.turns.values() for k in pair} | {k for k, n in enumerate(algebra.names)
             if n in truth.numbers and not is_parameter(n)}  # fmt: skip
-    out: dict[tuple[int, ...], Any] = {}
+    out = POLYNOMIAL_ZERO
     for m, x in p.terms():
-        value = Fraction(int(x.numerator), int(x.denominator))
-        for k, e in enumerate(m):
-            value *= at[k] ** e if e and k not in kept else 1
-        key = tuple(e if k in kept else 0 for k, e in enumerate(m))
-        out[key] = out.get(key, 0) + algebra.ring.domain(value.numerator, value.denominator)
-    return algebra.ring.from_dict(out)
+        term = constant(prod((at[k] ** e for k, e in m.items() if k not in kept), start=x))
+        out += prod((gen(k, e) for k, e in m.items() if k in kept), start=term)
+    return out

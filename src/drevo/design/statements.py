@@ -12,8 +12,9 @@ import numpy as np
 
 from ..errors import InputError
 from . import expressions
-from .exact import Algebra, Polynomial, Relation, without_symbol
+from .exact import POLYNOMIAL_ZERO, Algebra, Polynomial, Relation, exponents, without_symbol
 from .expressions import FormulaNode
+from .slipped import terms_of
 from .telegin_names import split_name
 from .truth import Truth
 
@@ -126,26 +127,26 @@ Powers = tuple[tuple[str, int], ...]  # names with their powers
 SignedTerm = tuple[Powers, int, FormulaNode]
 
 
-def with_statement(node: FormulaNode, true: str) -> Iterator[FormulaNode]:
-    """The formula with the one term of the statement that it lacks, instead of one that is not in it."""
-    listed, wanted = _terms_of(node), _terms_of(expressions.read_formula(true)[0]) if true else []
+def with_statement(node: FormulaNode, true: str) -> Iterator[tuple[float, FormulaNode]]:
+    """The formula with the one term of the statement that it lacks, and how unlikely that slip is."""
+    listed, wanted = _signed(node), _signed(expressions.read_formula(true)[0]) if true else []
     missing = [t for t in wanted if not _among(t, listed)]
-    if len(wanted) < 2 or len(missing) != 1 or any(split_name(n)[0] in "xyzqe" for n, _ in missing[0][0]):
-        return  # a cosine is for the author to write out
-    (_, sign, term) = missing[0]
-    for _, old, x in (t for t in listed if not _among(t, wanted)):
-        yield expressions.replaced(node, x, term if sign == old else FormulaNode("neg", None, (term,)))
-    yield FormulaNode("+" if sign > 0 else "-", None, (node, term))
+    if len(wanted) < 2 or len(missing) != 1:
+        return
+    (powers, sign, term) = missing[0]
+    cosines = any(split_name(n)[0] in "xyzqe" for n, _ in powers)  # they are for the author to write out
+    for others, old, x in (t for t in listed if not cosines and not _among(t, wanted)):
+        part = set(others) < set(powers)
+        yield (
+            1.2 if part else 2.0,
+            expressions.replaced(node, x, term if sign == old else FormulaNode("neg", None, (term,))),
+        )
+    yield 1.2, FormulaNode("+" if sign > 0 else "-", None, (node, term))
 
 
-def _terms_of(node: FormulaNode, sign: int = 1) -> list[SignedTerm]:
-    """The summands with their signs, and their factors in one order."""
-    if node.kind in "+-" and len(node.parts) == 2:
-        second = sign if node.kind == "+" else -sign
-        return [*_terms_of(node.parts[0], sign), *_terms_of(node.parts[1], second)]
-    if node.kind == "neg":
-        return _terms_of(node.parts[0], -sign)
-    return [(_factors_of(node), sign, node)]
+def _signed(node: FormulaNode) -> list[SignedTerm]:
+    """The terms with their signs, and their factors in one order."""
+    return [(_factors_of(x), sign, x) for sign, x in terms_of(node)]
 
 
 def _factors_of(node: FormulaNode) -> Powers:
@@ -160,16 +161,8 @@ def _among(term: SignedTerm, listed: list[SignedTerm]) -> bool:
     return any(term[:2] == x[:2] for x in listed)
 
 
-SOLVED_FIRST = (
-    "I",
-    "x",
-    "y",
-    "z",
-    "m",
-    "L",
-    "kappa",
-    "g",
-)  # letters of the parameter that a condition is solved for
+# letters of the parameter that a condition is solved for
+SOLVED_FIRST = ("I", "x", "y", "z", "m", "L", "kappa", "g")
 
 
 def conditions_of(text: str, truth: Truth, algebra: Algebra) -> tuple[Relation, ...]:
@@ -203,22 +196,19 @@ def _value(node: expressions.FormulaNode, line: str, truth: Truth) -> Any:
 
 def _solved(p: Polynomial, line: str, algebra: Algebra) -> Relation:
     """The condition as lead g + rest = 0, where lead is a sum of products of masses and lengths, never zero."""
-    places = sorted({k for m in p for k, e in enumerate(m) if e}, key=lambda k: _rank(algebra.names[k]))
+    places = sorted({k for m in p for k in exponents(m)}, key=lambda k: _rank(algebra.names[k]))
     if any(algebra.names[k].split("_")[0] in ("q", "v", "a", "c", "s", "tau", "u") for k in places):
         raise InputError(f"given {line.strip()!r} holds a coordinate; give conditions on parameters")
     for k in places:
-        if max(m[k] for m in p) != 1:
+        if p.degree(k) != 1:
             continue
-        lead = {(*m[:k], 0, *m[k + 1 :]): x for m, x in p.terms() if m[k]}
-        if set(m for m, x in p.terms()) == set((*m[:k], 1, *m[k + 1 :]) for m in lead) and _rank(
-            algebra.names[k]
-        ) in (4, 5):
+        lead, rest = p.powers(k)[1], p.powers(k).get(0, POLYNOMIAL_ZERO)
+        if not rest and _rank(algebra.names[k]) in (4, 5):
             continue  # a mass or a length would vanish
         positive = len({x > 0 for x in lead.values()}) == 1
-        kinds = {algebra.names[j].split("_")[0] for m in lead for j, e in enumerate(m) if e}
+        kinds = {algebra.names[j].split("_")[0] for m in lead for j in exponents(m)}
         if positive and kinds <= {"m", "L"}:
-            rest = {m: x for m, x in p.terms() if not m[k]}
-            return Relation(k, 1, algebra.ring.from_dict(lead), algebra.ring.from_dict(rest))
+            return Relation(k, 1, lead, rest)
     raise InputError(
         f"given {line.strip()!r} cannot be fulfilled, or be solved for a parameter whose factor is never zero"
     )
@@ -242,8 +232,7 @@ def _sampled(p: Polynomial, values: Mapping[str, Any], algebra: Algebra) -> Any:
     total: Any = 0.0
     for m, x in p.terms():
         term: Any = float(x)
-        for k, e in enumerate(m):
-            if e:
-                term = term * np.asarray(values[algebra.names[k]]) ** e
+        for k, e in m.items():
+            term = term * np.asarray(values[algebra.names[k]]) ** e
         total = total + term
     return total

@@ -23,7 +23,7 @@ from ..mechanics.spatial import Mat, RigidInertia, Sym, Vec
 from ..mechanics.tree import Tree, plain_tree
 from ..mechanics.tree_indices import ancestors
 from ..model.description import Model
-from .exact import Algebra
+from .exact import Algebra, gen
 from .parameters import SNAP, exact_rotation
 from .telegin_names import TeleginNames
 
@@ -149,18 +149,19 @@ def _elements(letter: str, M: Sequence[Sequence[Scalar]], numbers: Sequence[str]
     return {f"{letter}_{r}{comma}{c}": M[j][i] for j, r in enumerate(numbers) for i, c in enumerate(numbers)}
 
 
-def results(s: SymbolicState, notation: str, numbers: Sequence[str]) -> list[Callable[[], dict[str, Scalar]]]:
-    """Results of the paper, under its letters: the matrix, the efforts, energies; cheapest first."""
+def results(s: SymbolicState, notation: str, numbers: Sequence[str]) -> dict[str, Callable[[], dict[str, Scalar]]]:
+    """Results of the paper by their letters: the matrix, the efforts, energies."""
     letters = {"telegin": "H", "kovalchuk": "I", "vereshchagin": "M", "zaremba": "a", "alyushin": "M"}
     late = {"kovalchuk": "H", "zaremba": "b"}.get(notation, "h")
     t = s.tree
-    return [
-        lambda: _elements(letters[notation], mass_matrix(t, s.q), numbers),
-        lambda: _rows("G", gravity(t, s.q), numbers),
-        lambda: {"V": potential_energy(t, s.q), "T": kinetic_energy(t, s.q, s.v)},
-        lambda: _rows(late, bias(t, s.q, s.v), numbers),
-        lambda: _rows("tau", inverse_dynamics(t, s.q, s.v, s.a), numbers),
-    ]
+    return {
+        letters[notation]: lambda: _elements(letters[notation], mass_matrix(t, s.q), numbers),
+        "G": lambda: _rows("G", gravity(t, s.q), numbers),
+        "V": lambda: {"V": potential_energy(t, s.q)},
+        "T": lambda: {"T": kinetic_energy(t, s.q, s.v)},
+        late: lambda: _rows(late, bias(t, s.q, s.v), numbers),
+        "tau": lambda: _rows("tau", inverse_dynamics(t, s.q, s.v, s.a), numbers),
+    }
 
 
 def runs(s: SymbolicState, notation: str) -> list[Callable[[], Any]]:
@@ -194,17 +195,16 @@ class Truth:
         self.tree = state.tree
         self.number = {b.number: i for i, b in enumerate(tree.bodies)}
         names = [next(b.number for b in tree.bodies if b.v == k) for k in range(tree.nv)]
-        self._waiting = [
-            *results(state, notation, names),
-            *(self._recorded(run) for run in runs(self.state, notation)),
-        ]
-        self.known: dict[str, Scalar | None] = dict(self.given_names)
-        self.known.update(_rows("qd", state.v, names))
-        if notation != "telegin":
-            for b in tree.bodies:  # an offset along one axis needs no letter of the axis
-                along = [x for a in AXES if (x := self.given_names.get(f"L_{b.number}{a}")) is not None]
-                if len(along) == 1:
-                    self.known[f"L_{b.number}"] = along[0]
+        self._results = results(state, notation, names)
+        self.results = frozenset(self._results)  # letters of what the equations are for
+        self._waiting = [self._recorded(run) for run in runs(self.state, notation)]
+        for b in (
+            tree.bodies if notation != "telegin" else ()
+        ):  # an offset along one axis needs no letter of the axis
+            along = [x for a in AXES if (x := self.given_names.get(f"L_{b.number}{a}")) is not None]
+            if len(along) == 1:
+                self.given_names[f"L_{b.number}"] = along[0]
+        self.known: dict[str, Scalar | None] = {**self.given_names, **_rows("qd", state.v, names)}
         if notation == "telegin":
             self.rules: Callable[[str], Scalar | None] | None = TeleginNames(self).symbol
         else:
@@ -228,24 +228,24 @@ class Truth:
         value = self._angle(name)
         if value is None and self.rules is not None:
             value = self.rules(name)
-        while value is None and self._waiting and self._may_name(name):
-            self._next_run()
+        may_name = name in ("T", "V") or any(ch.isdigit() for ch in name)  # others are of the author's own
+        if value is None and may_name:
+            self._take(self._results.pop(name.partition("_")[0], dict))
+            value = self.known.get(name)
+        while value is None and may_name and self._waiting:
+            self._take(self._waiting.pop(0))
             value = self.known.get(name)
         self.known[name] = value
         return value
 
-    def _next_run(self) -> None:
-        """Runs the next algorithm for its names; one that needs roots has no exact values."""
+    def _take(self, run: Callable[[], dict[str, Scalar]]) -> None:
+        """Runs an algorithm for its names; one that needs roots has no exact values."""
         try:
-            values = self._waiting.pop(0)()
+            values = run()
         except InputError:
             return
         for key, x in values.items():
             self.known.setdefault(key, x)
-
-    def _may_name(self, name: str) -> bool:
-        """A name without the number of a body is one of the author's own; T and V are energies."""
-        return name in ("T", "V") or any(ch.isdigit() for ch in name)
 
     def _angle(self, name: str) -> Scalar | None:
         """s_23 and c_23 of sums of angles."""
@@ -273,8 +273,9 @@ class Truth:
 
     def everything(self) -> dict[str, Scalar]:
         """All symbols that the algorithms name, and the parameters."""
-        while self._waiting:
-            self._next_run()
+        for run in (*self._results.values(), *self._waiting):
+            self._take(run)
+        self._results, self._waiting = {}, []
         return {k: x for k, x in self.known.items() if x is not None}
 
 
@@ -295,7 +296,7 @@ def is_parameter(name: str) -> bool:
 
 
 def exact_truth(tree: Tree, notation: str) -> tuple[Truth, Algebra]:
-    """Values as polynomials, and their ring."""
+    """Values as polynomials, and the algebra of their symbols."""
     numbers = parameters_of(tree, notation)
     angles = [n for n in numbers if n.startswith("q_")]
     trig = [f"{letter}{n[1:]}" for letter in "sc" for n in angles]
@@ -329,7 +330,7 @@ def _unit_directions(algebra: Algebra, names: Sequence[str]) -> None:
     for members in groups.values():
         rest = algebra.number(-1)
         for n in members[1:]:
-            rest = rest + algebra.ring.gens[algebra.place[n]] ** 2
+            rest = rest + gen(algebra.place[n], 2)
         algebra.square(members[0], rest)
 
 

@@ -1,24 +1,30 @@
 """All symbols of a notation for a robot, and those that only its numbers make equal.
 
-Units of formulas: kilograms, metres and seconds, read off the polynomials of their symbols.
+Symbols and products of a few of them are found by their values in all samples. Units of formulas: kilograms,
+metres and seconds, read off the polynomials of their symbols.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import combinations
+from functools import cached_property, lru_cache
+from itertools import combinations, combinations_with_replacement, islice
 from typing import Any
 
 import numpy as np
 
 from ..errors import TraceError
 from . import expressions
-from .exact import Algebra, Polynomial
+from .exact import Algebra, Polynomial, exponents
 from .expressions import TRIG_FUNCTIONS, FormulaNode, formula_text
 from .telegin_names import COORDINATE_LETTERS, split_name
 from .truth import Truth
 
+Array = np.ndarray[Any, Any]
+MAX_IN_PAIRS, MAX_IN_TRIPLES, MAX_SQUARED = 140, 36, 24  # symbols of which products are formed, the likeliest
+MAX_FOUND = 200  # ways of writing a product: the first have the likeliest symbols
+PRODUCT_NUMBERS = (1.0, 2.0, 0.5)  # numbers before a product
 CLOSE = 1e-9  # of two values, of the larger one
 
 
@@ -101,6 +107,81 @@ def _equal(truth: Truth, numbers: Truth, name: str) -> list[str]:
     return out
 
 
+class Symbols:
+    """Rows of values, one of each symbol, product or whatever is looked for."""
+
+    def __init__(self, values: Array) -> None:
+        """values (n, samples)."""
+        self.values = values
+        sizes = np.abs(values[:, 0])
+        self.order = np.argsort(sizes, kind="stable")
+        self.sizes = sizes[self.order]
+
+    def matches(self, wanted: Array) -> Iterator[tuple[int, int, float]]:
+        """Places of wanted rows (m, samples), of rows of the table that have their values, and their sign."""
+        first = np.abs(wanted[:, 0])
+        low = np.searchsorted(self.sizes, first * (1.0 - CLOSE) - 1e-300)
+        most = first * (1.0 + CLOSE) + 1e-300
+        for k in np.flatnonzero(np.append(self.sizes, np.inf)[low] <= most):
+            for l in self.order[low[k] : np.searchsorted(self.sizes, most[k], "right")]:
+                sign = 1.0 if self.values[l, 0] * wanted[k, 0] > 0.0 else -1.0
+                if agree(sign * self.values[l], wanted[k]):
+                    yield int(k), int(l), sign
+
+    def with_value(self, x: Array) -> list[int]:
+        """Places of the rows that have a value in all samples."""
+        return [l for _, l, sign in self.matches(x[None, :]) if sign > 0.0]
+
+
+class SymbolProducts:
+    """Products of up to five symbols, a square counted as one; of many factors only those of likely symbols."""
+
+    def __init__(self, names: Sequence[str], values: Array) -> None:
+        """names (n,), the likeliest first, values (n, samples)."""
+        self.names, self.values = names, values
+
+    def _table(self, count: int, most: int) -> tuple[list[tuple[int, ...]], Array, Symbols]:
+        """Symbols and squares, which of them each product has, and the products."""
+        units: list[tuple[int, ...]] = [(k,) for k in range(min(most, len(self.names)))]
+        units += [(k, k) for k in range(min(MAX_SQUARED, most // 2, len(self.names)))]
+        rows = np.array([np.prod(self.values[list(u)], axis=0) for u in units]).reshape(-1, self.values.shape[1])
+        places = _choices(len(units), count)
+        return units, places, Symbols(np.prod(rows[places], axis=1))
+
+    def _named(self, *parts: tuple[list[tuple[int, ...]], Array, int]) -> tuple[str, ...]:
+        found = sorted(k for units, places, row in parts for u in places[row] for k in units[u])
+        return tuple(self.names[k] for k in found)
+
+    @cached_property
+    def tables(self) -> list[tuple[list[tuple[int, ...]], Array, Symbols]]:
+        """Products of one, two and three."""
+        sizes = (len(self.names), MAX_IN_PAIRS, MAX_IN_TRIPLES)
+        return [self._table(count, most) for count, most in enumerate(sizes, 1)]
+
+    def few(self, x: Array) -> Iterator[tuple[float, tuple[str, ...]]]:
+        """Numbers and factors of the products of one or two that have a value."""
+        for size in PRODUCT_NUMBERS:
+            for units, places, table in self.tables[:2]:
+                for _, l, sign in table.matches(x[None, :] / size):
+                    yield sign * size, self._named((units, places, l))
+
+    def many(self, x: Array) -> Iterator[tuple[float, tuple[str, ...]]]:
+        """Numbers and factors of the products of three to five: of one, two or three times one of two."""
+        *second, pairs = self.tables[1]
+        for *first, table in (self._table(1, MAX_IN_PAIRS), *self.tables[1:]):
+            for size in PRODUCT_NUMBERS:
+                with np.errstate(all="ignore"):
+                    rest = x / size / table.values[table.order]  # in order, they are looked up faster
+                for k, l, sign in islice(pairs.matches(rest), MAX_FOUND):
+                    yield sign * size, self._named((*first, int(table.order[k])), (*second, l))  # type: ignore[arg-type]
+
+
+@lru_cache(maxsize=16)
+def _choices(n: int, count: int) -> Array:
+    """Choices of so many of n, with repetition and in order: (rows, count)."""
+    return np.array(list(combinations_with_replacement(range(n), count)), int).reshape(-1, count)
+
+
 Unit = tuple[int, int, int]  # powers of kg, m, s
 NO_UNIT: Unit = (0, 0, 0)
 OF_LETTERS: dict[str, Unit] = {"m": (1, 0, 0), "x": (0, 1, 0), "y": (0, 1, 0), "z": (0, 1, 0), "L": (0, 1, 0),
@@ -146,9 +227,8 @@ def of_polynomial(p: Polynomial, algebra: Algebra, truth: Truth) -> Unit | None:
     if not p:
         return None
     unit = NO_UNIT
-    for k, e in enumerate(next(iter(p))):
-        if e:
-            unit = _times(unit, _of_symbol(k, algebra, truth), e)
+    for k, e in exponents(max(p)).items():
+        unit = _times(unit, _of_symbol(k, algebra, truth), e)
     return unit
 
 
