@@ -31,8 +31,9 @@ def step(m: TouchingRobot, q: Array, v: Array, tau: Array, tolerance: float = RE
     """One step of states (B, nq), (B, nv) under efforts (B, nv)."""
     count, h = len(q), m.stepping.h
     free = step_problem(m, q, v, tau)
-    found = impulses(free.problem, tolerance)
-    q1, v1 = (_stacked(x, count) for x in moved(passive_tree(m.model), list(q.T), free.pushed(list(found.lam)), h))
+    found = impulses(free.problem, tolerance, splits=m.stepping.splits)
+    rates, kept = (free.pushed(list(x)) for x in (found.pushing, found.lam))
+    q1, v1 = (_stacked(x, count) for x in moved(passive_tree(m.model), list(q.T), rates, h, kept))
     forces = np.zeros((count, len(m.slots), 3))
     for k, a in enumerate(free.touches):
         n, s, t = (found.lam[3 * k + i] / h for i in range(3))

@@ -16,7 +16,8 @@ from test_coulomb import G, block, boxes, closed, resting
 import drevo
 from drevo.codegen.call.function import Function
 from drevo.compiler.trace import requested
-from drevo.contact.laws.exact.kernel import ExactDerivative, moreau_program
+from drevo.contact.laws.exact.derivative import ExactDerivative
+from drevo.contact.laws.exact.kernel import moreau_program
 from drevo.contact.laws.exact.problem import TouchingRobot, exact_robot
 from drevo.contact.products import SPREAD_PREFIX, step_product_program
 from drevo.mechanics.algorithms.delassus import ContactSlot, MoreauStep
@@ -298,7 +299,8 @@ def test_a_rough_groove_lets_go_of_a_point_though_no_impulses_with_friction_do()
     for mu in (0.5, 1.2, 3.0):
         found = drevo.compile(robot, "step", dt=1e-3, law="coulomb", friction=mu, ground=None)(q, 0.0 * q, 0.0 * q)
         assert found.residual <= 1e-9
-        assert np.allclose(found.v1, [0.0, 0.18 * math.sqrt(2.0)], atol=1e-9)  # 0.2 (1 - 0.1) mm / 1 ms from each
+        assert np.allclose(found.q1 - q, [0.0, 1.8e-4 * math.sqrt(2.0)], atol=1e-12)  # 0.2 (1 - 0.1) mm from each
+        assert np.abs(found.v1).max() < 1e-9
 
 
 def test_bad_input_is_one_sentence() -> None:
@@ -352,12 +354,23 @@ def test_where_a_step_has_no_derivatives_none_are_given(case: str, product: str)
         assert name not in results or np.array_equal(np.delete(results[name], 6, 0), x)
 
 
-@pytest.mark.parametrize(("name", "limits"), [("go2", True), ("go1", False)])
-def test_derivatives_of_a_step_are_those_of_differences(name: str, limits: bool) -> None:
-    """Feet a little above the ground, where no contact changes what it does: errors of differences alone."""
+@pytest.mark.parametrize(
+    ("name", "limits", "height", "knees"),
+    [
+        ("go2", True, 3e-5, 0.0),
+        ("go1", False, 3e-5, 0.0),
+        ("go2", True, -3e-4, -2.728),
+        ("go1", False, -3e-4, 0.0),
+    ],
+)
+def test_derivatives_of_a_step_are_those_of_differences(
+    name: str, limits: bool, height: float, knees: float
+) -> None:
+    """Feet a little above the ground, or knees and feet so deep that they are pushed out, where no contact changes
+    what it does: errors of differences alone."""
     robot, m, _ = standing(name, limits)
-    q, v, tau = states(robot, [0.0, 0.9, -1.8] * 4, 4)
-    q[:, 2] += 3e-5
+    q, v, tau = states(robot, [0.0, 0.9, -1.8] * 4, 4, knees)
+    q[:, 2] += height
     whole = ExactDerivative(m, "dot", False, SPREAD_PREFIX)
     jacobian = requested(m.model, ("test",), lambda: step_product_program(whole, "jacobian"), lasting=False)
     found, eps, nv = jacobian(q, v, tau), 1e-6, robot.nv

@@ -22,7 +22,8 @@ from ..model.description import Model
 from ..model.draft import model_of, names_in
 from ..model.dynamics import Described
 from ..model.regularity import require_masses
-from .laws.exact.kernel import ExactDerivative, moreau_program
+from .laws.exact.derivative import ExactDerivative
+from .laws.exact.kernel import moreau_program
 from .laws.exact.many import MultiplierEvaluation, MultiplierLoops, many_places_problem
 from .laws.exact.problem import exact_robot
 from .laws.soft.kernel import SoftDerivative

@@ -85,8 +85,8 @@ class StepSweep(NamedTuple):
     slot: int | None = None
 
 
-UNKNOWNS = ("a", "ended")  # leaves that the solution writes: accelerations, or rates after the step
-SOLVED = ("R", "w")  # ends that the solution reads, zero or not
+UNKNOWNS = ("a", "ended", "pushed_ended")  # leaves that the solution writes: accelerations, rates after the step
+SOLVED = ("R", "w", "pushed_R", "pushed_w")  # ends that the solution reads, zero or not
 Called = tuple[str, int | None]  # a stage, and the slot for which it is called
 
 

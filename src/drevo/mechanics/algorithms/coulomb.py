@@ -80,6 +80,14 @@ class ImpulseProblem(NamedTuple):
         b = [x + self.push[k] if k in self.push else x for k, x in enumerate(self.b)]
         return self._replace(b=b, push={}, laws=[law.eased() for law in self.laws])
 
+    def parts(self) -> Scalar:
+        """The largest speed at which a contact has to part or a joint to go back; 0 where none has to."""
+        most: Scalar = 0.0
+        joints = [x for law in self.laws if isinstance(law, JointLaw) for x in (law.lower, -law.upper)]
+        for x in (*self.push.values(), *joints):
+            most = maximum(most, x)
+        return most
+
     def velocity(self, lam: Vector, rows: Sequence[int]) -> list[Scalar]:
         """u of some rows."""
         if self.u is not None:

@@ -68,13 +68,18 @@ class JointBounds(NamedTuple):
 @dataclass(frozen=True)
 class MoreauStep:
     """h: the step, s. restitution: of normal velocities. A penetration beyond `slop` (m) goes by the part `pull` a
-    step, where nothing bounces, but not faster than `recovery` (m/s)."""
+    step, where nothing bounces, but not faster than `recovery` (m/s): it moves bodies, and leaves no velocity."""
 
     h: Scalar
     restitution: Scalar = 0.0
     pull: float = 0.2
     slop: float = 1e-4
     recovery: float = 1.0
+
+    @property
+    def splits(self) -> bool:
+        """True where velocities after a step lack what takes penetrations back, as they do without bounces."""
+        return bool(self.restitution == 0.0)
 
 
 class FreeMotion(NamedTuple):
@@ -205,10 +210,10 @@ def _carried(tree: Tree, v: Vector) -> list[Scalar]:
     return out
 
 
-def moved(tree: Tree, q: Vector, v: Vector, h: Scalar) -> tuple[list[Scalar], list[Scalar]]:
-    """q and v after a step at the rates v, which are along the axes before it."""
+def moved(tree: Tree, q: Vector, v: Vector, h: Scalar, kept: Vector) -> tuple[list[Scalar], list[Scalar]]:
+    """q after a step at the rates v, and the rates `kept`, both of which are along the axes before it."""
     q1: list[Scalar] = [0.0] * tree.nq
-    v1 = list(v)
+    v1 = list(kept)
     for o in tree.owners():
         if o.nq == o.nv:
             for k in range(o.nq):
@@ -217,9 +222,9 @@ def moved(tree: Tree, q: Vector, v: Vector, h: Scalar) -> tuple[list[Scalar], li
         at, w = o.q + o.nq - 4, Vec(*v[o.v + o.nv - 3 : o.v + o.nv])
         q1[at : at + 4] = turned(q[at : at + 4], w * h)
         if o.kind == "free":
-            along = from_quaternion(*q[at : at + 4]) @ Vec(*v[o.v : o.v + 3])
-            q1[o.q : o.q + 3] = Vec(*q[o.q : o.q + 3]) + along * h
-            v1[o.v : o.v + 3] = from_quaternion(*q1[at : at + 4]).T @ along
+            R, linear = from_quaternion(*q[at : at + 4]), slice(o.v, o.v + 3)
+            q1[o.q : o.q + 3] = Vec(*q[o.q : o.q + 3]) + R @ Vec(*v[linear]) * h
+            v1[linear] = from_quaternion(*q1[at : at + 4]).T @ (R @ Vec(*kept[linear]))
     return q1, v1
 
 

@@ -6,7 +6,8 @@ No two places are coupled in straight lines here. Forces f in the cones K of Cou
 
 where c are the accelerations that leave no velocity w, and D is firm. Each is a step of the soft law, whose cone
 is P_K, with c moved by f / D; the slip that de Saxce's change of variables adds to the normal is that of the step
-before. Stacks at rest take some three.
+before. Stacks at rest take some three. Where something has to part, it is done once more without that, for the
+velocities that are kept.
 
   Rockafellar 1976, Augmented Lagrangians and applications of the proximal point algorithm in convex programming.
   de Saxce and Feng 1998, The bipotential method.
@@ -71,8 +72,9 @@ class MultiplierEvaluation(LoopedEvaluation):
     """The first stages of such a step; a place keeps c and its inverse weight."""
 
     def __init__(self, problem: SoftProblem) -> None:
-        self.c_of_rows: list[Scalar] = []
+        self.c_of_rows, self.push_of_rows = list[Scalar](), list[Scalar]()
         super().__init__(problem)
+        self.sizes["moves"] = self.nv
 
     def _rows_of(self, k: int) -> None:
         s, at, m = StageTracer("rows", self.sizes), self.records[k], self.problem.slots[k].group.size
@@ -80,9 +82,9 @@ class MultiplierEvaluation(LoopedEvaluation):
         distance, u, over = s.here(at.place, 1)[0], s.here(at.y, m), 1.0 / self.problem.step
         assert self.problem.moreau
         closing = closing_speed(distance, u[0], self.problem.moreau)
-        c = [-((u[0] + closing) * over), *(-(x * over) for x in u[1:])]
+        c, push = [-((u[0] + closing) * over), *(-(x * over) for x in u[1:])], maximum(-closing, 0.0) * over
         D = where(distance - margin < 0.0, MULTIPLIER_STIFFNESS / weight, 0.0)
-        s.write_here({0: [*c, *[D] * m], at.gap: distance - margin, at.slip: [*c, weight]})
+        s.write_here({0: [*c, *[D] * m], at.gap: distance - margin, at.slip: [*c, weight, push]})
         self.parts[f"rows_{k}"] = s.t.program()
 
     def _row(self, r: JointRow | CouplingRow | TendonRow, gap: Scalar, moves: Moves, v: Vector) -> PackedRows:
@@ -92,12 +94,15 @@ class MultiplierEvaluation(LoopedEvaluation):
         closing = 0.0 if r.group.at_rates else closing_speed(gap, u, self.problem.moreau)
         c = -((u + closing) * (1.0 / self.problem.step))
         self.c_of_rows.append(c)
+        self.push_of_rows.append(maximum(-closing, 0.0) * (1.0 / self.problem.step))
         D = MULTIPLIER_STIFFNESS / r.weight
         return PackedRows(r.group, tuple(moves), [[put(x) for x in moves.values()]], [put(c)], [put(D)])
 
     def more_blocks(self) -> dict[str, list[int]]:
-        """The accelerations that rows of joints want, which multipliers move."""
-        return {"wanted": [self.t.graph.edge(x) for x in self.c_of_rows or [0.0]]}
+        """The accelerations c that rows of joints want, and their part that takes joints back within bounds;
+        "wanted": c that multipliers move."""
+        made = {"wanted": self.c_of_rows, "c": self.c_of_rows, "push": self.push_of_rows}
+        return {name: [self.t.graph.edge(x) for x in values or [0.0]] for name, values in made.items()}
 
     def wanted_of(self, s: StageTracer, k: int) -> list[Scalar]:
         return [s.read("wanted")[k]]
@@ -111,16 +116,30 @@ class MultiplierLoops(PairLoops):
         e.sizes |= {"going": 1, "left": 1, "last": 1}
         stages = {
             "decide": self._decide, "tell": self._tell, "lack": self._lack_rows, "renew": self._renew_rows,
+            "part": self._part_rows, "ease": self._ease_rows,
         }  # fmt: skip
         for name, write in stages.items():
             e.newton.add(name, write)
         for k in e.kinds:
-            for name, write_slot in {"lack": self._lack, "renew": self._renew}.items():
+            of_slot = {"lack": self._lack, "renew": self._renew, "part": self._part, "ease": self._ease}
+            for name, write_slot in of_slot.items():
                 e.newton.add(f"{name}_{k}", partial(write_slot, x=e.contacts[k], at=e.records[k]))
 
     def solved(self, c: StageCalls) -> list[Value]:
         touching = super().solved(c)
         c.fill(1.0, "going", 0, 1)
+        self._multiplied(c, touching)
+        c.call("part")
+        self.each(c, "part", touching)
+        with c.f.when(c.some_above("going")):
+            c.call("ease")
+            self.each(c, "ease", touching)
+            self.newton(c, touching)
+            self._multiplied(c, touching)
+        return touching
+
+    def _multiplied(self, c: StageCalls, touching: Any) -> None:
+        """Moves multipliers until the states that go on fulfil the law."""
         with c.f.loop(MAX_MULTIPLIER_STEPS, some=True) as loop:
             c.call("lack")
             self.each(c, "lack", touching)
@@ -130,18 +149,17 @@ class MultiplierLoops(PairLoops):
             self.each(c, "renew", touching)
             self.newton(c, touching)
         c.call("tell")
-        return touching
 
     def _moving(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> tuple[list[Scalar], Scalar]:
         """w of a place, and what its slip adds to the normal."""
         m, block = x.group.size, s.here(0, at.S)
-        y, c = s.here(at.y, m), s.here(at.slip, m + 1)
+        y, c = s.here(at.y, m), s.here(at.slip, m)
         w = [self.e.problem.step * (u + of(block, z) - target) for u, z, target in zip(y, x.ref, c)]
         return w, x.group.mu0 * sqrt(sum((u * u for u in w[1:]), 0.0)) if m > 1 else 0.0
 
     def _lack(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
         """Measures by how much the impulses of a place miss the law, m/s."""
-        m, (w, slip), weight = x.group.size, self._moving(s, x, at), s.here(at.slip, x.group.size + 1)[-1]
+        m, (w, slip), weight = x.group.size, self._moving(s, x, at), s.here(at.slip + x.group.size, 1)[0]
         impulse = [self.e.problem.step * z for z in s.here(at.f, m)]
         shifted = [u - weight * z for u, z in zip([w[0] + slip, *w[1:]], impulse)]
         projected, left = x.group.answer(shifted, [1.0 / weight] * m).force, s.number("left")
@@ -152,7 +170,8 @@ class MultiplierLoops(PairLoops):
 
     def _renew(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
         """Moves c of a place by its forces and its slip, of states that go on."""
-        m, (_, slip), (*c, weight) = x.group.size, self._moving(s, x, at), s.here(at.slip, x.group.size + 1)
+        m, (_, slip), weight = x.group.size, self._moving(s, x, at), s.here(at.slip + x.group.size, 1)[0]
+        c = s.here(at.slip, m)
         block, over = s.here(0, at.S), 1.0 / self.e.problem.step
         moved = [target + z * weight * (1.0 / MULTIPLIER_STIFFNESS) for target, z in zip(c, s.here(at.f, m))]
         moved[0] = moved[0] - slip * over
@@ -164,7 +183,7 @@ class MultiplierLoops(PairLoops):
         h, worst, a, block = self.e.problem.step, 0.0 * s.number("left"), s.read("a"), s.read("main")
         for k, x in enumerate(self.e.rows):
             force, weight = self.e.newton.answer(s, k, a).force[0], 1.0 / of(block, x.D[0]) * MULTIPLIER_STIFFNESS
-            moved = dot([of(block, y) for y in x.B[0]], [a[r] for r in x.rates]) - of(block, x.ref[0])
+            moved = dot([of(block, y) for y in x.B[0]], [a[r] for r in x.rates]) - s.read("c")[k]
             aim = x.group.answer([moved - weight * force], [1.0 / weight]).force[0]
             worst = maximum(worst, abs(force - aim) * (weight * h))
         s.write(left=worst)
@@ -175,8 +194,31 @@ class MultiplierLoops(PairLoops):
         out = list(s.read("wanted"))
         for k, x in enumerate(self.e.rows):
             force = self.e.newton.answer(s, k, a).force[0]
-            out[k] = where(going, of(block, x.ref[0]) + force / of(block, x.D[0]), out[k])
+            out[k] = where(going, s.read("c")[k] + force / of(block, x.D[0]), out[k])
         s.write(wanted=out)
+
+    def _part_rows(self, s: StageTracer) -> None:
+        """Writes the accelerations that move bodies, and as `going` the states in which a joint has to go back."""
+        most: Scalar = 0.0 * s.number("left")
+        for x in s.read("push"):
+            most = maximum(most, x)
+        s.write(moves=s.read("a"), going=where(most > 0.0, 1.0, 0.0))
+
+    def _part(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
+        """Adds to `going` the states in which a place has to part."""
+        parts = where(s.here(at.gap, 1)[0] < 0.0, s.here(at.slip + x.group.size + 1, 1)[0], 0.0)
+        s.write(going=where(parts > 0.0, 1.0, s.number("going")))
+
+    def _ease_rows(self, s: StageTracer) -> None:
+        """Begins once more, without the velocities that take joints back."""
+        push = s.read("push")
+        s.write(**{name: [x - y for x, y in zip(s.read(name), push)] for name in ("wanted", "c")})
+        s.write(live=s.number("going"), alpha=0.0)
+
+    def _ease(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
+        """Takes from the wanted acceleration of a place the part that parts its bodies."""
+        push = s.here(at.slip + x.group.size + 1, 1)[0]
+        s.write_here({0: of(s.here(0, at.S), x.ref[0]) - push, at.slip: s.here(at.slip, 1)[0] - push})
 
     def _decide(self, s: StageTracer) -> None:
         """Says which states go on, and keeps how far those are that did."""

@@ -60,19 +60,22 @@ DAMPING_FALL, DAMPING_RISE = 0.3, 10.0  # of the damping, after a whole step and
 
 class Impulses(NamedTuple):
     """lam (n, B), residual (B,) m/s; sweeps and Newton's steps that each problem took (B,); where contacts had to
-    part without friction (B,)."""
+    part without friction (B,); impulses that move bodies (n, B)."""
 
     lam: Array
     residual: Array
     sweeps: Array
     steps: Array
     eased: Array
+    pushing: Array
 
 
 def impulses(
-    p: ImpulseProblem, tolerance: float = RESIDUAL_TOLERANCE, first: int = SOLVER_ATTEMPTS[0].sweeps
-) -> Impulses:
-    """The impulses and the residual that they have. first: sweeps before Newton's method.
+    p: ImpulseProblem, tolerance: float = RESIDUAL_TOLERANCE, first: int = SOLVER_ATTEMPTS[0].sweeps,
+    splits: bool = False,
+) -> Impulses:  # fmt: skip
+    """The impulses and the residual that they have. first: sweeps before Newton's method. splits: those that are
+    kept part nothing, and others, that move bodies, part it.
 
     Where mu couples contacts strongly there may be several solutions: this is one of them. Against friction there
     may be none that parts contacts: where none is found, impulses that part nothing come first, and contacts part
@@ -80,15 +83,17 @@ def impulses(
     """
     found = _attempted(p, tolerance, first)
     stuck = found.eased[...] = found.residual > tolerance
-    if stuck.any():
-        asked, still = _part(p, stuck), _attempted(_part(p.eased(), stuck), tolerance, first)
+    again = stuck | (p.parts() > 0.0) if splits else stuck
+    if again.any():
+        asked, still, failed = _part(p, again), _attempted(_part(p.eased(), again), tolerance, first), stuck[again]
         lam, change = _parted(asked, list(still.lam), tolerance)
         apart = change <= tolerance
-        found.lam[:, stuck] = np.where(apart, lam, still.lam)
-        left = residual(asked, list(still.lam))
-        found.residual[stuck] = np.where(apart, np.maximum(still.residual, change), left)
-        found.sweeps[stuck] += still.sweeps
-        found.steps[stuck] += still.steps
+        found.pushing[:, again] = np.where(failed, np.where(apart, lam, still.lam), found.lam[:, again])
+        found.lam[:, again] = still.lam if splits else found.pushing[:, again]
+        left = np.where(apart, np.maximum(still.residual, change), residual(asked, list(still.lam)))
+        found.residual[again] = np.where(failed, left, np.maximum(still.residual, found.residual[again]))
+        found.sweeps[again] += still.sweeps
+        found.steps[again] += still.steps
     return found
 
 
@@ -129,7 +134,7 @@ def _attempted(p: ImpulseProblem, tolerance: float, first: int) -> Impulses:
         sweeps[at] += used
         steps[at] += taken
         todo = left > tolerance
-    return Impulses(lam, left, sweeps, steps, np.zeros(count, bool))
+    return Impulses(lam, left, sweeps, steps, np.zeros(count, bool), lam.copy())
 
 
 def _part(p: ImpulseProblem, which: Array) -> ImpulseProblem:
@@ -143,7 +148,8 @@ def _part(p: ImpulseProblem, which: Array) -> ImpulseProblem:
         [{k: of(x) for k, x in row.items()} for row in p.carriers.rows],
         [[of(x) for x in row] for row in p.carriers.S],
     )
-    return ImpulseProblem([[of(x) for x in row] for row in p.G], [of(x) for x in p.b], laws, carriers)
+    push = {k: of(x) for k, x in p.push.items()}
+    return ImpulseProblem([[of(x) for x in row] for row in p.G], [of(x) for x in p.b], laws, carriers, push=push)
 
 
 def _swept(p: ImpulseProblem, lam: Array, most: int, tolerance: float) -> tuple[Array, Array]:

@@ -44,7 +44,7 @@ from ....mechanics.algorithms.coulomb_newton import (
 )
 from ....mechanics.algorithms.delassus import ContactSlot, free_motion, moved
 from ....mechanics.algorithms.kinematics import placed_bodies
-from ....mechanics.scalar import Scalar, Vector, dot, maximum, where
+from ....mechanics.scalar import Scalar, Vector, dot, maximum, minimum, where
 from ...convex.clipping import PLACE_NUMBERS
 from ...convex.solids import PLACED_GEOM_NUMBERS, placed_numbers, searched_places
 from ...packing import Pack, Packed, of
@@ -55,7 +55,7 @@ from .solve import DAMPING_FALL, DAMPING_RISE
 NO_RESIDUAL = 1e300  # of a residual: there is none yet
 PackedBlock = tuple[type[Any], list[Any]]
 SCALAR_NAMES = ("aim", "moving", "left", "least", "damping", "share", "taken", "open", "square", "beyond", "stiff",
-           "eased", "parting", "change")  # fmt: skip
+           "eased", "failed", "first", "parting", "change")  # fmt: skip
 
 
 class PackedCarriers(NamedTuple):
@@ -68,7 +68,8 @@ class PackedCarriers(NamedTuple):
 class MoreauStages:
     """`parts` by name and `sizes` of the blocks between them; of several sets in one function by a prefix.
 
-    "free": the problem and what the end needs of the dynamics; "lam": impulses, "best": the best of them so far.
+    "free": the problem and what the end needs of the dynamics; "lam": impulses, "best": the best of them so far,
+    "pushing": those that move bodies, with what parts them.
     only: the end writes those rows of the batch alone for which a set before this one has found joints beyond the
     bounds that it looks at in the end; the name of that number.
     """
@@ -86,7 +87,7 @@ class MoreauStages:
         self.state = [len(kind(x).start(x, 1.0, 1.0)) for x in self.laws]  # numbers of its blocks on the path
         self.told = [TOLD[kind(x)] for x in self.laws]
         made = {"lam": n, "u": n, "du": n, "L": len(self.carriers.S) ** 2, "E": len(self.carriers.S), "best": n,
-               "search": laws, "going": 1, "way": self.padded, "J": self.padded * n, "F": n,
+               "pushing": n, "search": laws, "going": 1, "way": self.padded, "J": self.padded * n, "F": n,
                "A": self.padded * self.padded, "inverse": n, "changes": n, "row": self.padded, "curved": 3 * laws,
                "path": sum(self.state), "told": sum(self.told)} | dict.fromkeys(SCALAR_NAMES, 1)  # fmt: skip
         self.sizes |= {self.named(k): max(1, size) for k, size in made.items()}
@@ -183,7 +184,7 @@ class MoreauStages:
 
     def problem(self, s: StageTracer) -> ImpulseProblem:
         """As it is asked, or eased."""
-        p, eased = self._asked(s), self.number(s, "eased")
+        p, eased = self.asked(s), self.number(s, "eased")
         other = p.eased()
         b = [where(eased > 0.0, x, y) for x, y in zip(other.b, p.b)]
         laws = [
@@ -200,7 +201,7 @@ class MoreauStages:
         ]
         return p._replace(b=b, laws=laws)
 
-    def _asked(self, s: StageTracer) -> ImpulseProblem:
+    def asked(self, s: StageTracer) -> ImpulseProblem:
         free = self.read(s, "free")
         n = range(len(self.b))
         G = [[of(free, self.G[max(i, j)][min(i, j)]) for j in n] for i in n]
@@ -366,18 +367,20 @@ class MoreauStages:
         self.write(s, best=kept, lam=kept, least=now, going=where(now > self.tolerance, 1.0, 0.0))
 
     def ease(self, s: StageTracer) -> None:
-        """Lanes that have not converged begin again, without what has to part."""
-        going = self.number(s, "going")
-        self.write(s, eased=going, least=where(going > 0.0, NO_RESIDUAL, self.number(s, "least")))
+        """Lanes in which something has to part, or that have not converged, begin again without that."""
+        going, least, p = self.number(s, "going"), self.number(s, "least"), self.asked(s)
+        again = maximum(going, where(p.parts() > 0.0, 1.0, 0.0)) if self.robot.stepping.splits else going
+        self.write(s, pushing=self.read(s, "best"), failed=going, first=where(going > 0.0, 0.0, least))
+        self.write(s, eased=again, going=again, least=where(again > 0.0, NO_RESIDUAL, least))
 
     def begin_parting(self, s: StageTracer) -> None:
         """Begins the sweeps of what parts without friction, which is added to the best."""
-        self.write(s, lam=self.read(s, "best"), parting=self.number(s, "eased"), change=0.0)
+        self.write(s, lam=self.read(s, "best"), parting=self.number(s, "failed"), change=0.0)
 
     def part(self, s: StageTracer) -> None:
         """A sweep of the lanes that go on."""
         lam, parting = self.read(s, "lam"), self.number(s, "parting")
-        new, change = parted(self._asked(s), self.read(s, "best"), lam)
+        new, change = parted(self.asked(s), self.read(s, "best"), lam)
         self.write(
             s, lam=[where(parting > 0.0, x, y) for x, y in zip(new, lam)],
             change=where(parting > 0.0, change, self.number(s, "change")),
@@ -385,33 +388,45 @@ class MoreauStages:
         )  # fmt: skip
 
     def tell(self, s: StageTracer) -> None:
-        """Their impulses and residual: where they could not part, of what was asked."""
-        best, eased, least = self.read(s, "best"), self.number(s, "eased") > 0.0, self.number(s, "least")
+        """The residual, and of lanes that had not converged what moves them: where they could not part, they rest,
+        and the residual is of what was asked."""
+        best, failed, least = self.read(s, "best"), self.number(s, "failed") > 0.0, self.number(s, "least")
         apart = where(self.number(s, "parting") > 0.0, 0.0, 1.0) > 0.0
-        told = where(apart, maximum(least, self.number(s, "change")), residual(self._asked(s), best))
-        kept = [where(eased, where(apart, x, y), y) for x, y in zip(self.read(s, "lam"), best)]
-        self.write(s, best=kept, least=where(eased, told, least))
+        parted = where(apart, maximum(least, self.number(s, "change")), residual(self.asked(s), best))
+        moves = [where(apart, x, y) for x, y in zip(self.read(s, "lam"), best)]
+        pushing = [where(failed, x, y) for x, y in zip(moves, self.read(s, "pushing"))]
+        kept = best if self.robot.stepping.splits else pushing
+        told = where(failed, parted, maximum(least, self.number(s, "first")))
+        self.write(s, best=kept, pushing=pushing, least=told)
 
     # -- the end --------------------------------------------------------------------------------------------
 
+    def rates(self, s: StageTracer, impulses: str) -> list[Scalar]:
+        """v+ of the impulses in a block."""
+        free, lam = self.read(s, "free"), self.read(s, impulses)
+        y = [dot([of(free, row[k]) for row in self.Y], lam) for k in range(self.tree.nv)]
+        return [
+            of(free, a) + b for a, b in zip(self.vf, self.factors.mapped(lambda x: of(free, x)).solve_lower(y))
+        ]
+
     def end(self, s: StageTracer) -> None:
         """q1, v1, the forces and the residual."""
-        free, lam, left = self.read(s, "free"), self.read(s, "best"), self.number(s, "least")
-        M, h = self.factors.mapped(lambda x: of(free, x)), self.robot.stepping.h
-        y = [dot([of(free, row[k]) for row in self.Y], lam) for k in range(self.tree.nv)]
-        u = [of(free, a) + b for a, b in zip(self.vf, M.solve_lower(y))]
-        q1, v1 = moved(self.tree, s.read("Q"), u, h)
+        free, lam, h = self.read(s, "free"), self.read(s, "best"), self.robot.stepping.h
+        w, u = (self.rates(s, impulses) for impulses in ("pushing", "best"))
+        q1, v1 = moved(self.tree, s.read("Q"), w, h, u)
         over, forces = 1.0 / h, list[Scalar]()
         for k, frame in enumerate(self.frames):
             axes = [of(free, x) for x in frame]
             forces += [over * dot(axes[i::3], lam[3 * k : 3 * k + 3]) for i in range(3)]
         beyond: Scalar = -1.0
         for rates, row, bounds in self.checked:
-            low, high = (of(free, b) for b in bounds)
-            speed = dot([of(free, x) for x in row], [u[k] for k in rates])
-            for sign, bound in ((1.0, low), (-1.0, high)):  # an infinite one is no node
-                beyond = maximum(beyond, sign * (bound - speed)) if isinstance(bound, Expr) else beyond
-        made: Mapping[str, list[Scalar]] = {"q1": q1, "v1": v1, "forces": forces, "now": [left]}
+            factors = [of(free, x) for x in row]
+            moves, speed = (dot(factors, [x[k] for k in rates]) for x in (w, u))
+            for sign, bound in zip((1.0, -1.0), bounds):
+                if isinstance(limit := of(free, bound), Expr):  # an infinite one is no node
+                    eased = minimum(sign * limit, 0.0) if self.robot.stepping.splits else sign * limit
+                    beyond = maximum(beyond, maximum(sign * (limit - moves), eased - sign * speed))
+        made: Mapping[str, list[Scalar]] = {"q1": q1, "v1": v1, "forces": forces, "now": [self.number(s, "least")]}
         if self.only:
             flagged = s.number(self.only) > 0.0
             made = {k: [where(flagged, a, b) for a, b in zip(x, s.read(k))] for k, x in made.items() if x}

@@ -166,7 +166,10 @@ class Steps:
             for b in lone:
                 a[b.v : b.v + 6] = _with_gyroscopic(b, M, v, efforts, h)
         w = in_world(self.tree, q, [x + h * y for x, y in zip(v, a)])
-        q1 = moved_along(self.tree, q, [h * x for x in w])
+        moves = w
+        if self.e.problem.moreau:  # with what parts bodies
+            moves = in_world(self.tree, q, [x + h * y for x, y in zip(v, s.read("moves"))])
+        q1 = moved_along(self.tree, q, [h * x for x in moves])
         s.write(q1=q1, v1=in_body(self.tree, q1, w))
 
     def _damp(self, s: StageTracer) -> None:
