@@ -200,9 +200,11 @@ def test_drawings_show_every_body(name: str, base: str) -> None:
     assert np.allclose([np.dot(shown.up, shown.right), np.dot(shown.up, shown.up)], [0.0, 1.0])
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_everything_is_on_the_page(name: str) -> None:
-    root = ET.fromstring(robot_svg(drevo.load(name)))
+@pytest.mark.parametrize("letters", [None, {}])
+@pytest.mark.parametrize("name", [*EXAMPLES, "screw-arm"])
+def test_everything_is_on_the_page(name: str, letters: dict[str, str] | None) -> None:
+    robot = drevo.load(name)
+    root = ET.fromstring(robot.draw(letters=letters).svg)
     width, height = float(root.get("width", "0")), float(root.get("height", "0"))
     for x in root.iter():
         for key, limit in (
@@ -214,6 +216,20 @@ def test_everything_is_on_the_page(name: str) -> None:
             ("cy", height),
         ):
             assert 0.0 <= float(x.get(key, "0")) <= limit
+
+
+def test_letters_are_those_of_the_papers() -> None:
+    """Lengths, the parts of an offset that lies along no axis, angles, axes; those of equal parts are the same."""
+    robot = drevo.load("two-arm-planar")
+    said = ["".join(x.itertext()) for x in ET.fromstring(robot.draw(letters={}).svg)]
+    assert {f"{x}{k}" for x in "Oqxy" for k in range(1, 6)} | {"L2", "L3", "L4", "L5", "A", "B"} <= set(said)
+    assert said.count("A") == 1 and said.count("B") == 2 and "z1" not in said and "L1" not in said
+    screw = drevo.load("screw-arm")
+    drawn = screw.draw(letters={"O_2": "A", "L_2": "H"}).svg
+    assert "H = 0.6 m, L_3 = 0.5 m" in drawn and ">A</text>" in drawn
+    rows = [{"a": a, "d": d, "mass": 1.0, "inertia": np.eye(3)} for a, d in ((0.3, 0.2), (0.1, 0.4), (0.2, 0.1))]
+    several = drevo.from_dh(rows)
+    assert "A_2 = " in several.draw(letters={}).svg and "A_3 = " in several.draw(letters={}).svg
 
 
 def test_planes_are_seen_from_the_front() -> None:
@@ -255,8 +271,8 @@ def test_pages_have_the_drawing_and_large_robots_none() -> None:
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_committed_drawings_are_current(name: str) -> None:
-    """`drevo.compiler.pages.drawing.robot_svg` makes them."""
-    assert (DOCS / f"telegin-{name}.svg").read_text(encoding="utf-8") == robot_svg(drevo.load(name))
+    robot = drevo.load(name)
+    assert (DOCS / f"telegin-{name}.svg").read_text(encoding="utf-8") == robot.draw(letters={}).svg
 
 
 def test_conditions_on_the_page_are_those_found() -> None:

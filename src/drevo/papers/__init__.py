@@ -15,7 +15,6 @@ import numpy as np
 
 from ..compiler.formalisms import PAGES, PAPERS
 from ..constraint.values import point_on_plane
-from ..documents.pictures.drawing import svg
 from ..errors import InputError, one_of
 from ..robot.writing import write_out
 from .checks import CHECKS
@@ -34,6 +33,7 @@ EXAMPLES = {
 }
 
 
+FIGURE_LETTERS = {"alyushin": {"O_2": "A", "O_3": "B", "L_2": "H", "L_3": "L_1"}}  # of the screw arm's figure
 DERIVED = {"zaremba": ("mass_matrix", "gravity", "inverse_dynamics")}  # by q, by theorems 1 and 3
 MARKS_PATTERN = re.compile(r"[|<>*_\\]")  # of Markdown
 CONSTRAINED_FORMALISMS = ("kovalchuk", "zaremba")
@@ -73,6 +73,7 @@ def _pages(name: str, folder: Path) -> Iterator[CheckedFormula]:
     names = "mass_matrix kinetic_energy gravity" if name == "telegin" else PAGES[name]
     for title in EXAMPLES[name]:
         robot = example(title)
+        robot.draw(letters=FIGURE_LETTERS.get(name, {})).save(folder / f"{title}.svg")
         asked: list[tuple[str, str, dict[str, Any]]] = [(x, "", {}) for x in names.split()]
         asked += [(x, ", wrt='q'", {"wrt": "q"}) for x in DERIVED.get(name, ())]
         if name in CONSTRAINED_FORMALISMS:
@@ -83,8 +84,6 @@ def _pages(name: str, folder: Path) -> Iterator[CheckedFormula]:
             d = write_out(robot, quantity, formalism=name, sequence="paper", symbols="all", **how)
             for ending in ("html", "md", "tex"):
                 d.save(folder / f"{title}-{'derivative-' * ('wrt' in how)}{quantity}.{ending}")
-            if d.about.drawing is not None:
-                (folder / f"{title}.svg").write_text(svg(d.about.drawing), "utf-8")
             numbers = dict.fromkeys(line.equation for s in d.about.vectors for line in s.lines if line.equation)
             formula = ", ".join(numbers) or "(1)-(12)"
             call = f"write_out({title}, {quantity!r}{more}, formalism={name!r}, sequence='paper')"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
@@ -314,15 +314,16 @@ class Robot(Methods, JointArrays, ByName, InverseKinematics, MotionMethods, AsFi
 
         return export_page(self, export, quantity, q, loads, **options)
 
-    def draw(self, q: ArrayLike | None = None) -> Drawn:
+    def draw(self, q: ArrayLike | None = None, letters: Mapping[str, str] | None = None) -> Drawn:
         """A drawing of its poles, axes and centres of mass as SVG, which notebooks show.
 
-        q: one configuration, (nq,); slightly bent without it. Its `save` writes the file, `show` opens it in the
-        viewer of this machine. Raises InputError.
+        q: one configuration, (nq,); slightly bent without it. letters: {} for a figure as in a paper, at zero
+        coordinates without q, with L_i, the parts A and B of offsets, q_i and axes; {"L_2": "H"} renames.
+        `save` writes the file, `show` opens it in the viewer of this machine. Raises InputError.
         """
         from .view.figure import Drawn
 
-        return Drawn(self.model, q)
+        return Drawn(self.model, q, letters)
 
     # -- the configuration manifold -------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ The computation behind live pages: WebAssembly of programs, and the value of eve
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import pi
 
@@ -39,16 +39,21 @@ EYE_ASIDE, EYE_ABOVE = 0.45, 0.3  # how far the eye stands to the right of the f
 STRAIGHT = 1e-9
 
 
-def robot_svg(robot: Described | Model, q: list[float] | None = None) -> str:
-    """An SVG drawing of a robot, slightly bent where no configuration is given."""
-    return svg(drawing_of(robot, q))
+def robot_svg(
+    robot: Described | Model, q: list[float] | None = None, letters: Mapping[str, str] | None = None
+) -> str:
+    """An SVG drawing of a robot, slightly bent where no configuration is given; letters: see `drawing_of`."""
+    return svg(drawing_of(robot, q, letters))
 
 
-def drawing_of(robot: Described | Model, q: list[float] | None = None) -> Drawing:
-    """The places that a drawing of a robot shows."""
+def drawing_of(
+    robot: Described | Model, q: list[float] | None = None, letters: Mapping[str, str] | None = None
+) -> Drawing:
+    """The places that a drawing of a robot shows; letters: see Drawing, and with them q is neutral by default."""
     model = model_of(robot, "drawing")
     tree = build_tree(model, snap=SNAP)
-    q = _bent(tree, model) if q is None else q
+    if q is None:
+        q = _bent(tree, model) if letters is None else neutral(model).tolist()
     poses = body_poses(tree, q)
     axes = [_axis(tree, i, pose) for i, pose in enumerate(poses)]
     right, up = _view(tree, axes)
@@ -60,8 +65,20 @@ def drawing_of(robot: Described | Model, q: list[float] | None = None) -> Drawin
         star = _place(pose, moments[i] * (1.0 / masses[i])) if carries else None
         axis = axes[i]
         point = None if axis is None else _point(axis)
-        parts.append(DrawnBody(b.number, b.parent, _point(pose.p), b.kind, point, own, star))
-    return Drawing(tuple(parts), _point(right), _point(up), _posture(tree, q))
+        frame = tuple(_point(pose.R @ e) for e in UNIT_VECS)
+        legs = _legs(b.p, poses[b.parent]) if b.parent >= 0 else ()
+        parts.append(DrawnBody(b.number, b.parent, _point(pose.p), b.kind, point, own, star, frame, legs))
+    return Drawing(tuple(parts), _point(right), _point(up), _posture(tree, q), letters)
+
+
+def _legs(offset: Vec, base: Pose) -> tuple[Point, ...]:
+    """The places reached from the base's pole by the offset's parts along the base's axes, one after the other."""
+    ends, at = [], Vec(0.0, 0.0, 0.0)
+    for e, part in zip(UNIT_VECS, offset):
+        if abs(part) > SNAP:
+            at = at + e * part
+            ends.append(_place(base, at))
+    return tuple(ends)
 
 
 def _posture(tree: Tree, q: list[float]) -> tuple[str, ...]:
@@ -108,6 +125,7 @@ def _view(tree: Tree, axes: list[Vec | None]) -> tuple[Vec, Vec]:
     up = UNIT_VECS[2] if down.zero else down * (-1.0 / _length(down))
     if not flat:
         front = _across(up)
+        front = -front if sum(up.cross(front)) < 0.0 else front  # the coordinate axis across it to the right
         eye = _unit(front + up.cross(front) * EYE_ASIDE + up * EYE_ABOVE)
         right = _unit(up.cross(eye))
         return right, eye.cross(right)

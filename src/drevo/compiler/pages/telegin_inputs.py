@@ -98,13 +98,13 @@ def _effort(what: str) -> str:
 
 
 def described(
-    program: Program, model: Model, parameters: Sequence[str] = (), merge_equal: bool = False
+    program: Program, model: Model, parameters: Sequence[str] = (), merge_equal: bool = False, paper: bool = False
 ) -> Program:
-    """The program with what a document of it shows of the robot: joints, a drawing, and by Telegin the inputs."""
+    """The program with what its document shows of a robot: joints, drawing (a paper's), Telegin's inputs."""
     meta: dict[str, object] = {**program.meta, "coordinates": coordinates(program, model)}
     if not 0 < len(model.moving_joints) <= MAX_DRAWN_BODIES:
         return replace(program, meta=meta)
-    meta["drawing"] = drawing_of(model)
+    meta["drawing"] = drawing_of(model, letters={} if paper else None)
     tree = build_tree(model, snap=SNAP)
     numbers = {b.link: b.number for b in tree.bodies}
     numbers.update((b.joint, b.number) for b in tree.bodies if b.joint not in numbers)

@@ -93,7 +93,7 @@ def quantity_equations(
                 passive=passive and takes_forces([wanted]),
                 merge_equal=merge,
             ).program
-    derivation = write_out_program(described(program, model, patterns, merge))
+    derivation = write_out_program(described(program, model, patterns, merge, sequence == "paper"))
     checks = [check_row(model, wanted, derivation, chosen, passive), *([change] if change else [])]
     return derivation.with_checks(checks)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
-from math import hypot
+from math import dist, hypot
 from typing import NamedTuple
 
 from ..sequence.names import plain
@@ -45,7 +45,11 @@ Flat = tuple[float, float]
 WIDTH, MARGIN, LEGEND_HEIGHT = 560.0, 46.0, 34.0
 TALLEST = 460.0
 ARROW, STUB = 34.0, 26.0  # pixels: half an axis' arrow; the least length of a last link
+FRAME_ARROW, TURN_RADIUS = 32.0, 17.0  # pixels: an axis of a body; the radius of the arrow of an angle
+LEAST_LENGTH = 1e-9  # metres: of what gets a letter
 TOWARDS = 0.25  # an axis whose projection is shorter than this is drawn as a dot
+LABEL_TOP = 10.0  # pixels from above to a label
+FARTHER = 12.0  # what a label pays to stand twice as far away, where poles are crowded with letters
 SHARED_CIRCLE_PIXELS = 5.0  # pixels: poles nearer than this share a circle and a label
 AROUND = ((1, -1), (-1, -1), (1, 1), (-1, 1), (0, -1), (1, 0), (-1, 0), (0, 1))
 
@@ -68,9 +72,13 @@ LOOKS = {
     "m-pole": {"fill": PAPER, "stroke": INK, "stroke-width": "2"},
     "m-dot": {"fill": MARK},
     "m-axis": {"fill": "none", "stroke": MARK, "stroke-width": "1.6"},
+    "m-axis-text": {"fill": MARK},
     "m-mass": {"stroke": RED, "stroke-width": "1.8"},
     "m-star": {"fill": GOLD},
     "m-ground": {"stroke": SOFT, "stroke-width": "1.4"},
+    "m-leg": {"stroke": SOFT, "stroke-width": "1", "stroke-dasharray": "6 3"},
+    "m-frame": {"fill": "none", "stroke": SOFT, "stroke-width": "1"},
+    "m-frame-text": {"fill": SOFT},
 }
 _look = partial(look, LOOKS)
 
@@ -79,6 +87,7 @@ class DrawnBody(NamedTuple):
     """A body: its number, its base (-1: the ground), pole, joint, centres of mass; places in world axes, metres.
 
     axis: None where the joint has none. center, augmented: None of a body without mass.
+    frame: its own axes. legs: the offset from the base's pole to its own, a place after each axis of the base.
     """
 
     number: str
@@ -88,22 +97,32 @@ class DrawnBody(NamedTuple):
     axis: Point | None
     center: Point | None
     augmented: Point | None
+    frame: tuple[Point, ...] = ()
+    legs: tuple[Point, ...] = ()
 
 
 class Drawing(NamedTuple):
     """The bodies, bases first, and the directions in space that go right and up on the page.
 
     posture: the coordinates there, such as "q_1 = 0.3 rad (hip)", "others neutral".
+    letters: None, or the drawing has L_i, q_i, axes x_i, y_i, z_i and the parts A, B of offsets along no axis,
+    under other names where there are some: {"O_2": "A"}.
     """
 
     parts: tuple[DrawnBody, ...]
     right: Point
     up: Point
     posture: tuple[str, ...] = ()
+    letters: Mapping[str, str] | None = None
 
     def flat(self, v: Point) -> Flat:
         """Orthographic projection, up being positive."""
         return _dot(v, self.right), _dot(v, self.up)
+
+    def towards(self, v: Point) -> bool:
+        """True where a direction points out of the page."""
+        (a, b, c), (d, e, f) = self.right, self.up
+        return _dot(v, (b * f - c * e, c * d - a * f, a * e - b * d)) > 0.0
 
 
 @dataclass(slots=True)
@@ -141,26 +160,32 @@ class _Canvas:
         self.marks.append(text)
         self.taken += [at] * 3
 
-    def label(self, at: Flat, base: str, subs: Sequence[str], style: str = "", reach: float = 13.0) -> None:
-        """A label beside a place, where it is least in the way."""
-        size = 9.5 if base else 3.0  # pixels of a letter and its space; of a subscript 5.5
-        half = (sum(5.5 * len(s) for s in subs) + size * len(subs) + 4.0 * (len(subs) - 1)) / 2
-        spots = [(at[0] + dx * (half + reach - 7.0), at[1] + dy * reach) for dx, dy in AROUND]
-        x, y = min(spots, key=lambda p: self._crowd(p, half))
-        self.taken += [(x - half / 2, y), (x, y), (x + half / 2, y)] * 2
-        y += 4
+    def label(self, at: Flat, base: str, subs: Sequence[str], style: str = "m-text", reach: float = 13.0) -> str:
+        """A label beside a place, where it is least in the way; returns its text."""
+        names = [f"{base}_{sub}".rstrip("_") if base else sub for sub in subs]
+        parts = [(self.drawing.letters or {}).get(name, name).partition("_") for name in names]
         if not base:
-            self.marks.append(
-                f'<text {_look(style or "m-text")} x="{x:.1f}" y="{y:.1f}">{escape(",".join(subs))}</text>'
+            parts = [(",".join(subs), "", "")]
+        widths = [(9.5 if base else 5.5 * len(letter), 5.5 * len(sub)) for letter, _, sub in parts]
+        half = (sum(a + b for a, b in widths) + 4.0 * (len(parts) - 1)) / 2
+        spots = [
+            (at[0] + dx * (half + far * reach - 7.0), at[1] + dy * far * reach, FARTHER * (far - 1.0))
+            for far in ((1.0,) if self.drawing.letters is None else (1.0, 1.5, 2.0))
+            for dx, dy in AROUND
+        ]
+        inside = [p for p in spots if half < p[0] < WIDTH - half and p[1] > LABEL_TOP]
+        x, y, _ = min(inside or spots, key=lambda p: self._crowd(p[:2], half) + p[2])
+        self.taken += [(x - half / 2, y), (x, y), (x + half / 2, y)] * 2
+        x, y = x - half, y + 4
+        for (letter, _, sub), (wide, more) in zip(parts, widths):
+            # each at its own place: readers differ on what follows on in a text that is centred
+            text = f'<text {_look(style)} text-anchor="start" x="{x:.1f}" y="{y:.1f}">{escape(letter)}'
+            small = (
+                f'<tspan x="{x + wide:.1f}" y="{y + 3:.1f}" font-size="10">{escape(sub)}</tspan>' if sub else ""
             )
-            return
-        x -= half
-        for sub in subs:  # each at its own place: readers differ on what follows on in a text that is centred
-            letter = f'<text {_look(style or "m-text")} text-anchor="start" x="{x:.1f}" y="{y:.1f}">{base}'
-            self.marks.append(
-                f'{letter}<tspan x="{x + size:.1f}" y="{y + 3:.1f}" font-size="10">{escape(sub)}</tspan></text>'
-            )
-            x += size + 5.5 * len(sub) + 4.0
+            self.marks.append(f"{text}{small}</text>")
+            x += wide + more + 4.0
+        return " ".join("_".join(filter(None, (letter, sub))) for letter, _, sub in parts)
 
     def _crowd(self, p: Flat, half: float) -> float:
         near = (max(abs(x - p[0]) - half, 0.0) + abs(y - p[1]) for x, y in self.taken)
@@ -176,13 +201,14 @@ def svg(drawing: Drawing) -> str:
         _joint(c, group)
     for part in drawing.parts:
         _centers(c, part)
+    sizes = _letters(c) if drawing.letters is not None else []
     for group in _joints(c):
         c.label(c.at(group[0].pole), "O", [p.number for p in group], reach=16.0)
     for part in drawing.parts:
         for style, place in (("m-c", part.center), ("m-d", part.augmented)):
             if place is not None:
                 c.label(c.at(place), "", [part.number], style, 10.0)
-    said = _posture(drawing.posture)
+    said = [*_listed("", sizes), *_listed("drawn at ", drawing.posture or ("its neutral posture",))]
     height = c.height + LEGEND_HEIGHT + LINE * len(said)
     texts = "".join(_words(20.0, c.height + LEGEND_HEIGHT + LINE * k, line) for k, line in enumerate(said))
     return (
@@ -193,10 +219,10 @@ def svg(drawing: Drawing) -> str:
     )
 
 
-def _posture(coordinates: Sequence[str]) -> list[str]:
-    """At which coordinates the robot is drawn, in lines that fit."""
-    lines = ["drawn at "]
-    for item in coordinates or ("its neutral posture",):
+def _listed(head: str, items: Sequence[str]) -> list[str]:
+    """Lines of items after a head, as long as fit; none without items."""
+    lines = [head] if items else []
+    for item in items:
         if len(lines[-1]) + len(item) > (WIDTH - 2 * 20.0) / LETTER:
             lines.append("")
         lines[-1] += f"{item}, "
@@ -225,7 +251,7 @@ def _link(c: _Canvas, part: DrawnBody) -> None:
     last = not any(c.drawing.parts[p.parent] is part for p in c.drawing.parts if p.parent >= 0)
     length = hypot(center[0] - pole[0], center[1] - pole[1])
     if last and length > 1.0:
-        k = max(1.25, STUB / length)
+        k = max(min(1.25, 1.0 + STUB / length), STUB / length)
         c.line("m-link", pole, (pole[0] + k * (center[0] - pole[0]), pole[1] + k * (center[1] - pole[1])))
     elif length > 1.0:
         c.line("m-arm", pole, center)
@@ -270,12 +296,93 @@ def _joint(c: _Canvas, group: list[DrawnBody]) -> None:
     c.mark(shape + (f'<circle {_look("m-dot")} cx="{x:.1f}" cy="{y:.1f}" r="2"/>' if dot else ""), at)
 
 
-def _arrowhead(tip: Flat, along: Flat) -> str:
+def _letters(c: _Canvas) -> list[str]:
+    """L_i along offsets, their parts, q_i at axes, axes of bodies; returns what lengths they are."""
+    labels: list[tuple[Flat, str, list[str], str]] = []  # after all lines, which they keep away from
+    sizes: list[str] = []
+    for group in _joints(c):
+        labels += [*_angles(c, group), *_frames(c, group)]
+    offsets = _offsets(c)
+    for part in c.drawing.parts:
+        start = c.drawing.parts[part.parent].pole if part.parent >= 0 else part.pole
+        length = dist(start, part.pole)
+        if length > LEAST_LENGTH:
+            name = c.label(_middle(c.at(start), c.at(part.pole)), "L", [part.number])
+            sizes.append(f"{name} = {length:.3g} m")
+    parts = {c.label(at, letter, [number]): length for at, letter, number, length in offsets}
+    for at, letter, numbers, style in labels:
+        c.label(at, letter, numbers, style, 10.0)
+    return sizes + [f"{name} = {length:.3g} m" for name, length in parts.items()]
+
+
+def _offsets(c: _Canvas) -> list[tuple[Flat, str, str, float]]:
+    """The parts of offsets along no axis of their base, A and B; by body where there are several pairs."""
+    steps = {}
+    for part in c.drawing.parts:
+        if part.parent >= 0 and len(part.legs) > 1:
+            ends = (c.drawing.parts[part.parent].pole, *part.legs)
+            steps[part.number] = [(c.at(a), c.at(b), dist(a, b)) for a, b in zip(ends, part.legs)]
+    several = len({_rounded([length for *_, length in legs]) for legs in steps.values()}) > 1
+    labels = {}
+    for number, legs in steps.items():
+        for letter, (a, b, length) in zip("ABC", legs):
+            if _rounded((*a, *b)) not in labels:
+                c.line("m-leg", a, b)
+                labels[_rounded((*a, *b))] = (_middle(a, b), letter, number if several else "", length)
+    return [*labels.values()]
+
+
+def _angles(c: _Canvas, group: list[DrawnBody]) -> Iterator[tuple[Flat, str, list[str], str]]:
+    """Labels q_i, at the tips of axes, and at arrows round those that point to the reader."""
+    x, y = c.at(group[0].pole)
+    turns: dict[bool, list[str]] = {}
+    for part in group:
+        if part.axis is None:
+            continue
+        dx, dy = c.drawing.flat(part.axis)
+        if hypot(dx, dy) < TOWARDS:
+            turns.setdefault(c.drawing.towards(part.axis), []).append(part.number)
+        else:
+            yield (x + ARROW * dx, y - ARROW * dy), "q", [part.number], "m-axis-text"
+    for left, numbers in turns.items():
+        ends = ((x + TURN_RADIUS, y), (x, y - TURN_RADIUS))
+        (a, b), (u, v) = ends if left else ends[::-1]
+        arc = f"M{a:.1f} {b:.1f}A{TURN_RADIUS:g} {TURN_RADIUS:g} 0 0 {int(not left)} {u:.1f} {v:.1f}"
+        c.lines += [
+            f'<path {_look("m-axis")} d="{arc}"/>',
+            _arrowhead((u, v), (-1.0, 0.0) if left else (0.0, 1.0)),
+        ]
+        at = (x + 0.8 * TURN_RADIUS, y - 0.8 * TURN_RADIUS)
+        c.taken += [ends[0], at, ends[1]]
+        yield at, "q", numbers, "m-axis-text"
+
+
+def _frames(c: _Canvas, group: list[DrawnBody]) -> Iterator[tuple[Flat, str, list[str], str]]:
+    """The axes of bodies, those of a pole that are parallel as one."""
+    x, y = c.at(group[0].pole)
+    for k, letter in enumerate("xyz"):
+        along: dict[tuple[float, ...], list[str]] = {}
+        for part in group:
+            for axis in part.frame[k : k + 1]:
+                along.setdefault(_rounded(c.drawing.flat(axis)), []).append(part.number)
+        for (dx, dy), numbers in along.items():
+            if hypot(dx, dy) >= TOWARDS:
+                tip = (x + FRAME_ARROW * dx, y - FRAME_ARROW * dy)
+                c.line("m-frame", (x, y), tip)
+                c.lines.append(_arrowhead(tip, (dx, -dy), "m-frame"))
+                yield tip, letter, numbers, "m-frame-text"
+
+
+def _middle(a: Flat, b: Flat) -> Flat:
+    return (a[0] + b[0]) / 2, (a[1] + b[1]) / 2
+
+
+def _arrowhead(tip: Flat, along: Flat, style: str = "m-axis") -> str:
     n = hypot(*along)
     (x, y), (u, v) = tip, (along[0] / n, along[1] / n)
     back = [(x - 7 * u + s * 3.4 * v, y - 7 * v - s * 3.4 * u) for s in (1, -1)]
     points = " ".join(f"{a:.1f},{b:.1f}" for a, b in (back[0], tip, back[1]))
-    return f'<polyline {_look("m-axis")} points="{points}"/>'
+    return f'<polyline {_look(style)} points="{points}"/>'
 
 
 def _centers(c: _Canvas, part: DrawnBody) -> None:
@@ -317,6 +424,10 @@ def _legend(y: float) -> str:
     )
     texts = "".join(_words(x, y, text) for x, text in words)
     return pole + axis + _cross((272, y)) + _star((398, y)) + texts
+
+
+def _rounded(values: Sequence[float]) -> tuple[float, ...]:
+    return tuple(round(x, 9) + 0.0 for x in values)
 
 
 def _dot(a: Point, b: Point) -> float:

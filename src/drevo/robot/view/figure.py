@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tempfile
 import webbrowser
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -234,12 +235,12 @@ ENDING = ".svg"
 class Drawn:
     """SVG text: `svg`. Notebooks show it, `save` writes it, `show` opens it in the viewer of this machine."""
 
-    def __init__(self, model: Model, q: ArrayLike | None = None) -> None:
+    def __init__(self, model: Model, q: ArrayLike | None = None, letters: Mapping[str, str] | None = None) -> None:
         given = None if q is None else state(model, "draw", q=q)[0]
         if given is not None and given.shape != (model.nq,):
             raise InputError(f"draw: q must be one configuration, ({model.nq},), not {given.shape}")
         self.name = model.name
-        self.svg = robot_svg(model, None if given is None else given.tolist())
+        self.svg = robot_svg(model, None if given is None else given.tolist(), letters)
 
     def __repr__(self) -> str:
         return f"<Drawing of {self.name!r}: {len(self.svg)} characters of SVG; show() opens it>"
