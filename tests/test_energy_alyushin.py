@@ -21,6 +21,7 @@ from drevo.mechanics.formalisms import alyushin as al
 from drevo.mechanics.formalisms.alyushin import rigid_body_energy
 from drevo.mechanics.tree import build_tree
 from drevo.papers.together import slide_and_screw
+from drevo.robot.face import Robot
 
 BODIES: list[dict[str, Any]] = DATA["rigid_bodies"]
 SCREW: dict[str, Any] = DATA["screw_robot"]
@@ -324,8 +325,9 @@ def test_powers_are_written_out(quantity: str) -> None:
         d = drevo.write_out(robot, quantity, formalism="alyushin", sequence="paper", symbols="all")
         assert d.checks[0][1] <= ENERGY
         assert r"W_{2}^{k} &= m_{2}\,v_{2}^{CT}\,a_{2}^{C}" in d.markdown()
-    with pytest.raises(drevo.TraceError, match="joints of one freedom"):
-        drevo.write_out(drevo.load("biped", base="floating"), quantity, formalism="alyushin")
+    for robot in (drevo.load("biped", base="floating"), Robot(strategies.all_kinds("floating"))):
+        d = drevo.write_out(robot, quantity, formalism="alyushin")  # joints of several coordinates, one free
+        assert d.checks[0][1] <= ENERGY
 
 
 def test_modes_refused() -> None:

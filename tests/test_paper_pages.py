@@ -173,7 +173,7 @@ def test_the_page_of_the_first_example_is_as_printed() -> None:
     """Paper's sequence of three links: H_32 = H_33 + L_3 m_33^e and the rest; I_2 is the paper's merged I."""
     text = written("three-link", "paper").latex()
     printed = (
-        r"H_{33} &= I_{3}^{q}", r"H_{32} &= H_{33} + L_{3}\,m_{33}^{e}", r"I_{2} &= I_{3}^{q} + I_{2}^{d}",
+        r"H_{33} &= I_{3}^{q}", r"H_{32} &= H_{33} + L_{3}\,m_{33}^{e}", r"I_{2} &= I_{2}^{d} + I_{3}^{q}",
         r"H_{11} &= I_{1}^{d} + H_{22} + 2\,L_{2}\,m_{22}^{e}", r"B_{32} &= L_{2}\,d_{x3}",
     )  # fmt: skip
     for line in printed:

@@ -106,6 +106,7 @@ WORDS = {
     "choices": "choices",
     "hoisted": "operations on parameters alone",
 }
+PLURAL = r"s(?= |$)"
 ASSUMPTIONS = (
     "SI units and radians; linear parts before angular ones.",
     "The frame of a body is the frame of its joint after the motion; first moments and inertias are taken in it.",
@@ -177,7 +178,11 @@ class About:
     @property
     def totals(self) -> str:
         """The counts as one sentence."""
-        return ", ".join(f"{n} {WORDS.get(k, k)}" for k, n in self.shown.items())
+        said = []
+        for key, n in self.shown.items():
+            word, mark, more = WORDS.get(key, key).partition(" o")  # "sums of angles", "operations on ..."
+            said.append(f"{n} {re.sub(PLURAL, '', word) if n == 1 else word}{mark}{more}")
+        return ", ".join(said)
 
     @property
     def paper(self) -> str:

@@ -22,6 +22,15 @@ COMPONENTS_MEANING = (
     "components of the vectors and matrices above, in their units: x, y, z along axes; numbers after the last "
     "comma by row, and by row and column"
 )
+TURNING_UNITS = {  # units of what belongs to joints, and those of hinges alone
+    "rad or m": "rad",
+    "rad/s or m/s": "rad/s",
+    "rad/s² or m/s²": "rad/s²",
+    "N m or N": "N m",
+    "kg m², kg m or kg": "kg m²",
+    "N m s, N s or kg/s": "N m s",
+    "1/(kg m²), 1/(kg m) or 1/kg": "1/(kg m²)",
+}
 NAMES_PER_LINE = 8  # names of equal entries on a line
 
 
@@ -61,10 +70,13 @@ def explained_symbols(sequence: Sequence, facts: About) -> list[tuple[list[Words
     in_vectors = names_in_lines(facts.vectors)
     read, rows = {*ordered, *in_vectors}, list[tuple[list[Words], str]]()
     taken: set[Words] = {(s.name,) for s in sequence.symbols}
+    hinged = {x.unit for x in facts.coordinates.get("q", ())} == {"rad"}
 
     def explain(symbols: Iterable[Words], said: str) -> None:
         if left := [x for x in dict.fromkeys(symbols) if x not in taken]:
             taken.update(left)
+            for either, turning in TURNING_UNITS.items() if hinged else ():
+                said = said.removesuffix(either) + turning if said.endswith(either) else said
             rows.append((left, said))
 
     for p in sequence.inputs:

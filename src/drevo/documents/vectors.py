@@ -17,12 +17,12 @@ NUMBER_PATTERN = re.compile(r"\d+(\.\d+)?(e[-+]?\d+)?|\d+[a-f]")  # 2b: the seco
 TEX = {
     "+": " + ", "-": " - ", "x": r" \times ", "(": "(", ")": ")", ")^T": ")^{T}", "<": r"\langle ",
     ">": r"\rangle ", ">^T": r"\rangle^{T} ", "[": r"\begin{bmatrix}", "&": " & ", ";": r" \\ ", 
-    "]": r"\end{bmatrix}", "sum": r"\textstyle\sum ", "sin": r"\sin", "cos": r"\cos",
+    "^2": "^{2}", "]": r"\end{bmatrix}", "sum": r"\textstyle\sum ", "sin": r"\sin", "cos": r"\cos",
 }  # fmt: skip
 MATHML = {
     "+": "<mo>+</mo>", "-": "<mo>−</mo>", "x": "<mo>×</mo>", "(": "<mo>(</mo>", ")": "<mo>)</mo>",
     ")^T": "<msup><mo>)</mo><mi>T</mi></msup>", "<": "<mo>⟨</mo>", ">": "<mo>⟩</mo>",
-    ">^T": "<msup><mo>⟩</mo><mi>T</mi></msup>",
+    ">^T": "<msup><mo>⟩</mo><mi>T</mi></msup>", "^2": "<msup><mrow/><mn>2</mn></msup>",
     "[": "<mrow><mo>[</mo><mtable><mtr><mtd>", "&": "</mtd><mtd>", ";": "</mtd></mtr><mtr><mtd>",
     "]": "</mtd></mtr></mtable><mo>]</mo></mrow>", "sum": "<mo>∑</mo>",
     "sin": "<mi>sin</mi>", "cos": "<mi>cos</mi>",
@@ -131,7 +131,7 @@ def _written(
 ) -> str:
     out, before = "", "+"
     for word in words:
-        apart = before in signs and before not in (")", ")^T", ">", ">^T", "]")
+        apart = before in signs and before not in (")", ")^T", ">", ">^T", "]", "^2")
         sign = word in signs and word not in UNSIGNED
         opens_argument = word == "(" and (before in INDEX_FUNCTIONS or TURN_PATTERN.fullmatch(before))
         if out and not (apart or sign or opens_argument):

@@ -18,6 +18,7 @@ from .nodes import Nodes
 from .ops import ADD, ATAN2, BY_NAME, CONST, COS, DIV, INPUT, MUL, OPS, PARAMETER, SIN, SQRT, UNLESS, WHEN
 
 FloatOrExpr = Union[float, "Expr"]
+ROUNDED_OFF = 4.5e-16  # of the terms of a sum of numbers
 
 
 class Graph(Nodes):
@@ -131,7 +132,11 @@ class Graph(Nodes):
         one = self.edge(1.0)
         p = one ^ (u & 1) if p is None else p ^ (u & 1)
         r = one ^ (v & 1) if r is None else r ^ (v & 1)
-        return self.mul(self._edge(self.add(p, r)), u & ~1)
+        total = self.add(p, r)
+        if self.op[p >> 1] == CONST == self.op[r >> 1] and isinstance(total, float) and abs(total) < 1.5:
+            whole = float(round(total))  # 0 or +-1 but for rounding
+            total = whole if abs(total - whole) <= ROUNDED_OFF * abs(self._value(p)) else total
+        return self.mul(self._edge(total), u & ~1)
 
     def _cancel(self, x: int, y: int) -> int | float | None:
         """(u + v) - v -> u and (u + v) + (w - v) -> u + w, one level deep."""

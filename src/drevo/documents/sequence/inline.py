@@ -12,6 +12,7 @@ from .sequence import Section, Sequence
 GENERATED = re.compile(r"(?:[Ktw]|phi)\d+|[sc]_phi\d+|q_\d[\d_,]*")
 MAX_PRINTED_NAMES = 6  # names of a value that may be printed wherever it is read
 _Key = tuple[tuple[str, ...], ...]  # what terms have in common that differ by a number
+ROUNDED = 1e-15  # a factor so near 1 is 1 but for rounding
 MAX_NAMES_READ_ONCE = 40  # of one that is read once
 
 
@@ -216,9 +217,17 @@ def _summed(terms: Iterable[Term]) -> Terms:
     bare = {k: tuple(f for f in t.factors if not isinstance(f, Number)) for k, t in shown.items()}
     if whole := _pythagoras(sizes, bare, shown):
         return _summed(whole)
-    out = [_term(size, bare[key], shown[key].over) for key, size in sizes.items() if size]
+    out = sorted((_term(size, bare[key], shown[key].over) for key, size in sizes.items() if size), key=_place)
     first = next((k for k, t in enumerate(out) if not t.negative), 0)
     return tuple([out[first], *out[:first], *out[first + 1 :]]) if out else ()
+
+
+def _place(t: Term) -> tuple[int, list[int]]:
+    """The place of a term in a sum for people: few factors before many, names of bases before branches."""
+    factors = [f for f in (*t.factors, *t.over) if not isinstance(f, Number)]
+    first = next((f.text for f in factors if isinstance(f, Name)), "")
+    sums = sum(isinstance(f, Group) for f in factors)
+    return len(factors) + MAX_PRINTED_NAMES * sums, [int(x) for x in re.findall(r"\d", first)]
 
 
 def _pythagoras(
@@ -238,5 +247,5 @@ def _pythagoras(
 
 
 def _term(size: float, factors: tuple[Factor, ...], over: tuple[Factor, ...]) -> Term:
-    number = () if abs(size) == 1.0 and factors else (Number(abs(size)),)
+    number = () if abs(abs(size) - 1.0) <= ROUNDED and factors else (Number(abs(size)),)
     return Term(size < 0, (*number, *factors), over)

@@ -24,7 +24,6 @@ from .written import (
     by_blocks,
     component,
     of_all,
-    refuse_many,
     unit_column,
     written_scalar,
     written_sum,
@@ -115,9 +114,14 @@ def written_balance(tree: Tree, q: Vector, v: Vector, a: Vector) -> tuple[list[S
     drives: list[Scalar] = [0.0] * tree.nv
     for x, force, moment in _through_joints(page, bodies):
         turning, sliding = x.columns
-        power = x.rate @ (turning.T @ moment + sliding.T @ force)
-        k = x.lines.body.v
-        drives[k] = page.define(f"P_{k + 1}", power, "", "power of a drive, W").rows[0][0]
+        effort, b = turning.T @ moment + sliding.T @ force, x.lines.body
+        if b.nv > 1:
+            said = "efforts of a joint of several coordinates, those of the force and moment through it, N m and N"
+            effort = page.define(f"tau_{x.n}^J", effort, "", said)
+        for k in range(b.nv):
+            rate = x.rate if b.nv == 1 else written_scalar(v[b.v + k], f"v_{b.v + k + 1}")
+            power = rate @ (effort if b.nv == 1 else _entry(effort, k, 0))
+            drives[b.v + k] = page.define(f"P_{b.v + k + 1}", power, "", "power of a drive, W").rows[0][0]
     rows = _rows(tree)
     return drives, [bodies[i].kinetic.rows[0][0] for i in rows], [bodies[i].potential.rows[0][0] for i in rows]
 
@@ -233,7 +237,6 @@ def _added(page: Page, x: BodyMotion, added: list[AddedTurns], with_rates: bool)
 def _powered(tree: Tree, q: Vector, v: Vector, a: Vector) -> tuple[Page, list[BodyPowers]]:
     """Accelerations and rates of energies of all bodies."""
     page = Page(tree, "Alyushin")
-    refuse_many(page, "the paper of Alyushin")
     page.section("given")
     g = page.given("g", tree.gravity, "acceleration of gravity, observer's axes, m/s²")
     bodies = [*_moving(page, q, v)]
@@ -250,7 +253,9 @@ def _powered(tree: Tree, q: Vector, v: Vector, a: Vector) -> tuple[Page, list[Bo
         said = "second derivatives of turns: the angular acceleration of a body, rad/s²"
         turned_now = turned + turning @ gain + spin.cross(turning @ x.rate)
         turned_now = page.define(f"theta_{x.n}^tt", turned_now, "", said)
-        slip = sliding @ gain + DOUBLED @ spin.cross(sliding @ x.rate)
+        slides = sliding @ x.rate  # along axes that the base turns, those of a free joint that the body turns
+        slip = sliding @ gain
+        slip += DOUBLED @ spin.cross(slides) if x.lines.body.nv == 1 else (spin + x.spin).cross(slides)
         pole = moved + turned.cross(x.arm) + spin.cross(spin.cross(x.arm)) + slip
         pole = page.define(f"a_{x.n}^P", pole, "", "acceleration of a body's pole, observer's axes, m/s²")
         accelerated.append((turned_now, pole))

@@ -266,28 +266,21 @@ class Elements:
         if not any(self.see.along[j] for j in kids):
             return None
         body = self.bodies[i].inertia
-        terms = quadratic(body.J, body.S, self.see("q", i, i))
+        constant = quadratic(body.J, body.S, self.see("q", i, i))
+        terms: list[Product] = []
         for j in kids:
             if self.see.along[j]:
                 terms.append((self.H[(j, 0), (j, 0)],))
             else:
                 terms += self.gamma(j, "q", i, "q", i)
-            terms += self._shifted(j, i)
+            if not is_zero(L := self.L[j]):
+                e = self.dot("e", j, "q", i)
+                constant += [(self.mass[j], self.dot("R", j, "R", j)), (-1.0, self.mass[j], L, L, e, e)]
+                terms.append((2.0, L, self.m(j, "e", j)))
+                terms += [] if is_zero(e) else [(-2.0, L, e, self.m(j, "q", i))]
+        augmented = self.tree.named(sum_of_products(constant), f"I_{self.number(i)}^d")
         whole = all(self.see.along[j] for j in kids)
-        return Formula("statement 3, (8)" if whole else "statement 3, split form", terms)
-
-    def _shifted(self, j: int, i: int) -> list[Product]:
-        """m_j L_j^2 (1 - (e_ji^q)^2) + 2 L_j (m_jj^e - e_ji^q m_ji^q)."""
-        if is_zero(self.L[j]):
-            return []
-        L, e = self.L[j], self.dot("e", j, "q", i)
-        square = self.dot("R", j, "R", j)
-        terms: list[Product] = [
-            (self.mass[j], square),
-            (-1.0, self.mass[j], L, L, e, e),
-            (2.0, L, self.m(j, "e", j)),
-        ]
-        return terms if is_zero(e) else [*terms, (-2.0, L, e, self.m(j, "q", i))]
+        return Formula("statement 3, (8)" if whole else "statement 3, split form", [(augmented,), *terms])
 
     def _facing(self, i: int) -> int:
         """-1 where the hinge turns about minus its coordinate axis."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ...errors import TraceError
 from ..algorithms.inertia_matrix import Factors, lower_rows
+from ..rotation import ZERO_DIFFERENCE
 from ..scalar import Matrix, Scalar, Vector, is_zero
 from ..spatial import ZERO, Mat, Sym, Vec, congruence
 from ..tree import Tree, TreeBody
@@ -54,10 +55,10 @@ class Worded:
     def __neg__(self) -> Worded:
         if self.zero:
             return self
-        words = self.held(CROSS)
-        return Worded(
-            [[-x for x in row] for row in self.rows], words[1:] if words[0] == "-" else ("-", *words), SUM
-        )
+        rows = [[-x for x in row] for row in self.rows]
+        if self.words[0] == "-" and not {"+", "-"} & {*self.words[1:]}:  # of one term
+            return Worded(rows, self.words[1:], CROSS if "x" in self.words else PRODUCT)
+        return Worded(rows, ("-", *self.held(CROSS)), SUM)
 
     def __sub__(self, other: Worded) -> Worded:
         return self + -other
@@ -75,11 +76,14 @@ class Worded:
             return Worded(rows, other.words, other.firm)
         if other.words == ("E",) and len(a) > 1:
             return Worded(rows, self.words, self.firm)
+        square = len(a) == len(b) == len(b[0]) == 1 and self.words[-1:] == other.words
+        if square and self.firm > CROSS and "^" not in self.words[-1]:
+            return Worded(rows, (*self.words, "^2"), PRODUCT)
         return Worded(rows, (*self.held(PRODUCT), *other.held(PRODUCT)), PRODUCT)
 
     def cross(self, other: Worded) -> Worded:
         """The vector product of two columns of three."""
-        x = self.column.cross(other.column)
+        x = [_dot(row, other.column) for row in _skew(self.column)]
         return Worded([[e] for e in x], (*self.held(PRODUCT), "x", *other.held(PRODUCT)), CROSS)
 
     @property
@@ -112,11 +116,11 @@ def _transposed(word: str) -> str:
 
 
 def _dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
-    total: Scalar = 0.0
-    for x, y in zip(a, b):
-        if not (is_zero(x) or is_zero(y)):
-            total = total + x * y
-    return total
+    terms = [x * y for x, y in zip(a, b) if not (is_zero(x) or is_zero(y))]
+    total: Scalar = sum(terms[1:], terms[0]) if terms else 0.0
+    numbers = [abs(x) for x in terms if isinstance(x, float)]
+    noise = ZERO_DIFFERENCE * sum(numbers) if len(numbers) == len(terms) else 0.0
+    return 0.0 if isinstance(total, float) and abs(total) <= noise else total
 
 
 def _skew(v: Vec) -> Matrix:
@@ -322,12 +326,12 @@ class JointLines:
             return self.page.coordinate(b, letter, x)
         names = " ; ".join(f"{letter}_{b.v + k + 1}" for k in range(b.nv))
         self.page.says(
-            f"{letter}_{self.n}",
+            f"{letter}_{self.n}^J",
             f"[ {names} ]",
             "",
             "rates, accelerations or efforts of a joint of several coordinates, in their units",
         )
-        return Worded([[x[b.v + k]] for k in range(b.nv)], (f"{letter}_{self.n}",))
+        return Worded([[x[b.v + k]] for k in range(b.nv)], (f"{letter}_{self.n}^J",))
 
     def offset(self) -> Worded:
         """From the parent's origin to the joint's, parent's axes."""
@@ -337,7 +341,7 @@ class JointLines:
     def turned(self) -> Worded:
         """The constant turn of the joint's frame in the parent."""
         return self.page.given(
-            f"P_{self.n}", self.body.R, "turn of a joint's frame against its parent's at q = 0, no unit"
+            f"P_{self.n}^o", self.body.R, "turn of a joint's frame against its parent's at q = 0, no unit"
         )
 
     def turn(self) -> Worded:
