@@ -120,24 +120,33 @@ def test_derivatives_of_higher_order(order: int) -> None:
         ("jacobian", {"frame": "local"}),
         ("acceleration", {"kind": "spatial"}),
         ("acceleration", {"frame": "local", "kind": "spatial"}),
+        ("pose", {"relative_to": "one that carries it"}),
+        ("velocity", {"relative_to": "one that carries it"}),
+        ("jacobian", {"relative_to": "one that carries it", "frame": "local"}),
+        ("acceleration", {"relative_to": "one that carries it", "kind": "spatial"}),
         ("kinetic_energy", None),
     ],
 )
 @pytest.mark.parametrize("name", ["three-link", "screw-arm", "two-arm-spatial", "random"])
-def test_motion_of_links_in_the_letters_of_zaremba(name: str, quantity: str, options: Any) -> None:
-    """(1.1), (1.2), (1.9), (1.10), the energy (2.1): any link, also one that is welded beside a body's frame."""
+def test_motion_of_links_in_the_letters_of_papers(name: str, quantity: str, options: Any) -> None:
+    """Zaremba's (1.1)-(1.10) and (2.1), Kovalchuk's (3)-(5): any link, also a welded one, or against another."""
     kinds = "revolute", "prismatic", "helical"
     model = strategies.robot(12, kinds, 4, "ground", 0.5, 0.0) if name == "random" else embedded.model(name)
     if options is None:
         read_back(model, quantity, formalism="zaremba", sequence="paper")
-    else:
-        special_page_reads_back(model, quantity, formalism="zaremba", link=model.links[-1].name, **options)
+        return
+    link = model.links[-1].name
+    if "relative_to" in options:
+        parents = {joint.child: joint.parent for joint in model.joints}
+        options = {**options, "relative_to": parents[parents[link]]}
+    for formalism in ("zaremba", *(["kovalchuk"] if quantity in ("velocity", "jacobian") else [])):
+        special_page_reads_back(model, quantity, formalism=formalism, link=link, **options)
 
 
 def test_motion_that_the_page_of_zaremba_refuses() -> None:
     robot, how = drevo.load("three-link"), {"formalism": "zaremba", "sequence": "paper"}
     for options, sentence in (
-        ({"link": "link3", "relative_to": "link1"}, "leave relative_to out"),
+        ({"link": "link1", "relative_to": "link3"}, "'link3' does not carry 'link1': name one that does"),
         ({"link": robot.model.root}, "name a link that does"),
         ({"link": "link3", "frame": "world"}, "local_world_aligned"),
     ):
@@ -204,7 +213,7 @@ def test_what_no_page_has(ask: dict[str, Any]) -> None:
 def test_paper_of_a_quantity_that_none_gives() -> None:
     with pytest.raises(TraceError, match="none of the five papers: leave sequence out"):
         drevo.write_out(drevo.load("three-link"), "momentum", sequence="paper")
-    with pytest.raises(TraceError, match="ask for formalism='zaremba'"):
+    with pytest.raises(TraceError, match="ask for formalism='kovalchuk'"):
         drevo.write_out(drevo.load("three-link"), "jacobian", link="link3", formalism="telegin", sequence="paper")
     with pytest.raises(TraceError, match="vereshchagin"):
         drevo.write_out(drevo.load("three-link"), "forward_dynamics", formalism="zaremba", sequence="paper")

@@ -135,11 +135,11 @@ _FORMALISM_ROWS = (
     ("kovalchuk", "inverse_dynamics bias mass_matrix", Row("formalisms.kovalchuk", _small)),
     ("zaremba", "inverse_dynamics bias gravity mass_matrix coriolis_matrix",
      Row("formalisms.zaremba", _small, IN_METRES.prepare, [{"meeting": x} for x in MEETINGS])),
-    *(("zaremba", name, Row("formalisms.zaremba_motion_page", _named_alone, entry=f"{name}_lines"))
-      for name in ("kinetic_energy", "velocity", "jacobian", "acceleration", "pose")),
+    *((p.split("_")[0], name, Row(f"formalisms.{p}", _named_alone, entry=f"{name}_lines")) for p, names in (
+        ("zaremba_motion_page", "kinetic_energy velocity jacobian acceleration pose"),
+        ("kovalchuk_motion_page", "velocity jacobian"), ("alyushin_page", "power_balance joint_power"),
+    ) for name in names.split()),
     ("alyushin", "kinetic_energy", Row("formalisms.alyushin", _small)),
-    ("alyushin", "power_balance", Row("formalisms.alyushin_page", _named_alone, entry="written_balance")),
-    ("alyushin", "joint_power", Row("formalisms.alyushin_page", _named_alone, entry="written_powers")),
 )  # fmt: skip
 TABLE: dict[tuple[str, str], Row] = {(f, name): row for f, names, row in _FORMALISM_ROWS for name in names.split()}
 PAPERS = ("telegin", "vereshchagin", "kovalchuk", "zaremba", "alyushin")

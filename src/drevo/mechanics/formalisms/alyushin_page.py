@@ -97,7 +97,7 @@ def kinetic_energy(tree: Tree, q: Vector, v: Vector, mode: str | None = None) ->
     return page.define("T", whole, "", "kinetic energy, J").rows[0][0]
 
 
-def written_powers(tree: Tree, q: Vector, v: Vector, a: Vector) -> list[Scalar]:
+def joint_power_lines(tree: Tree, q: Vector, v: Vector, a: Vector) -> list[Scalar]:
     """(W_e) of the joint of every moving link, W."""
     page, bodies = _powered(tree, q, v, a)
     out: list[Scalar] = [0.0] * len(bodies)
@@ -108,7 +108,7 @@ def written_powers(tree: Tree, q: Vector, v: Vector, a: Vector) -> list[Scalar]:
     return [out[i] for i in _rows(tree)]
 
 
-def written_balance(tree: Tree, q: Vector, v: Vector, a: Vector) -> tuple[list[Scalar], ...]:
+def power_balance_lines(tree: Tree, q: Vector, v: Vector, a: Vector) -> tuple[list[Scalar], ...]:
     """Powers of the drives, W_k and W_p of every moving link, W."""
     page, bodies = _powered(tree, q, v, a)
     drives: list[Scalar] = [0.0] * tree.nv

@@ -1,18 +1,22 @@
 """Motion of links as Zaremba writes it, line by line: (1.2)-(1.11) with errata applied, and the energy (2.1).
 
-Six numbers are linear before angular. V_k^0k is the motion of link k against the base, in its axes.
+Six numbers are linear before angular. V_k^jk is the motion of link k against link j that carries it; 0: the base.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ...errors import TraceError
 from ..scalar import Matrix, Scalar, Vector
+from ..spatial import EYE, ZERO
 from ..tree import LinkFrame, Tree
 from ..tree_indices import ancestors
 from .written import (
     EYE3,
     HALF,
     JointLines,
+    Page,
     Worded,
     by_blocks,
     written_scalar,
@@ -21,31 +25,55 @@ from .written import (
 )
 from .zaremba_page import ORIGIN_OF_LINK, TURN_OF_LINK, ZarembaLines
 
-LINK_TWIST = "motion of a link against the base, in its axes, m/s and rad/s"
+LINK_TWIST = "motion of the link below against that above, 0 is the base, in the axes of that below, m/s and rad/s"
 WELDED_AT = "origin of the named link in the axes of the body that it is welded to, m"
 WELDED_TURN = "turn of the named link in the body that it is welded to, no unit"
+SEEN_TURN = "turn of the link that one looks from in the body that it is welded to, no unit"
+SEEN_AT = "origin of the link that one looks from in the axes of the body that it is welded to, m"
 NONE3 = zeros_of(3, 3)
+
+
+def links_between(
+    tree: Tree, link: str, relative_to: str, frame: str, paper: str
+) -> tuple[LinkFrame, LinkFrame, list[int]]:
+    """Two links in their bodies, the second of them the base by default, and the bodies from it to the first."""
+    at = tree.frames[link]
+    seen = tree.frames[relative_to] if relative_to else LinkFrame(-1, EYE, ZERO)
+    path, above = (sorted(ancestors(tree.parents, x.body)) if x.body >= 0 else [] for x in (at, seen))
+    if path[: len(above)] != above:
+        raise TraceError(
+            f"the page in the letters of {paper} writes motions against a link that carries the other, and "
+            f"{relative_to!r} does not carry {link!r}: name one that does, or leave sequence and formalism out"
+        )
+    if path == above:
+        raise TraceError(f"link {link!r} does not move against {relative_to or 'the base'}: name a link that does")
+    if frame == "world":
+        raise TraceError(
+            f"the page in the letters of {paper} takes frame='local' or 'local_world_aligned', not 'world'"
+        )
+    return at, seen, path[len(above) :]
+
+
+def to_link(page: Page, at: LinkFrame, seen: LinkFrame, frame: str, turn: Callable[[], Worded]) -> list[Worded]:
+    """Matrices that bring motions of a body to a link's frame, in its axes or those that one looks from."""
+    out = []
+    if not at.p.zero:
+        p = page.given("o_k", at.p, WELDED_AT)
+        out.append(by_blocks([[EYE3, p.skew().T], [NONE3, EYE3]]))
+    if frame == "local":
+        R = page.given("P_k", at.R, WELDED_TURN).T
+    else:
+        R = page.given("P_j", seen.R, SEEN_TURN).T @ turn()
+    return out if R.words == ("E",) else [*out, by_blocks([[R, NONE3], [NONE3, R]])]
 
 
 class LinkMotion:
     """V and V* of the body of a link by the columns l of the joints that carry it, and at the link's frame."""
 
     def __init__(self, tree: Tree, q: Vector, link: str, frame: str, relative_to: str) -> None:
-        at: LinkFrame = tree.frames[link]
-        if relative_to:
-            raise TraceError(
-                f"the page in the letters of Zaremba writes the motion of link {link!r} against the base: leave "
-                "relative_to out, or sequence and formalism"
-            )
-        if at.body < 0:
-            raise TraceError(f"link {link!r} stands on the base and does not move: name a link that does")
-        if frame == "world":
-            raise TraceError(
-                "the page in the letters of Zaremba takes frame='local' or 'local_world_aligned', not 'world'"
-            )
-        path = sorted(ancestors(tree.parents, at.body))
+        self.at, self.seen, path = links_between(tree, link, relative_to, frame, "Zaremba")
         self.lines = ZarembaLines(tree, q, path)
-        self.page, self.frame, self.at = self.lines.page, frame, at
+        self.page, self.frame = self.lines.page, frame
         self.path: list[JointLines] = [self.lines.joints[i] for i in path]
         self.last = self.path[-1]
         self.carried: list[Worded] | None = None
@@ -55,7 +83,9 @@ class LinkMotion:
         self.page.section("motion of the link")
         parts = [self.lines.l[self.last.i, j.i] @ _rate(j, "v", v) for j in self.path]
         n = self.last.n
-        return self.page.define(f"V_{n}^0_{n}", written_sum(parts, zeros_of(6)), "(1.2), (1.4)", LINK_TWIST)
+        return self.page.define(
+            f"V_{n}^{self.path[0].p}_{n}", written_sum(parts, zeros_of(6)), "(1.2), (1.4)", LINK_TWIST
+        )
 
     def acceleration(self, v: Vector, a: Vector) -> Worded:
         """V*_k, (1.9): the columns times accelerations, and those turned by each joint farther out."""
@@ -67,31 +97,23 @@ class LinkMotion:
                     turned = l[k.i, s.i].skew().T @ l[k.i, j.i]
                     parts.append(turned @ _rate(j, "v", v) @ _rate(s, "v", v))
         said = "derivative of V in the axes of the link, m/s² and rad/s²"
-        return self.page.define(f"V_{k.n}^0_{k.n}star", written_sum(parts, zeros_of(6)), "(1.9)", said)
+        return self.page.define(
+            f"V_{k.n}^{self.path[0].p}_{k.n}star", written_sum(parts, zeros_of(6)), "(1.9)", said
+        )
 
     def in_frame(self, motion: Worded) -> Worded:
         """A motion at the link's own frame, in its axes, or along those of the world."""
         if self.carried is None:
-            self.carried = self._carried()
+            self.carried = to_link(self.page, self.at, self.seen, self.frame, self.turn)
         for matrix in self.carried:
             motion = matrix @ motion
         return motion
 
-    def _carried(self) -> list[Worded]:
-        """Matrices that bring motions of the body to the link's frame, one after the other."""
-        out = []
-        if not self.at.p.zero:
-            p = self.page.given("o_k", self.at.p, WELDED_AT)
-            out.append(by_blocks([[EYE3, p.skew().T], [NONE3, EYE3]]))
-        local = self.frame == "local"
-        turn = self.page.given("P_k", self.at.R, WELDED_TURN).T if local else self.against_base()
-        return out if turn.words == ("E",) else [*out, by_blocks([[turn, NONE3], [NONE3, turn]])]
-
-    def against_base(self) -> Worded:
-        """C_k^0, the turn of the body against the base, link by link, (1.1)."""
+    def turn(self) -> Worded:
+        """C_k^j, the turn of the body against that of the other link, link by link, (1.1)."""
         turn = self.lines.C[self.path[0].i]
         for j in self.path[1:]:
-            turn = self.page.define(f"C_{j.n}^0", turn @ self.lines.C[j.i], "(1.1)", TURN_OF_LINK)
+            turn = self.page.define(f"C_{j.n}^{self.path[0].p}", turn @ self.lines.C[j.i], "(1.1)", TURN_OF_LINK)
         return turn
 
 
@@ -144,11 +166,15 @@ def pose_lines(tree: Tree, q: Vector, link: str, relative_to: str = "") -> Matri
     page.section("pose of the link")
     turn, place = C[m.path[0].i], O[m.path[0].i]
     for j in m.path[1:]:
-        place = page.define(f"O_{j.n}^0", place + turn @ O[j.i], "", ORIGIN_OF_LINK)
-        turn = page.define(f"C_{j.n}^0", turn @ C[j.i], "(1.1)", TURN_OF_LINK)
+        place = page.define(f"O_{j.n}^{m.path[0].p}", place + turn @ O[j.i], "", ORIGIN_OF_LINK)
+        turn = page.define(f"C_{j.n}^{m.path[0].p}", turn @ C[j.i], "(1.1)", TURN_OF_LINK)
     if not m.at.p.zero:
         place = place + turn @ page.given("o_k", m.at.p, WELDED_AT)
     turn = turn @ page.given("P_k", m.at.R, WELDED_TURN)
+    back = page.given("P_j", m.seen.R, SEEN_TURN).T
+    if not m.seen.p.zero:
+        place = place - page.given("o_j", m.seen.p, SEEN_AT)
+    turn, place = back @ turn, back @ place
     out = page.define("T", by_blocks([[turn, place], [zeros_of(1, 3), Worded([[1.0]], ("1",))]]), "", "")
     return [list(row) for row in out.rows]
 
