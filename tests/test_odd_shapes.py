@@ -10,7 +10,7 @@ import pytest
 
 import drevo
 from drevo.contact.convex.search import rotation_in, separation
-from drevo.contact.convex.simplex import BOX, CYLINDER, ELLIPSOID, HULL, POINT, SEGMENT
+from drevo.contact.convex.simplex import BOX, CYLINDER, ELLIPSOID, HULL, NO_DISTANCE, POINT, SEGMENT
 from drevo.mechanics.spatial import Vec
 
 CUBE = np.array(list(itertools.product((-0.1, 0.1), (-0.08, 0.08), (-0.06, 0.06))))
@@ -128,6 +128,25 @@ def _apart(which: Any, sizes: Any, points: Any, at: Any) -> Any:
     p = np.array(at[9:])
     for _ in range(2):
         out = [0.0] * 7
-        separation(which, sizes, *points, rotation_in(at), Vec(*p), out)  # type: ignore[arg-type]
+        separation(which, sizes, *points, rotation_in(at), Vec(*p), NO_DISTANCE, out)  # type: ignore[arg-type]
         yield out
         p = p - out[0] * np.array(out[4:7])
+
+
+@pytest.mark.parametrize("first, second", [*itertools.combinations_with_replacement(SOLIDS, 2)])
+def test_a_search_that_is_asked_for_less_ends_early(first: str, second: str) -> None:
+    """Beyond the distance that matters it says that they are farther; within it all is the same."""
+    kinds, sizes, points = zip(SOLIDS[first], SOLIDS[second])
+    which, size = [kinds[0], len(points[0]) // 3, kinds[1], len(points[1]) // 3], [*sizes[0], *sizes[1], 0.6]
+    rng = np.random.default_rng(4)
+    for _ in range(5):
+        p, R = rng.uniform(-0.6, 0.6, 3), rotation_in([*np.linalg.qr(rng.normal(size=(3, 3)))[0].ravel().tolist()])
+
+        def found(most: float, R: Any = R, p: Any = p) -> list[float]:
+            out = [0.0] * 7
+            separation(which, size, *points, R, Vec(*p), most, out)  # type: ignore[arg-type]
+            return out
+
+        whole = found(NO_DISTANCE)
+        assert found(2.0 * abs(whole[0]) + 0.01) == whole
+        assert whole[0] <= 0.0 or found(0.5 * whole[0])[0] > 0.5 * whole[0]

@@ -60,7 +60,7 @@ def places_within(
     if which[0] == BOX and which[2] == BOX:
         return places_of_boxes(sizes, Part(sizes, 4), R, p, margin, out)
     near = floats(7)
-    separation(which, sizes, points_a, points_b, R, p, near)
+    separation(which, sizes, points_a, points_b, R, p, margin, near)
     if near[0] > margin:
         return 0
     n = corner_of(Part(near, 4), 0)

@@ -34,6 +34,7 @@ MAX_CORNERS = 120  # of the polytope
 MAX_FACES = 2 * MAX_CORNERS
 MAX_HORIZON = 3 * MAX_CORNERS
 NEAREST_SHARE = 1e-14  # of the square distance: what a further step could gain at most where it ends
+ROUNDING = 4e-16  # of the distance times the size of D: what rounding makes of that
 TOUCHING_SHARE = 1e-26  # of the square size of D: below it the origin is on the simplex
 GAIN_SHARE = 1e-10  # of the size of D: what a face gains at most where the polytope ends
 FLAT_SHARE = 1e-9  # of the size of D: below it corners are one point, in line, or in a plane
@@ -43,10 +44,11 @@ PARALLEL_COSINE = 1.0 - 1e-12  # of the normals of faces in one plane
 
 def approach(
     which: Integers, sizes: Floats, points_a: Floats, points_b: Floats, R: Mat, p: Vec, W: Floats, A: Floats,
-    out: Floats,
+    most: float, out: Floats,
 ) -> int:  # fmt: skip
     """Gilbert, Johnson and Keerthi's method: 0 with the distance, the point of the first solid and the normal in
-    `out`, or the number of corners, 1 to 4, of a simplex that has the origin."""
+    `out`, or the number of corners, 1 to 4, of a simplex that has the origin. It ends where the distance is more
+    than `most`, which a plane across the way shows."""
     share = floats(4)
     v = add_corner(which, sizes, points_a, points_b, R, p, p, W, A, 0)
     share[0] = 1.0
@@ -55,8 +57,12 @@ def approach(
         if square <= TOUCHING_SHARE * size:
             return count
         w = add_corner(which, sizes, points_a, points_b, R, p, -v, W, A, count)
-        size = max(size, w.dot(w))
-        if square - v.dot(w) <= NEAREST_SHARE * square or has_corner(W, count, w, 0.0):
+        size, along = max(size, w.dot(w)), v.dot(w)
+        if along > 0.0 and along * along > most * most * square:
+            break
+        if square - along <= NEAREST_SHARE * square + ROUNDING * sqrt(square * size):
+            break
+        if has_corner(W, count, w, 0.0):
             break
         least = nearest_on_simplex(W, count + 1, share)
         if least == 0.0 and count == 3:
@@ -259,12 +265,12 @@ def search_inside(
 
 
 def separation(
-    which: Integers, sizes: Floats, points_a: Floats, points_b: Floats, R: Mat, p: Vec, out: Floats
+    which: Integers, sizes: Floats, points_a: Floats, points_b: Floats, R: Mat, p: Vec, most: float, out: Floats
 ) -> None:
     """The distance of two solids (negative: how deep), the point of the first surface, the unit normal from it.
 
     which: kind and number of points of each. sizes: three of each and the radius of the ball about its points,
-    then the size of both together. A plane stands first.
+    then the size of both together. A plane stands first. Of solids farther apart than `most` it says only that.
     """
     if which[0] == PLANE:
         n = Vec(0.0, 0.0, 1.0)
@@ -274,7 +280,7 @@ def separation(
         put_corner(Part(out, 4), 0, n)
     else:
         W, A = floats(3 * MAX_CORNERS + 3), floats(3 * MAX_CORNERS + 3)
-        count = approach(which, sizes, points_a, points_b, R, p, W, A, out)
+        count = approach(which, sizes, points_a, points_b, R, p, W, A, most + sizes[3] + sizes[7], out)
         if count > 0:
             search_inside(which, sizes, points_a, points_b, R, p, W, A, count, out)
     out[0] = out[0] - (sizes[3] + sizes[7])
@@ -295,7 +301,9 @@ def between_solids(
     T = R.T
     local = floats(7)
     relative = Mat(S.T @ R.T.x, S.T @ R.T.y, S.T @ R.T.z)
-    separation(which, sizes, points_a, points_b, relative, T @ (corner_of(b, 3) - corner_of(a, 3)), local)
+    separation(
+        which, sizes, points_a, points_b, relative, T @ (corner_of(b, 3) - corner_of(a, 3)), NO_DISTANCE, local
+    )
     n = R @ corner_of(Part(local, 4), 0)
     first = corner_of(a, 3) + R @ corner_of(Part(local, 1), 0)
     out[0] = local[0]
