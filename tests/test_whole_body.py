@@ -89,6 +89,36 @@ def test_a_biped_stands_by_its_forces(facets: int) -> None:
     assert np.ptp(points[2]) < 1e-6  # level soles
 
 
+def test_a_biped_that_is_pushed_returns_on_the_ground_of_coulomb() -> None:
+    """Its torques alone, in the exact law of contact: forces are those foreseen but for J' v in a step, the feet
+    stay, and the centre of mass follows e'' + 2 w e' + w^2 e = 0, in steps of velocity and then position."""
+    robot, q, contacts = standing()
+    tasks, targets = com_task(robot, q)
+    w, dt, soles = np.sqrt(60.0), 2e-3, [(c["link"], np.array(c["point"])) for c in contacts]
+
+    def places(q: Any) -> Any:
+        poses = [(robot.pose(q, link), points) for link, points in soles]
+        return np.concatenate([points @ T[:3, :3].T + T[:3, 3] for T, points in poses])
+
+    q[2] -= places(q)[:, 2].min()
+    targets = {"center_of_mass": robot.center_of_mass(q), "posture": q}
+    J = np.vstack([robot.jacobian(q, link, "local_world_aligned") for link, _ in soles])
+    push = np.array([0.15, 0.1] + [0.0] * (robot.nv - 2))
+    v = push - np.linalg.pinv(J) @ (J @ push)  # the feet rest
+    step = drevo.compile(robot, "step", dt=dt, ground="plane", law="coulomb", friction=0.6)
+    began, e, rate, farthest = places(q), np.zeros(3), robot.center_of_mass_jacobian(q) @ v, 0.0
+    for _ in range(100):
+        wanted = solve_id(robot, q, v, tasks, contacts, targets, stiffness=w * w)
+        q, v, forces, residual = step(q, v, wanted.tau)
+        rate = rate - dt * (w * w * e + 2.0 * w * rate)
+        e = e + dt * rate
+        farthest = max(farthest, np.abs(e).max())
+        assert residual < 1e-9 and wanted.kkt.max() < 1e-9
+        assert np.abs(forces.sum(0) - wanted.forces.sum(0)).max() < 2e-4 * weight(robot)
+        assert np.abs(robot.center_of_mass(q) - targets["center_of_mass"] - e).max() < 0.02 * farthest
+    assert np.abs(places(q) - began).max() < 1e-7 and farthest > 1e-3
+
+
 def test_the_equations_of_motion_hold_by_pinocchio() -> None:
     """tau + J_c^T f = M a + h in motion, contacts do not accelerate, and the friction cone bounds a push."""
     pin = pytest.importorskip("pinocchio")
