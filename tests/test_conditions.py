@@ -424,6 +424,8 @@ def test_cases_of_free_lengths() -> None:
     assert cases[0].zero == () and any(x.zero == ("L_3",) and not x.conditions for x in cases)
     for x in cases:
         assert all(not set(x.zero) & set(text.split("*")) for text in x.conditions) and x.meaning
+    H = asked.realise(reach=0.8).mass_matrix(np.random.default_rng(0).normal(size=(20, 3)))[:, 1, 1]
+    assert np.ptp(H) <= 1e-9 * np.abs(H).max()  # its lengths are kept
     more = conditions(drevo.load("two-arm-spatial"), constant=["H_33", "H_22"], free=["L_4"]).cases()
     sizes = [len(x.conditions) for x in more]
     assert sizes[0] == max(sizes) and {x.zero for x in more} <= {(), ("L_4",)}

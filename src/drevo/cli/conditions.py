@@ -52,7 +52,7 @@ def conditions(
         step("reducing")
         found = find(load_robot(robot, base), words_in(constant), words_in(zero), diagonal, words_in(free) or None)
     whole = found if isinstance(found, Conditions) else None
-    balanced = _realised(whole, (reach, density, proportions), output) if realise or output is not None else None
+    balanced = _realised(found, (reach, density, proportions), output) if realise or output is not None else None
     if as_json:
         masses = {"masses": _masses(balanced)} if balanced else {}
         print_json({"robot": robot, **_data(found), **masses})
@@ -70,12 +70,10 @@ def conditions(
         print(f"saved {output}")
 
 
-def _realised(conditions: Conditions | None, how: tuple[float, float | None, str], output: Path | None) -> Robot:
+def _realised(
+    conditions: Conditions | PolynomialConditions, how: tuple[float, float | None, str], output: Path | None
+) -> Robot:
     """The robot that meets the conditions, saved where a file is named."""
-    from ..errors import InputError
-
-    if conditions is None:
-        raise InputError("--realise takes conditions on inertial parameters; leave lengths out of --free")
     reach, density, proportions = how
     sides: list[Any] = [float(x) if x.replace(".", "", 1).isdigit() else x for x in words_in(proportions)]
     robot = conditions.realise(reach=reach, density=density, proportions=sides)

@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -278,7 +279,9 @@ def conditions(
     varied, vanish = _wanted(parameters, constant, zero, diagonal)
     demands = _demands(parameters, H, V, varied, vanish)
     if letters:
-        return polynomial_conditions(parameters, [(d.element, d.monomial, d.row, d.wholly) for d in demands])
+        at_its_lengths = partial(conditions, robot, constant, zero, diagonal)
+        listed = [(d.element, d.monomial, d.row, d.wholly) for d in demands]
+        return polynomial_conditions(parameters, listed, at_its_lengths)
     _possible(parameters, demands)
     found = _solve(parameters, demands, solved)
     _possible(parameters, [Demand("the matrix", UNIT_MONOMIAL, row) for row in found.rows.values()])
@@ -306,7 +309,10 @@ def _wanted(
     if flag("conditions: diagonal", diagonal):
         vanish |= {(r, c) for r in range(n) for c in range(r)}
     if not varied | vanish:
-        raise InputError(f"conditions: say what must be constant ({', '.join(CONSTANT)} or elements) or zero")
+        raise InputError(
+            f"conditions: say what must be constant ({', '.join(CONSTANT)} or elements) or zero, by "
+            'constant="mass_matrix" or --constant mass_matrix on the command line'
+        )
     return varied, vanish
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations
@@ -17,6 +17,7 @@ from ..io.packages import package
 from ..io.reprs import brief, brief_list
 from ..mechanics.tree import build_tree
 from ..model.description import Model
+from ..robot.face import Robot
 from . import expressions
 from .parameters import SNAP, Coefficients, Parameters
 from .polynomial import UNIT_MONOMIAL, Form, Monomial, Space, SparseRow
@@ -109,6 +110,12 @@ class PolynomialConditions:
     parameters: Parameters
     columns: list[Unknown]
     rows: list[SparseRow]
+    at_its_lengths: Callable[[], Any]  # the conditions with the lengths that the robot has
+
+    def realise(self, *how: Any, **named: Any) -> Robot:
+        """A robot that meets the conditions and keeps its lengths; arguments are those of `Conditions.realise`."""
+        realised: Robot = self.at_its_lengths().realise(*how, **named)
+        return realised
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -272,7 +279,7 @@ def _bodily(p: Any) -> tuple[frozenset[Any], bool]:
 
 
 def polynomial_conditions(
-    parameters: Parameters, demands: Sequence[tuple[str, Monomial, Form, bool]]
+    parameters: Parameters, demands: Sequence[tuple[str, Monomial, Form, bool]], at_its_lengths: Callable[[], Any]
 ) -> PolynomialConditions:
     """One polynomial for each function of the coordinates in each element, reduced over the rationals, then in
     the ideal. demands: (element, monomial, form, whether the constant term must vanish too).
@@ -291,7 +298,7 @@ def polynomial_conditions(
     found = Space()
     for row in gathered.values():
         found.add({at[c]: x for c, x in row.items()})
-    return _irredundant(PolynomialConditions(parameters, columns, list(found.rows.values())))
+    return _irredundant(PolynomialConditions(parameters, columns, list(found.rows.values()), at_its_lengths))
 
 
 def _irredundant(conditions: PolynomialConditions) -> PolynomialConditions:
@@ -309,4 +316,4 @@ def _irredundant(conditions: PolynomialConditions) -> PolynomialConditions:
             ideal.append(p)
     body = [min(conditions.parameters.all[conditions.columns[c][1]].body for c in row) for row in kept]
     order = sorted(range(len(kept)), key=lambda k: body[k])
-    return PolynomialConditions(conditions.parameters, conditions.columns, [kept[k] for k in order])
+    return replace(conditions, rows=[kept[k] for k in order])
