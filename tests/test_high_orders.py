@@ -13,11 +13,11 @@ import strategies
 from contact_cases import CRAWLER
 
 import drevo
-from drevo.codegen.call.scatter import Scattered
 from drevo.codegen.graph.evaluate import evaluate
 from drevo.codegen.store import build
 from drevo.compiler import differentiate
 from drevo.compiler.differentiate import derivative, derivative_program, unpack
+from drevo.compiler.packing import Scattered
 from drevo.errors import TraceError
 from drevo.model.quantities import quantity
 

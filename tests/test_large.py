@@ -237,9 +237,7 @@ def unrolled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Motions that were traced in one piece."""
     traced: list[str] = []
     make = motion.motion_program
-    monkeypatch.setattr(
-        "drevo.simulate.compiled_motion.motion_program", lambda m, *x: traced.append(m.name) or make(m, *x)
-    )
+    monkeypatch.setattr("drevo.simulate.motion.motion_program", lambda m, *x: traced.append(m.name) or make(m, *x))
     return traced
 
 

@@ -21,7 +21,7 @@ from drevo.constraint.closing import hold
 from drevo.constraint.dynamics import constrained_dynamics
 from drevo.robot.face import Robot
 from drevo.robots import four_bar, stewart, two_arm
-from drevo.simulate import Control, Table, compiled_motion, simulate
+from drevo.simulate import Control, Table, motion, simulate
 
 Array = Any
 POSITION, RATE, ENERGY = 1e-10, 1e-9, 1e-6  # m or rad, per second, of the largest kinetic energy
@@ -367,8 +367,8 @@ def test_numbers_are_inputs_of_a_motion(gains: Any, monkeypatch: pytest.MonkeyPa
     """Other points, zeros among them, normals, offsets and gains compile nothing, and each motion is that of the
     engine in Python."""
     robot, still = double_pendulum(), lambda t, q, v: np.zeros(2)
-    made, make = [], compiled_motion.machine_code
-    monkeypatch.setattr(compiled_motion, "machine_code", lambda *x: made.append(x) or make(*x))
+    made, make = [], motion.machine_code
+    monkeypatch.setattr(motion, "machine_code", lambda *x: made.append(x) or make(*x))
     for k, (point, normal, offset) in enumerate(
         [(END, (0.0, 0.0, 1.0), -1.5), ((0.1, 0.0, -0.9), (0.3, 0.2, 1.0), -1.4), (END, (0.0, 0.0, 2.0), -3.1)]
     ):

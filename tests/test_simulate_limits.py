@@ -10,7 +10,7 @@ import pytest
 from drevo.errors import InputError, NumericsError
 from drevo.robot.face import Robot
 from drevo.robots import rod_chain
-from drevo.simulate import METHODS, Control, Event, Integrator, compiled_motion, damping, simulate
+from drevo.simulate import METHODS, Control, Event, Integrator, damping, motion, simulate
 
 
 @pytest.fixture(scope="module")
@@ -107,8 +107,8 @@ def test_a_table_that_cannot_be_written(chain: Robot) -> None:
 def test_a_law_is_known_by_what_it_traces_to(chain: Robot, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the docs write it, tau=damping(0.1) is a new object at every call; it is made once."""
     made = []
-    make = compiled_motion.machine_code
-    monkeypatch.setattr(compiled_motion, "machine_code", lambda *x: made.append(x) or make(*x))
+    make = motion.machine_code
+    monkeypatch.setattr(motion, "machine_code", lambda *x: made.append(x) or make(*x))
     tables = [simulate(chain, np.full(3, 0.1), duration=0.01, tau=damping(0.1)) for _ in range(3)]
     law = Control(lambda t, q, v: [-0.1 * x for x in v])
     tables.append(simulate(chain, np.full(3, 0.1), duration=0.01, tau=law))

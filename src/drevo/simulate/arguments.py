@@ -17,10 +17,9 @@ from ..io.given import Array, leading, numbers
 from ..mechanics.acting import without_passive
 from ..mechanics.configuration import neutral, require_unit_quaternions
 from ..model.dynamics import Dynamics
-from .compiled_motion import CompiledMotion, owners
 from .constraints import HeldConstraints, require_memory
 from .control import Control, beyond_law, law_function, traced_law
-from .motion import StateRates, numeric_rates, quaternions
+from .motion import CompiledMotion, StateRates, numeric_rates, owners, quaternions
 
 Efforts = Callable[[float, Array, Array], ArrayLike]
 NumericLaw = Callable[[float, Array, Array], Array]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..codegen.lower.motion import DEPENDENT, NOT_FINITE, OPEN, TOO_SMALL, UNSETTLED
+from ..codegen.lower.loops import DEPENDENT, NOT_FINITE, OPEN, TOO_SMALL, UNSETTLED
 from ..constraint.checks import feedback
 from ..constraint.closing import out_of_reach, project_state
 from ..constraint.collection import collect, labels
@@ -26,8 +26,7 @@ from ..constraint.terms import ConstraintTerms, TermsAt, constraint_terms, held_
 from ..errors import InputError, NumericsError
 from ..io.given import lent
 from ..model.dynamics import Dynamics
-from .compiled_motion import owners
-from .motion import DEPENDENT_ROW_MISS, PIVOT, Rule
+from .motion import DEPENDENT_ROW_MISS, PIVOT, Rule, owners
 from .state import EngineState
 
 MAX_FIXED_STEPS, ADAPTIVE_STEPS = 10_000_000, 100_000  # what `max_steps` is unless it is given

@@ -18,10 +18,10 @@ from ..errors import InputError, NumericsError
 from ..io.given import Array, callable_given, flag, positive, seconds, short_text, whole
 from ..model.dynamics import Dynamics
 from .arguments import Efforts, RightHandSide, by_step, right_hand_side, start
-from .compiled_motion import CompiledMotion
 from .constraints import ADAPTIVE_STEPS, FINEST, MAX_FIXED_STEPS, HeldConstraints, bounded, is_tame, stopped
 from .control import Control, beyond_law
 from .integrators import Integrator, integrator
+from .motion import CompiledMotion
 from .state import Adaptive, EngineState, TimedState
 from .table import Occurrence, Table
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.lower.motion import (
+from ..codegen.lower.loops import (
     COMPILED_ORDER,
     FIRST_STEP,
     GROW,
@@ -26,9 +26,8 @@ from ..codegen.lower.motion import (
 )
 from ..errors import NumericsError
 from ..model.description import Model
-from .compiled_motion import CompiledMotion
 from .integrators import Integrator
-from .motion import StateRates, quaternions
+from .motion import CompiledMotion, StateRates, quaternions
 
 Array = np.ndarray[Any, Any]
 SWEEPS = 60  # of an implicit method's iteration

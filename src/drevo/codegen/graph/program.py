@@ -10,7 +10,6 @@ from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
 
-from .fusion import fused_products
 from .node import Graph
 from .ops import ADD, ATAN2, CHOICE, COS, DIV, FUNCTIONS, INPUT, MUL, SIN
 
@@ -189,3 +188,17 @@ class Program:
     def doubling_is_mul(self) -> bool:
         """2 x counts and is written as a product, not as x + x."""
         return self.meta.get("doubling") == "mul"
+
+
+def fused_products(g: Graph, nodes: Sequence[int], roots: Sequence[int]) -> dict[int, int]:
+    """Sum -> the edge to the product that disappears in it: left operand first, a product goes once."""
+    uses, op = g.uses(nodes, roots), g.op
+    free = {n for n in nodes if op[n] == MUL and uses[n] == 1}
+    fused: dict[int, int] = {}
+    for n in nodes:
+        for edge in (g.a[n], g.b[n]) if op[n] == ADD else ():
+            if edge >> 1 in free:
+                free.remove(edge >> 1)
+                fused[n] = edge
+                break
+    return fused

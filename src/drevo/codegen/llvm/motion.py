@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 
-from ..lower.lower import Lowered, Port
-from ..lower.motion import (
+from ..lower.loops import (
     FIRST_STEP,
     GROW,
     MIN_STEP_ULPS,
@@ -23,6 +22,7 @@ from ..lower.motion import (
     TOO_SMALL,
     UNSETTLED,
 )
+from ..lower.lower import Lowered, Port
 from .bodies.rolled_driver import loaded
 from .fields import Fields
 from .ir import F64, I1, I32, I64, PTR, VOID, IRFunction, Module, Value

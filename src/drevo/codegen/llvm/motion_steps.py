@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from ..lower.motion import DEPENDENT, MOTION_STATE, NOT_FINITE, OPEN, SAMPLE_DONE, SAMPLE_NUMBERS
+from ..lower.loops import DEPENDENT, MOTION_STATE, NOT_FINITE, OPEN, SAMPLE_DONE, SAMPLE_NUMBERS
 from .fields import Fields
 from .ir import F64, I1, I32, I64, PTR, VOID, IRFunction, Module, Value
 from .math import Lanes

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from ...errors import EmitError
 from ..graph import levers
-from ..graph.fusion import fused_products
 from ..graph.node import Graph
 from ..graph.ops import (
     ADD,
@@ -31,7 +30,7 @@ from ..graph.ops import (
     UNLESS,
     WHEN,
 )
-from ..graph.program import Output, Program
+from ..graph.program import Output, Program, fused_products
 from .schedule import (
     CHOOSE,
     FMA,
