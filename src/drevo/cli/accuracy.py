@@ -48,43 +48,43 @@ def accuracy(
 
     from ..loads import accuracy as of
 
-    made = load_robot(robot, base)
-    at = vector_in(made, "q", q)
-    found = of(
-        made, at, link, point=numbers_in("--point", point) or (), joint_errors=joint_error,
+    machine = load_robot(robot, base)
+    at = vector_in(machine, "q", q)
+    result = of(
+        machine, at, link, point=numbers_in("--point", point) or (), joint_errors=joint_error,
         frame_errors=numbers_in("--frame-error", frame_error), stiffness=stiffness,
         error_distribution=error_distribution,
     )  # fmt: skip
-    drawn = found.monte_carlo(monte_carlo, np.random.default_rng(seed)) if monte_carlo else None
+    drawn = result.monte_carlo(monte_carlo, np.random.default_rng(seed)) if monte_carlo else None
     if as_json:
-        print_json({"robot": made.name, **_facts(found, drawn)})
+        print_json({"robot": machine.name, **_facts(result, drawn)})
         return
-    _tell(made.name, found, drawn)
+    _tell(machine.name, result, drawn)
 
 
-def _tell(name: str, found: Accuracy, drawn: MonteCarlo | None) -> None:
+def _tell(name: str, result: Accuracy, drawn: MonteCarlo | None) -> None:
     import numpy as np
 
     heads = ("", "sag", "worst case", "deviation", *(("drawn worst", "drawn deviation") if drawn else ()))
-    columns = [found.sag, found.worst, found.deviation]
+    columns = [result.sag, result.worst, result.deviation]
     if drawn:
         columns += [drawn.worst, np.sqrt(np.diag(drawn.covariance))]
     units = [f"{axis}, {'m' if k < 3 else 'rad'}" for k, axis in enumerate(("x", "y", "z", "rx", "ry", "rz"))]
     rows = [(unit, *(f"{c[k]:.4g}" for c in columns)) for k, unit in enumerate(units)]
-    print(f"{name}: errors of {found.link}, world axes")
+    print(f"{name}: errors of {result.link}, world axes")
     print_table("", heads, rows)
-    shares = list(found.shares().items())[:MAX_ERROR_SOURCES]
+    shares = list(result.shares().items())[:MAX_ERROR_SOURCES]
     if shares:
         rows = [(source, f"{100 * x:.3g}") for source, x in shares]
         print_table("\nwhere the variance of the position comes from", ("source", "%"), rows)
 
 
-def _facts(found: Accuracy, drawn: MonteCarlo | None) -> dict[str, Any]:
+def _facts(result: Accuracy, drawn: MonteCarlo | None) -> dict[str, Any]:
     facts = {
-        "link": found.link, "error_distribution": found.error_distribution,
-        "sag": found.sag.tolist(), "worst": found.worst.tolist(),
-        "deviation": found.deviation.tolist(), "covariance": found.covariance.tolist(),
-        "shares": {name: float(x) for name, x in found.shares().items()},
+        "link": result.link, "error_distribution": result.error_distribution,
+        "sag": result.sag.tolist(), "worst": result.worst.tolist(),
+        "deviation": result.deviation.tolist(), "covariance": result.covariance.tolist(),
+        "shares": {name: float(x) for name, x in result.shares().items()},
     }  # fmt: skip
     if drawn is None:
         return facts

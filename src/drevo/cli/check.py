@@ -47,34 +47,34 @@ def check(
     """
     from ..doctor import check as examine_description
 
-    found = examine_description(robot)
+    findings = examine_description(robot)
     where: str | Path = robot
     if fix or output is not None:
-        where = output or Path(Path(found.source).stem + "-fixed" + Path(found.source).suffix)
-        found = examine_description(robot, fix=where)
+        where = output or Path(Path(findings.source).stem + "-fixed" + Path(findings.source).suffix)
+        findings = examine_description(robot, fix=where)
     rows, notes = [], []
-    if found.sound():
+    if findings.sound():
         loaded = load_robot(str(where), base)
         rows, notes = examine(loaded, states), list(loaded.notes)
-    good = found.sound(strict) and all(row["ok"] for row in rows)
+    good = findings.sound(strict) and all(row["ok"] for row in rows)
     if as_json:
-        facts = {"robot": robot, "base": base, "states": states, "ok": good, "findings": found.rows()}
-        print_json({**facts, "changes": list(found.changes), "checks": rows, "notes": notes})
+        facts = {"robot": robot, "base": base, "states": states, "ok": good, "findings": findings.rows()}
+        print_json({**facts, "changes": list(findings.changes), "checks": rows, "notes": notes})
     else:
-        _tell(found, notes, where if found.changes or fix else None)
-        _tell_tests(found.robot, rows, states)
+        _tell(findings, notes, where if findings.changes or fix else None)
+        _tell_tests(findings.robot, rows, states)
     if not good:
         raise typer.Exit(FAILED)
 
 
-def _tell(found: Findings, notes: list[str], saved: str | Path | None) -> None:
-    for change in found.changes:
+def _tell(findings: Findings, notes: list[str], saved: str | Path | None) -> None:
+    for change in findings.changes:
         print(f"changed {change}")
     if saved is not None:
         print(f"saved {saved}")
     for note in notes:
         print(f"note: {note}")
-    for line in found.lines():
+    for line in findings.lines():
         print(line)
 
 

@@ -46,8 +46,10 @@ def _robots(begun: str) -> list[str]:
     from ..robots import EMBEDDED
 
     folder = Path(begun).parent if os.sep in begun else Path(".")
-    here = [x for x in folder.iterdir() if x.is_dir() or x.suffix.lower() in SUFFIXES] if folder.is_dir() else []
-    files = [f"{x}{os.sep}" if x.is_dir() else str(x) for x in here]
+    entries = (
+        [x for x in folder.iterdir() if x.is_dir() or x.suffix.lower() in SUFFIXES] if folder.is_dir() else []
+    )
+    files = [f"{x}{os.sep}" if x.is_dir() else str(x) for x in entries]
     return sorted(x for x in {*EMBEDDED, *names(), *files} if x.startswith(begun))
 
 
@@ -84,8 +86,8 @@ def guarded(verb: Callable[P, T]) -> Callable[P, T]:
         except (DrevoError, MemoryError) as error:
             print(f"drevo: {_by_options(verb, said(error)) or 'there is not enough memory'}", file=sys.stderr)
         except OSError as error:
-            what = f"{error.filename}: " if error.filename else ""
-            print(f"drevo: {what}{(error.strerror or str(error)).lower()}", file=sys.stderr)
+            file = f"{error.filename}: " if error.filename else ""
+            print(f"drevo: {file}{(error.strerror or str(error)).lower()}", file=sys.stderr)
         raise typer.Exit(REFUSED_EXIT)
 
     return run
@@ -154,8 +156,8 @@ def _by_options(verb: Callable[..., Any], sentence: str) -> str:
     taken = inspect.signature(verb).parameters
     flags = {name for name, p in taken.items() if p.default is False}
 
-    def told(found: re.Match[str]) -> str:
-        return f"--{found[1]}" if found[1] in flags else ELSEWHERE.get(found[0], found[0])
+    def told(match: re.Match[str]) -> str:
+        return f"--{match[1]}" if match[1] in flags else ELSEWHERE.get(match[0], match[0])
 
     return re.sub(r"\b(\w+)=True\b", told, sentence)
 
@@ -197,12 +199,12 @@ def numbers_in(option: str, text: str | None, count: int | None = None) -> list[
     if text is None:
         return None
     try:
-        found = [float(x) for x in text.split(",")]
+        numbers = [float(x) for x in text.split(",")]
     except ValueError:
         raise InputError(f"{option} {text!r} is no list of numbers with commas between them") from None
-    if count is not None and len(found) != count:
-        raise InputError(f"{option} has {len(found)} numbers; this robot needs {count}")
-    return found
+    if count is not None and len(numbers) != count:
+        raise InputError(f"{option} has {len(numbers)} numbers; this robot needs {count}")
+    return numbers
 
 
 def vector_in(robot: Robot, name: str, text: str | None) -> Any:

@@ -71,22 +71,22 @@ def compute(
 
     if csv and as_json:
         raise InputError("compute: --csv and --json are two forms of one result; give one of them")
-    made = load_robot(robot, base)
-    made = made if gravity is None else _under(made, numbers_in("--gravity", gravity, 3) or [])
+    machine = load_robot(robot, base)
+    machine = machine if gravity is None else _under(machine, numbers_in("--gravity", gravity, 3) or [])
     row = row_of(quantity)
     given = {"q": q, "v": v, "a": a, "tau": tau, "x": x}
     _refuse_unused(row.name, {name: text for name, text in given.items() if name not in row.state})
-    state = {name: vector_in(made, name, given[name]) for name in row.state}
+    state = {name: vector_in(machine, name, given[name]) for name in row.state}
     wanted = {"link": link, "relative_to": relative_to, "frame": frame, "axes": axes, "passive": passive or None}
     options: dict[str, Any] = {name: text for name, text in wanted.items() if text is not None}
     if "link" in row.options:
-        options.setdefault("link", made.link_names[-1])
-    values = _results(made, row, state, options, point)
+        options.setdefault("link", machine.link_names[-1])
+    values = _results(machine, row, state, options, point)
     if as_json:
         numbers, at = ({name: x.tolist() for name, x in part.items()} for part in (values, state))
-        print_json({"robot": made.name, "quantity": row.name, **options, "state": at, **numbers})
+        print_json({"robot": machine.name, "quantity": row.name, **options, "state": at, **numbers})
         return
-    _print_all(made, row, values, options, csv)
+    _print_all(machine, row, values, options, csv)
 
 
 def _results(

@@ -50,15 +50,17 @@ def conditions(
 
     with progress(1, "conditions") as step:
         step("reducing")
-        found = find(load_robot(robot, base), words_in(constant), words_in(zero), diagonal, words_in(free) or None)
-    whole = found if isinstance(found, Conditions) else None
-    balanced = _realised(found, (reach, density, proportions), output) if realise or output is not None else None
+        result = find(
+            load_robot(robot, base), words_in(constant), words_in(zero), diagonal, words_in(free) or None
+        )
+    whole = result if isinstance(result, Conditions) else None
+    balanced = _realised(result, (reach, density, proportions), output) if realise or output is not None else None
     if as_json:
         masses = {"masses": _masses(balanced)} if balanced else {}
-        print_json({"robot": robot, **_data(found), **masses})
+        print_json({"robot": robot, **_data(result), **masses})
         return
-    rows = [(body, text) for body, texts in _bodies(found).items() for text in texts]
-    print_table(f"{len(found)} conditions", ("body", "condition"), rows, left=2)
+    rows = [(body, text) for body, texts in _bodies(result).items() for text in texts]
+    print_table(f"{len(result)} conditions", ("body", "condition"), rows, left=2)
     print(LEGEND)
     if whole:
         print("\nEquations of motion when they hold:", *whole.motion, sep="\n")
@@ -86,13 +88,13 @@ def _masses(robot: Robot) -> dict[str, float]:
     return {link.name: link.inertial.mass for link in robot.model.links if link.inertial is not None}
 
 
-def _data(found: Conditions | PolynomialConditions) -> dict[str, Any]:
+def _data(result: Conditions | PolynomialConditions) -> dict[str, Any]:
     from ..design.conditions import Conditions
 
-    whole = {"M": found.M, "motion": list(found.motion)} if isinstance(found, Conditions) else {}
-    return {"count": len(found), "equations": list(found.equations), "by_body": _bodies(found), **whole}
+    whole = {"M": result.M, "motion": list(result.motion)} if isinstance(result, Conditions) else {}
+    return {"count": len(result), "equations": list(result.equations), "by_body": _bodies(result), **whole}
 
 
-def _bodies(found: Conditions | PolynomialConditions) -> dict[str, tuple[str, ...]]:
+def _bodies(result: Conditions | PolynomialConditions) -> dict[str, tuple[str, ...]]:
     """Conditions by body; those on lengths concern several."""
-    return getattr(found, "by_body", {"": found.equations})
+    return getattr(result, "by_body", {"": result.equations})

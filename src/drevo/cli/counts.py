@@ -55,9 +55,9 @@ def count(
     with progress(len(wanted), "counting") as step:
         for name in wanted:
             step(name)
-            found = compete(
+            ranked = compete(
                 model, name, objective, formalism=formalism, parameters=("*",) if symbols else (), snap=SNAP
             )
-            by = {f: counted for f, _, counted in found.ranking}
-            rows[name] = {**by[found.winner], "formalism": found.winner, "formalisms": by}
+            by = {f: counted for f, _, counted in ranked.ranking}
+            rows[name] = {**by[ranked.winner], "formalism": ranked.winner, "formalisms": by}
     return rows

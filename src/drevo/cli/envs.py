@@ -115,9 +115,9 @@ def _clocked(f: Callable[..., Any], clock: list[float]) -> Callable[..., Any]:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         start = time.perf_counter()
-        found = f(*args, **kwargs)
+        result = f(*args, **kwargs)
         clock[0] += time.perf_counter() - start
-        return found
+        return result
 
     return call
 

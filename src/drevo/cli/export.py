@@ -99,19 +99,21 @@ def _write_ros2(robot: Robot, folder: Path, link: str, law: Any, name: str) -> N
     print(*files, f"{guide}: how to build it with colcon", sep="\n")
 
 
-def _tell(made: Any, as_json: bool) -> None:
+def _tell(exported: Any, as_json: bool) -> None:
     """Prints what was written and what a call of it costs, as text or as JSON."""
     if not as_json:
-        print(made)
+        print(exported)
         return
-    fields = ["name", "target", "dtype"] + ["size", "instructions", "cycles"] * (made.target != "c")
-    told = {k: getattr(made, k) for k in fields} | {"counts" if made.target == "c" else "link": made.link}
-    print_json(told | {"files": [str(f) for f in made.files]})
+    fields = ["name", "target", "dtype"] + ["size", "instructions", "cycles"] * (exported.target != "c")
+    facts = {k: getattr(exported, k) for k in fields} | {
+        "counts" if exported.target == "c" else "link": exported.link
+    }
+    print_json(facts | {"files": [str(f) for f in exported.files]})
 
 
 def _controller(
     robot: Robot,
-    what: str,
+    kind: str,
     q: str | None,
     actuated: list[str],
     dt: float | None,
@@ -126,7 +128,7 @@ def _controller(
     driven, given = actuated or None, [numbers_in(name, x) or [] for name, x in weights.items()]
     Q, R = (x[0] if len(x) == 1 else x for x in given)
     start = vector_in(robot, "q", q)
-    if what == "schedule":
+    if kind == "schedule":
         axes = [part.partition("=") for part in grid.split(";") if part.strip()]
         nodes = {joint.strip(): numbers_in("--grid", x) or [] for joint, _, x in axes}
         return control.schedule(robot, nodes, Q, R, start, driven, dt)
@@ -138,11 +140,11 @@ def _controller(
         )
     L: Any = robot.linearise(held.q, np.zeros(robot.nv), held.tau, actuated=driven, outputs=["q"])
     L = L if dt is None else L.discretised(dt)
-    if what == "linear_model":
+    if kind == "linear_model":
         return L
-    if what == "kalman":
+    if kind == "kalman":
         return control.kalman(L, Q, R).estimator
-    return control.lqr(L, Q, R) if what == "lqr" else control.lqg(L, Q, R, 1.0, 1.0)
+    return control.lqr(L, Q, R) if kind == "lqr" else control.lqg(L, Q, R, 1.0, 1.0)
 
 
 def _law(

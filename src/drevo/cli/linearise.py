@@ -38,25 +38,25 @@ def linearise(
 
     if output is not None:
         ready("a linear model", output, (".npz",))
-    made = load_robot(robot, base)
+    machine = load_robot(robot, base)
     driven = [x.strip() for x in actuated.split(",")] if actuated else None
-    at, rates, efforts = _state(made, q, v, tau, driven)
-    found = made.linearise(at, rates, efforts, actuated=driven)
-    values = _eigenvalues(found.reduced.A)
-    facts = {"q": at, "v": rates, "tau": efforts, "a": found.a, "A": found.A, "B": found.B}
+    at, rates, efforts = _state(machine, q, v, tau, driven)
+    model = machine.linearise(at, rates, efforts, actuated=driven)
+    values = _eigenvalues(model.reduced.A)
+    facts = {"q": at, "v": rates, "tau": efforts, "a": model.a, "A": model.A, "B": model.B}
     if output is not None:
         with saving("a linear model", output, (".npz",)) as file:
             np.savez(file, **facts, eigenvalues=values)
     if as_json:
         pairs = [[float(x.real), float(x.imag)] for x in values]
-        print_json({"robot": made.name, **{k: x.tolist() for k, x in facts.items()}, "eigenvalues": pairs})
+        print_json({"robot": machine.name, **{k: x.tolist() for k, x in facts.items()}, "eigenvalues": pairs})
         return
-    print(f"{made.name}: natural motions about the state")
+    print(f"{machine.name}: natural motions about the state")
     print_table("", ("rad/s", "Hz", "damping", "eigenvalue"), _rows(values), left=0)
     growing = int((values.real > 0.0).sum())
-    still = float(np.abs(found.a).max(initial=0.0))
+    still = float(np.abs(model.a).max(initial=0.0))
     print(
-        f"A {found.A.shape}, B {found.B.shape}; unstable motions: {growing}; largest acceleration here {still:.3g}"
+        f"A {model.A.shape}, B {model.B.shape}; unstable motions: {growing}; largest acceleration here {still:.3g}"
     )
     if output is not None:
         print(f"saved {output}")

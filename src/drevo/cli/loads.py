@@ -57,18 +57,20 @@ def loads(
     if trajectory is None:
         return _print_agreement(load_robot(robot, base), as_json)
     ready_for("an envelope" if link else "the table of drives", output, (".csv", *PICTURES))
-    made = load_robot(robot, base)
+    machine = load_robot(robot, base)
     span = _line(start, end)
-    moved = Trajectory.read(made, trajectory, waypoints)
-    driven = drives(made, moved)
-    found = _enveloped(made, moved, link, sections, span, distribution) if link is not None else None
-    result = driven if found is None else found
+    moved = Trajectory.read(machine, trajectory, waypoints)
+    driven = drives(machine, moved)
+    envelope = _enveloped(machine, moved, link, sections, span, distribution) if link is not None else None
+    result = driven if envelope is None else envelope
     save_result(result, output)
     if as_json:
-        return print_json({"robot": made.name, "drives": driven.rows(), **(_facts(found) if found else {})})
+        return print_json(
+            {"robot": machine.name, "drives": driven.rows(), **(_facts(envelope) if envelope else {})}
+        )
     _print_drives(driven)
-    if found is not None:
-        _print_sections(found)
+    if envelope is not None:
+        _print_sections(envelope)
     print_picture(result, plot, output)
 
 
@@ -91,30 +93,30 @@ def _print_agreement(robot: Robot, as_json: bool) -> None:
     """Mass, centre and inertia of the shapes as solids, beside those of the description."""
     from ..loads import consistency
 
-    found = consistency(robot)
+    agreement = consistency(robot)
     if as_json:
-        print_json({"robot": robot.name, "tolerance": found.tolerance, "links": found.rows()})
+        print_json({"robot": robot.name, "tolerance": agreement.tolerance, "links": agreement.rows()})
         return
     rows = [
         (x.link, x.about or x.fault, *((f"{x.density:.0f}", f"{1e3 * x.centre:.1f}", f"{100 * x.inertia:.0f}",
          "yes" if x.agrees else "no") if x.about else ("", "", "", "no")))
-        for x in found.links
+        for x in agreement.links
     ]  # fmt: skip
     if not rows:
         return print(f"{robot.name}: none of its links has shapes, so there is nothing to compare")
     print(f"{robot.name}: its shapes as solids of the density that gives the link's mass, beside its inertia")
     heads = ("link", "shapes", "kg/m^3", "centre off, mm", "inertia off, %", "agree")
     print_table("", heads, rows, left=2)
-    print(f"agree: to {100 * found.tolerance:g} % of the radius of gyration and of the largest moment")
+    print(f"agree: to {100 * agreement.tolerance:g} % of the radius of gyration and of the largest moment")
 
 
-def _facts(found: Envelope) -> dict[str, Any]:
-    mass, span = found.loads.distribution, found.loads.span
+def _facts(e: Envelope) -> dict[str, Any]:
+    mass, span = e.loads.distribution, e.loads.span
     return {
-        "link": found.loads.link, "distribution": mass.about, "stretch": list(mass.stretch), "shift": mass.shift,
+        "link": e.loads.link, "distribution": mass.about, "stretch": list(mass.stretch), "shift": mass.shift,
         "span": {"start": span.start.tolist(), "axes": span.rotation.tolist()}, "length": span.length,
         "held": span.held, "back": span.back,
-        "s": found.s.tolist(), "least": found.low.tolist(), "largest": found.high.tolist(), "cases": found.cases(),
+        "s": e.s.tolist(), "least": e.low.tolist(), "largest": e.high.tolist(), "cases": e.cases(),
     }  # fmt: skip
 
 
@@ -127,15 +129,15 @@ def _print_drives(driven: Drives) -> None:
     print_table("", heads, rows)
 
 
-def _print_sections(found: Envelope) -> None:
-    mass, span = found.loads.distribution, found.loads.span
-    a, b = (", ".join(f"{c:.4g}" for c in p) for p in span.points(found.s[[0, -1]]))
-    print(f"\n{found.loads.link}: sections from ({a}) to ({b}) m in link axes, held at s = {span.held:.4g} m")
+def _print_sections(e: Envelope) -> None:
+    mass, span = e.loads.distribution, e.loads.span
+    a, b = (", ".join(f"{c:.4g}" for c in p) for p in span.points(e.s[[0, -1]]))
+    print(f"\n{e.loads.link}: sections from ({a}) to ({b}) m in link axes, held at s = {span.held:.4g} m")
     fit = f", stretched {min(mass.stretch):.3g} to {max(mass.stretch):.3g}, moved {mass.shift:.3g} m"
     print(f"mass: {mass.about}{fit if mass.density else ''}")
     rows = [
         (f"{c['extreme']} {c['component']}", f"{c[c['component']]:.5g}", f"{c['s']:.4g}", f"{c['t']:.4g}")
-        for c in found.cases()
+        for c in e.cases()
     ]
     print("what the inboard piece exerts on the outboard one, in section axes:")
     print_table("", ("load", "N, N m", "s, m", "t, s"), rows)

@@ -60,13 +60,13 @@ def simulate(
 ) -> None:
     """Simulate how a robot moves under gravity, and report how well its energy is conserved."""
     ready_for("a motion", output, (".npz", ".csv", ".parquet", *PICTURES))
-    made = _robot(robot, n, base)
-    start = _start(made, robot, q), vector_in(made, "v", v)
-    with progress_portion(made.name, method) as part:
+    machine = _robot(robot, n, base)
+    start = _start(machine, robot, q), vector_in(machine, "v", v)
+    with progress_portion(machine.name, method) as part:
         free: Any = {"method": method, "rtol": rtol, "max_steps": max_steps, "progress": part}
         chosen = {k: free[k] for k, x in (("method", "rk4"), ("rtol", 1e-9), ("max_steps", None)) if free[k] != x}
         given = {"law": law, "ground": None} | chosen if law else free
-        moved = made.simulate(*start, duration=duration, dt=dt, every=every, **given)
+        moved = machine.simulate(*start, duration=duration, dt=dt, every=every, **given)
     save_result(moved, output)
     if as_json:
         print_json(_facts(moved))

@@ -35,25 +35,25 @@ def sweep(
     if plan is None:
         raise InputError("sweep needs a plan; `drevo sweep --example` prints one")
     with progress_portion("sweep", "shards") as part:
-        made = run(
+        result = run(
             plan, output, pool=pool, workers=workers, resume=resume, progress=lambda k, all_: part(k / all_)
         )
     if as_json:
-        told = {
-            key: {n: x.tolist() for n, x in getattr(made, key).items()} for key in ("mean", "std", "min", "max")
+        statistics = {
+            key: {n: x.tolist() for n, x in getattr(result, key).items()} for key in ("mean", "std", "min", "max")
         }
-        print_json({"samples": made.samples, **told, "files": [str(f) for f in made.files]})
+        print_json({"samples": result.samples, **statistics, "files": [str(f) for f in result.files]})
         return
     rows = [
         (
             f"{name}{list(map(int, at)) if at else ''}",
-            *(f"{getattr(made, k)[name][at]:.6g}" for k in ("min", "mean", "max", "std")),
+            *(f"{getattr(result, k)[name][at]:.6g}" for k in ("min", "mean", "max", "std")),
         )
-        for name, x in made.mean.items()
+        for name, x in result.mean.items()
         for at in _places(x.shape)
     ]
-    print_table(f"{made.samples} samples", ("result", "least", "mean", "greatest", "spread"), rows)
-    print(", ".join(str(f) for f in made.files))
+    print_table(f"{result.samples} samples", ("result", "least", "mean", "greatest", "spread"), rows)
+    print(", ".join(str(f) for f in result.files))
 
 
 def _places(shape: tuple[int, ...]) -> list[tuple[int, ...]]:

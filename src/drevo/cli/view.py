@@ -39,23 +39,23 @@ def view(
     """Show a robot: sliders, matrices, motions, in the browser of this machine; or a page with its equations."""
     from ..io.files import ready
 
-    found = load_robot(robot, base)
-    start = vector_in(found, "q", q)
+    arm = load_robot(robot, base)
+    start = vector_in(arm, "q", q)
     if export is not None:
         ready("a robot to look at", export, (".html", ".htm", ".svg", ".png"))
     else:
-        window = found.view(q=start, port=port, loads=_loads(found))
-        said = json.dumps({"address": window.address}) if as_json else f"{found.name} is shown at {window.address}"
+        window = arm.view(q=start, port=port, loads=_loads(arm))
+        said = json.dumps({"address": window.address}) if as_json else f"{arm.name} is shown at {window.address}"
         print(said if as_json else f"{said}\nCtrl+C ends it", flush=True)
         if browser:
             webbrowser.open(window.address)
         return window.wait()
     drawn = export.suffix.lower() in (".svg", ".png")
     if drawn:
-        page = _drawn(found, start, export)
+        page = _drawn(arm, start, export)
     else:
         options: dict[str, Any] = {"link": link} if link else {}
-        page = found.view(export, quantity, q=start, loads=_loads(found), **options)
+        page = arm.view(export, quantity, q=start, loads=_loads(arm), **options)
     if as_json:
         print_json({"file": str(page), "bytes": page.stat().st_size})
     else:

@@ -81,9 +81,9 @@ def _walked(robot: str, steps: int, gait: Gait, feet: list[str] | None, **given:
     corners = dict(map(_sole, feet)) if feet else None
     # an arm is told that it has no feet, not what a free base would do to it
     soles(load_robot(robot, "fixed"), corners)
-    made = load_robot(robot, "floating")
-    with progress_portion(made.name, gait.name) as part:
-        return walk(made, steps, gait, corners, progress=part, **given)
+    biped = load_robot(robot, "floating")
+    with progress_portion(biped.name, gait.name) as part:
+        return walk(biped, steps, gait, corners, progress=part, **given)
 
 
 def _sole(text: str) -> tuple[str, list[list[float]]]:

@@ -178,21 +178,21 @@ def _add(
     frames: Mapping[str, tuple[int, Any]],
 ) -> None:
     """The body of a row. `done`: where the row's frame stands in its link's own."""
-    who = f"row {k}"
-    name = _read(who, "name", values.name, row.get("name", f"link{k}"))
+    label = f"row {k}"
+    name = _read(label, "name", values.name, row.get("name", f"link{k}"))
     parent = _parent(row.get("parent", k - 1), k, done)
     theta, d, a, alpha = (
-        _read(who, key, values.scalar, row.get(key, 0.0)) for key in ("theta", "d", "a", "alpha")
+        _read(label, key, values.scalar, row.get(key, 0.0)) for key in ("theta", "d", "a", "alpha")
     )
-    kind = _joint(who, row.get("joint", "revolute"))
+    kind = _joint(label, row.get("joint", "revolute"))
     if kind in BALLS and (theta, d, a, alpha) != (0.0, 0.0, 0.0, 0.0):
-        raise ModelError(f"{who} has the joint {kind!r} and a constant that is not 0; place it by M instead")
+        raise ModelError(f"{label} has the joint {kind!r} and a constant that is not 0; place it by M instead")
     turn, shift = (rz(theta), (0.0, 0.0, d)), (rx(alpha), (a, 0.0, 0.0))
-    start = _after(done[parent], _frame(who, row.get("M")))
-    own = _frame(who, frames[name][1]) if name in frames else IDENTITY_FRAME
-    back = _inverse(own)
+    start = _after(done[parent], _frame(label, row.get("M")))
+    auxiliary = _frame(label, frames[name][1]) if name in frames else IDENTITY_FRAME
+    back = _inverse(auxiliary)
     rotation, origin = _after(start, turn if convention == "standard" else _after(shift, turn))
-    child_rotation, child_origin = _after(shift, own) if convention == "standard" else own
+    child_rotation, child_origin = _after(shift, auxiliary) if convention == "standard" else auxiliary
     b.body(
         name,
         parent,
@@ -200,9 +200,9 @@ def _add(
         (0.0, 0.0, 1.0),
         origin,
         rotation,
-        mass=_read(who, "mass", values.scalar, row.get("mass", 0.0)),
-        com=_after(back, (IDENTITY, _read(who, "com", values.vector, row.get("com", ORIGIN))))[1],
-        inertia=turn_tensor(back[0], _read(who, "inertia", _tensor, row.get("inertia"))),
+        mass=_read(label, "mass", values.scalar, row.get("mass", 0.0)),
+        com=_after(back, (IDENTITY, _read(label, "com", values.vector, row.get("com", ORIGIN))))[1],
+        inertia=turn_tensor(back[0], _read(label, "inertia", _tensor, row.get("inertia"))),
         lead=row.get("lead"),
         limit=row.get("limit"),
         mimic=row.get("mimic"),
@@ -257,17 +257,17 @@ def _parent(parent: object, k: int, done: Mapping[str, object]) -> str:
     return list(done)[number]
 
 
-def _joint(who: str, joint: object) -> str:
+def _joint(label: str, joint: object) -> str:
     kind = KIND_BY_SHORT_NAME.get(str(joint), str(joint))
     kind = "helical" if kind == "screw" else kind
     if kind not in ALLOWED:
-        raise ModelError(f"{who} has the joint {joint!r}; a DH row takes {', '.join(ALLOWED)}")
+        raise ModelError(f"{label} has the joint {joint!r}; a DH row takes {', '.join(ALLOWED)}")
     return kind
 
 
-def _frame(who: str, given: Any) -> Frame:
+def _frame(label: str, given: Any) -> Frame:
     """The auxiliary frame of the parent: rotation and origin."""
-    return IDENTITY_FRAME if given is None else _read(who, "the frame M", _placed, given)
+    return IDENTITY_FRAME if given is None else _read(label, "the frame M", _placed, given)
 
 
 def _placed(given: Any) -> Frame:

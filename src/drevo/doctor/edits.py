@@ -37,11 +37,11 @@ class MendedText:
 
 
 def writers(
-    *own: Callable[[Any, Change], Iterator[Told]],
+    *of_format: Callable[[Any, Change], Iterator[Told]],
 ) -> Mapping[str, Callable[[Any, Change], Iterator[Told]]]:
-    """The functions that write each kind of change (`Change.what`); own: those in which the formats differ."""
+    """The functions that write each kind of change (`Change.what`); of_format: where the formats differ."""
     kinds = ("limits", "continuous", "mimic-cycle", "joint name", "link name", "mesh")
-    return {"inertial": one_inertial, "twins": mirrored_pair, **dict(zip(kinds, own))}
+    return {"inertial": one_inertial, "twins": mirrored_pair, **dict(zip(kinds, of_format))}
 
 
 class FileText(MendedText):
@@ -56,22 +56,22 @@ class FileText(MendedText):
         old = element.attributes.get(name)
         if old == value or (value is None and old is None):
             return
-        what = f"{owner}: {name} of <{element.tag}> on line {element.line}, "
+        sentence = f"{owner}: {name} of <{element.tag}> on line {element.line}, "
         how = (
             f"{old} is taken away" if value is None else f"{value} is new" if old is None else f"{old} -> {value}"
         )
-        yield set_attribute(self.data, element, name, value), what + how
+        yield set_attribute(self.data, element, name, value), sentence + how
 
     def put(self, owner: str, parent: Element, tag: str, value: str | None) -> Iterator[Told]:
         """The text of one child; nothing where it says that already."""
         child = parent.first(tag)
-        what = f"{owner}: <{tag}> of <{parent.tag}> on line {(child or parent).line}, "
+        sentence = f"{owner}: <{tag}> of <{parent.tag}> on line {(child or parent).line}, "
         if child is None and value is not None:
-            yield insert_child(self.data, parent, f"<{tag}>{value}</{tag}>"), f"{what}{value} is new"
+            yield insert_child(self.data, parent, f"<{tag}>{value}</{tag}>"), f"{sentence}{value} is new"
         elif child is not None and value is None:
-            yield remove(self.data, child), f"{what}{child.text} is taken away"
+            yield remove(self.data, child), f"{sentence}{child.text} is taken away"
         elif child is not None and value is not None and child.text != value:
-            yield set_text(self.data, child, value), f"{what}{child.text} -> {value}"
+            yield set_text(self.data, child, value), f"{sentence}{child.text} -> {value}"
 
     def say(self, owner: str, element: Element, name: str, value: str | None) -> Iterator[Told]:
         """An attribute, or of SDF a child."""
@@ -102,11 +102,11 @@ class FileText(MendedText):
         if isinstance(thing.line, Line):
             return None
         same = [i for i, x in enumerate(things) if x.line == thing.line and not isinstance(x.line, Line)]
-        found = [e for e in self.root.walk() if e.tag == tag and e.line == thing.line]
-        named = [e for e in found if e.get("name") == thing.name]
+        same_line = [e for e in self.root.walk() if e.tag == tag and e.line == thing.line]
+        named = [e for e in same_line if e.get("name") == thing.name]
         if len(named) == 1:
             return named[0]
-        return found[same.index(k)] if len(found) == len(same) else None
+        return same_line[same.index(k)] if len(same_line) == len(same) else None
 
 
 def one_inertial(text: MendedText, change: Change) -> Iterator[Told]:
@@ -174,7 +174,7 @@ def _sdf_inertial(text: FileText, owner: str, inertial: Element, old: Inertial, 
 
 
 def _mjcf_inertial(text: FileText, owner: str, inertial: Element, old: Inertial, new: Inertial) -> Iterator[Told]:
-    compiler = {k: v for found in text.root.all("compiler") for k, v in found.attributes.items()}
+    compiler = {k: v for section in text.root.all("compiler") for k, v in section.attributes.items()}
     if "settotalmass" in compiler:
         return  # what stands in the file is scaled
     if new.mass != old.mass:

@@ -52,8 +52,8 @@ class PlainText(MendedText):
         table = self.top.at(*path)
         gone = tuple(key for key in keys if self.top.at(*path, key))
         for edit in take_away(self.data, table, gone) if table and gone else ():
-            told = ", ".join(f"{key} {_below(self.held, (*path, key))}" for key in gone)
-            yield edit, f"{owner}: {told} of {_name(path)} on line {self._line(edit.start)}, is taken away"
+            removed = ", ".join(f"{key} {_below(self.held, (*path, key))}" for key in gone)
+            yield edit, f"{owner}: {removed} of {_name(path)} on line {self._line(edit.start)}, is taken away"
 
     def inertial(self, k: int, new: Inertial) -> Iterator[Told]:
         """The mass, centre and tensor of a link, each where it differs."""

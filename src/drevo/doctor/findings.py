@@ -80,8 +80,8 @@ class Finding:
 
     def row(self) -> dict[str, Any]:
         """The fields as plain values, for tables and JSON."""
-        found = {k: getattr(self, k) for k in ("severity", "kind", "element", "line", "message", "remedy")}
-        return {**found, "fixable": self.change is not None}
+        shown = {k: getattr(self, k) for k in ("severity", "kind", "element", "line", "message", "remedy")}
+        return {**shown, "fixable": self.change is not None}
 
 
 @dataclass(frozen=True)
@@ -138,22 +138,28 @@ class Findings:
             same[f.severity, f.kind, f.message, f.remedy].append(f.element)
         return [
             f"{severity:7} {', '.join(places[:4])}{f' and {len(places) - 4} more' * (len(places) > 4)}: "
-            f"{what}; {remedy} [{kind}]"
-            for (severity, kind, what, remedy), places in same.items()
+            f"{sentence}; {remedy} [{kind}]"
+            for (severity, kind, sentence, remedy), places in same.items()
         ]
 
 
-def ranked(found: list[Finding]) -> tuple[Finding, ...]:
+def ranked(findings: list[Finding]) -> tuple[Finding, ...]:
     """The gravest first, then by kind and by line."""
     kinds = list(FINDING_KINDS)
-    return tuple(sorted(found, key=lambda f: (SEVERITIES.index(f.severity), kinds.index(f.kind), f.line)))
+    return tuple(sorted(findings, key=lambda f: (SEVERITIES.index(f.severity), kinds.index(f.kind), f.line)))
 
 
 def of_element(
-    severity: str, kind: str, label: str, thing: Link | Joint, what: str, remedy: str, change: Change | None = None
+    severity: str,
+    kind: str,
+    label: str,
+    thing: Link | Joint,
+    message: str,
+    remedy: str,
+    change: Change | None = None,
 ) -> Finding:
     """A finding about a link or a joint, which `label` calls by name."""
-    return Finding(severity, kind, label, what, remedy, int(thing.line), change)
+    return Finding(severity, kind, label, message, remedy, int(thing.line), change)
 
 
 @dataclass
@@ -173,12 +179,12 @@ class Subject:
 
     def drafted(self) -> Draft:
         """The draft once more, for what changes it."""
-        made = copy(self.draft)
-        for f in fields(made):
-            value = getattr(made, f.name)
+        fresh = copy(self.draft)
+        for f in fields(fresh):
+            value = getattr(fresh, f.name)
             if isinstance(value, (list, dict)):
-                setattr(made, f.name, copy(value))
-        return made
+                setattr(fresh, f.name, copy(value))
+        return fresh
 
 
 def subject_of_bytes(data: bytes, draft: Draft, files: Files) -> Subject:

@@ -57,14 +57,14 @@ class Geometry:
         """The extent of a link; None where there is no shape, or a role without one that can be read."""
         shapes = list(shapes)
         roles = [[s for s in shapes if s.role == role] for role in GEOMETRY_ROLES]
-        found = [self._role(some) for some in roles if some]
-        known = [x for x in found if x is not None]
+        extents = [self._role(some) for some in roles if some]
+        known = [x for x in extents if x is not None]
         if not known:
             return None
         low = np.min([x.low for x in known], axis=0)
         high = np.max([x.high for x in known], axis=0)
-        least = 0.0 if None in found else min(x.least for x in known)
-        most = prod(map(float, high - low)) if None in found else max(x.most for x in known)
+        least = 0.0 if None in extents else min(x.least for x in known)
+        most = prod(map(float, high - low)) if None in extents else max(x.most for x in known)
         return Extent(low, high, least, most) if most > 0.0 else None
 
     def _role(self, shapes: list[Shape]) -> Extent | None:
@@ -84,10 +84,10 @@ class Geometry:
         if shape.kind != "mesh":
             half, volume = _primitive(shape.kind, shape.size)
             return Bulk(-half, half, volume, volume)
-        found = self._mesh(shape.uri)
-        if found is None:
+        mesh = self._mesh(shape.uri)
+        if mesh is None:
             return None
-        low, high, volume = found
+        low, high, volume = mesh
         ends = np.sort([low * shape.size, high * shape.size], axis=0)
         box = prod(map(float, ends[1] - ends[0]))
         inside = abs(volume * prod(shape.size))

@@ -29,16 +29,20 @@ def check_joints(s: Subject) -> Iterator[Finding]:
                 Change("continuous", k) if turns else None,
             )  # fmt: skip
         if limit and joint.kind in DRIVEN and limit.velocity == 0.0:
-            what = "the velocity limit is zero"
-            yield of_element("hint", "limits-zero", at, joint, what, "give the speed that the drive reaches")
+            message = "the velocity limit is zero"
+            yield of_element("hint", "limits-zero", at, joint, message, "give the speed that the drive reaches")
         if (
             joint.kind in DRIVEN
             and joint.mimic is None
             and joint.name not in held
             and not (limit and limit.effort)
         ):
-            what = "there is no effort limit" if not limit or limit.effort is None else "the effort limit is zero"
-            yield of_element("hint", "effort", at, joint, what, "give the torque or force that the drive reaches")
+            message = (
+                "there is no effort limit" if not limit or limit.effort is None else "the effort limit is zero"
+            )
+            yield of_element(
+                "hint", "effort", at, joint, message, "give the torque or force that the drive reaches"
+            )
     yield from _gears(s)
 
 
@@ -61,9 +65,9 @@ def _gears(s: Subject) -> Iterator[Finding]:
         joint = joints.get(name)
         if joint is None or abs(gear) < LARGE_GEAR or (joint.dynamics and joint.dynamics.armature > 0.0):
             continue
-        what = f"a gear of {abs(gear):g} drives it and the armature is zero"
+        message = f"a gear of {abs(gear):g} drives it and the armature is zero"
         remedy = "give the inertia of the rotor times the gear's square"
-        yield of_element("hint", "armature", s.draft.at(joint), joint, what, remedy)
+        yield of_element("hint", "armature", s.draft.at(joint), joint, message, remedy)
 
 
 def _ratios(root: Element | None) -> Iterator[tuple[str, float]]:
@@ -72,9 +76,9 @@ def _ratios(root: Element | None) -> Iterator[tuple[str, float]]:
         return
     for drive in root.all("transmission"):
         joint = drive.first("joint")
-        for found in (x for x in drive.walk() if x.tag == "mechanicalReduction"):
+        for reduction in (x for x in drive.walk() if x.tag == "mechanicalReduction"):
             if joint:
-                yield joint.get("name"), _number(found.text)
+                yield joint.get("name"), _number(reduction.text)
     for section in root.all("actuator"):
         for drive in section.children:
             yield drive.get("joint"), _number(drive.get("gear").partition(" ")[0])
@@ -92,18 +96,18 @@ def _number(text: str) -> float:
 
 def check_meshes(s: Subject) -> Iterator[Finding]:
     """Mesh files that are named and not there."""
-    folder, told = s.files.folder, set()
+    folder, listed = s.files.folder, set()
     if not folder or not s.data:
         return
-    beside = _mesh_folder(s.root, folder)
+    mesh_folder = _mesh_folder(s.root, folder)
     for where, line, attribute, uri in _named(s):
-        if uri in told or find_mesh(uri, beside):
+        if uri in listed or find_mesh(uri, mesh_folder):
             continue
-        told.add(uri)
+        listed.add(uri)
         change, remedy = None, "correct the path, or set ROS_PACKAGE_PATH to where the package stands"
         moved = find_moved(uri, folder)
         if moved:
-            new = os.path.relpath(moved, beside)
+            new = os.path.relpath(moved, mesh_folder)
             change, remedy = Change("mesh", 0, (attribute, uri, new)), f"there is {new}: name that"
         yield Finding("warning", "mesh", where, f"the mesh file {uri!r} is not found", remedy, line, change)
 
@@ -124,5 +128,5 @@ def _named(s: Subject) -> Iterator[tuple[str, int, str, str]]:
 def _mesh_folder(root: Element | None, folder: str) -> str:
     """The folder from which names of meshes count: of MJCF its meshdir, or assetdir."""
     compilers = root.all("compiler") if root and root.tag == "mujoco" else []
-    found = [c.get("meshdir") or c.get("assetdir") for c in compilers]
-    return os.path.join(folder, next(filter(None, found), ""))
+    folders = [c.get("meshdir") or c.get("assetdir") for c in compilers]
+    return os.path.join(folder, next(filter(None, folders), ""))

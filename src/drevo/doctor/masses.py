@@ -30,8 +30,8 @@ MIRRORED_ALIKE = 0.5  # of their size that twins may differ by, where one is mad
 
 def second_moments(tensor: Array) -> Array:
     """S = tr(I)/2 - I, of which every principal value is positive where there is a body."""
-    found: Array = np.trace(tensor) / 2 * np.eye(3) - tensor
-    return found
+    moments: Array = np.trace(tensor) / 2 * np.eye(3) - tensor
+    return moments
 
 
 def _tensor(moments: Array) -> Mat3:
@@ -114,11 +114,11 @@ def check_masses(s: Subject) -> Iterator[Finding]:
         if body is None or body.mass <= 0.0:
             continue
         extent = s.extents[k]
-        found = list(_beside_others(s, k, link, body, extent))
-        if not found:
-            found += _against(s, k, link, body, extent) if extent else _against_size(s, k, link, body, longest)
-        faulty |= {k} if found else set()
-        yield from found
+        findings = list(_beside_others(s, k, link, body, extent))
+        if not findings:
+            findings += _against(s, k, link, body, extent) if extent else _against_size(s, k, link, body, longest)
+        faulty |= {k} if findings else set()
+        yield from findings
     yield from _twins(s, faulty)
 
 
@@ -141,8 +141,8 @@ def _beside_others(s: Subject, k: int, link: Link, body: Inertial, extent: Exten
     lighter, usual = replace(body, mass=1e-3 * body.mass), float(np.median([_gyration(x) for x in others]))
     mended = min((lighter, _scaled(lighter, 1e-3)), key=lambda x: abs(_gyration(x) - usual))
     remedy = "it looks like grams: multiply it by 0.001" + ", and the tensor" * (mended is not lighter)
-    what = f"the mass is {body.mass:g} kg, and {against}"
-    yield of_element("warning", "unit", s.draft.at(link), link, what, remedy, Change("inertial", k, mended))
+    message = f"the mass is {body.mass:g} kg, and {against}"
+    yield of_element("warning", "unit", s.draft.at(link), link, message, remedy, Change("inertial", k, mended))
 
 
 # --- against the geometry --------------------------------------------------------------------------------
@@ -176,12 +176,12 @@ def _density(k: int, at: str, link: Link, body: Inertial, extent: Extent) -> lis
             and factor * high >= LIGHTEST_DENSITY
             and plausible
         ):
-            what = f"the mass {body.mass:g} kg in the volume of its geometry is {density:.3g} kg/m^3"
+            message = f"the mass {body.mass:g} kg in the volume of its geometry is {density:.3g} kg/m^3"
             remedy = f"it looks like {'grams' if factor == 1e-3 else 'milligrams'}: multiply it by {factor:g}"
-            return [of_element("warning", "unit", at, link, what, remedy, Change("inertial", k, mended))]
+            return [of_element("warning", "unit", at, link, message, remedy, Change("inertial", k, mended))]
     bound = f"more than {HEAVIEST_DENSITY:g}" if low > HEAVIEST_DENSITY else f"less than {LIGHTEST_DENSITY:g}"
-    what = f"mass {body.mass:g} kg over the volume of its geometry is {density:.3g} kg/m^3, {bound}"
-    return [of_element("warning", "density", at, link, what, "weigh it, or correct the geometry")]
+    message = f"mass {body.mass:g} kg over the volume of its geometry is {density:.3g} kg/m^3, {bound}"
+    return [of_element("warning", "density", at, link, message, "weigh it, or correct the geometry")]
 
 
 def _centre(k: int, at: str, link: Link, body: Inertial, extent: Extent) -> Iterator[Finding]:
@@ -193,7 +193,7 @@ def _centre(k: int, at: str, link: Link, body: Inertial, extent: Extent) -> Iter
     if inside(c):
         return
     away = float(np.linalg.norm(c - np.clip(c, extent.low, extent.high)))
-    what = f"the centre of mass {_point(body.com)} m lies {away:.3g} m outside of the box around its geometry"
+    message = f"the centre of mass {_point(body.com)} m lies {away:.3g} m outside of the box around its geometry"
     far = away > FAR_CENTRE * edge / BOX_MARGIN
     unit = next((x for x in LENGTHS if far and inside(x * c)), None)
     near = np.clip(c, extent.low, extent.high) if unit is None else unit * c
@@ -202,25 +202,25 @@ def _centre(k: int, at: str, link: Link, body: Inertial, extent: Extent) -> Iter
         remedy = f"it looks like {dict(zip(LENGTHS, ('mm', 'cm', 'dm')))[unit]}: multiply it by {unit:g}"
     x, y, z = near.tolist()
     change = Change("inertial", k, replace(body, com=(x, y, z)))
-    yield of_element("warning", "unit" if unit else "centre", at, link, what, remedy, change)
+    yield of_element("warning", "unit" if unit else "centre", at, link, message, remedy, change)
 
 
 def _spread(k: int, at: str, link: Link, body: Inertial, extent: Extent) -> Iterator[Finding]:
     ratio = _ratio(body, extent)
     if 0.0 < ratio < TINY_TENSOR:
-        what = f"the tensor is {ratio:.1g} of that of a box as large as its geometry"
-        yield of_element("hint", "spread", at, link, what, "measure it, or compute it from the geometry")
+        message = f"the tensor is {ratio:.1g} of that of a box as large as its geometry"
+        yield of_element("hint", "spread", at, link, message, "measure it, or compute it from the geometry")
     most = TENSOR_ALLOWANCE * _most(body, extent)
     if ratio <= most:
         return
-    what = (
+    message = (
         f"the tensor is {ratio:.3g} times that of a box as large as its geometry; no mass inside of it has more "
         f"than {most / TENSOR_ALLOWANCE:.3g} times that"
     )
     if ratio <= HUGE_TENSOR:
-        yield of_element("warning", "spread", at, link, what, "compute it about the centre of mass, in kg m^2")
+        yield of_element("warning", "spread", at, link, message, "compute it about the centre of mass, in kg m^2")
         return
-    yield _unit_of_tensor(k, at, link, body, what, ratio)
+    yield _unit_of_tensor(k, at, link, body, message, ratio)
 
 
 def _ratio(body: Inertial, extent: Extent) -> float:
@@ -237,11 +237,11 @@ def _most(body: Inertial, extent: Extent) -> float:
     return 12.0 * max(spread, half) / float(extent.sizes @ extent.sizes)
 
 
-def _unit_of_tensor(k: int, at: str, link: Link, body: Inertial, what: str, ratio: float) -> Finding:
+def _unit_of_tensor(k: int, at: str, link: Link, body: Inertial, message: str, ratio: float) -> Finding:
     power = min(TENSOR_UNITS, key=lambda p: abs(math.log10(ratio) - p))
     change = Change("inertial", k, _scaled(body, 10.0**-power))
     remedy = f"it looks like another unit than kg m^2: multiply it by 1e-{power}"
-    return of_element("warning", "unit", at, link, what, remedy, change)
+    return of_element("warning", "unit", at, link, message, remedy, change)
 
 
 def _gyration(body: Inertial) -> float:
@@ -269,15 +269,15 @@ def _against_size(s: Subject, k: int, link: Link, body: Inertial, longest: float
     away = math.hypot(*body.com)
     if away > reach:
         x, y, z = (1e-3 * c for c in body.com)
-        what = f"the centre of mass lies {away:.3g} m from its joint, and no joint of the robot {longest:.3g} m"
+        message = f"the centre of mass lies {away:.3g} m from its joint, and no joint of the robot {longest:.3g} m"
         change = Change("inertial", k, replace(body, com=(x, y, z)))
-        yield of_element("warning", "unit", at, link, what, "it looks like mm: multiply it by 0.001", change)
+        yield of_element("warning", "unit", at, link, message, "it looks like mm: multiply it by 0.001", change)
         return
     radius = _gyration(body)
     if radius > reach:
-        what = f"the radius of gyration is {radius:.3g} m, and no offset of a joint is beyond {longest:.3g} m"
+        message = f"the radius of gyration is {radius:.3g} m, and no offset of a joint is beyond {longest:.3g} m"
         size = max(away, longest / 3.0)
-        yield _unit_of_tensor(k, at, link, body, what, (radius / (0.6 * size)) ** 2)
+        yield _unit_of_tensor(k, at, link, body, message, (radius / (0.6 * size)) ** 2)
 
 
 # --- twins -------------------------------------------------------------------------------------------------
@@ -286,8 +286,8 @@ def _against_size(s: Subject, k: int, link: Link, body: Inertial, longest: float
 def mirrored(name: str, names: Container[str]) -> str:
     """The one of the names on the other side: left and right, l and r exchanged; the same where there is none."""
 
-    def other(found: re.Match[str]) -> str:
-        word, swapped = found[0], _OTHER_SIDE[found[0].lower()]
+    def other(match: re.Match[str]) -> str:
+        word, swapped = match[0], _OTHER_SIDE[match[0].lower()]
         return swapped.upper() if word.isupper() else swapped.capitalize() if word[0].isupper() else swapped
 
     for pattern in (_LEG, _WORD):
@@ -313,8 +313,8 @@ def _twins(s: Subject, faulty: set[int]) -> Iterator[Finding]:
         ]
         remedy = f"give both the same inertia, mirrored ({how})"
         label = f"{s.draft.at(s.draft.links[k])} and {s.draft.at(s.draft.links[other])}"
-        what = f"the mirrored links differ, {gap}"
-        yield of_element("warning", "twins", label, s.draft.links[k], what, remedy, change)
+        message = f"the mirrored links differ, {gap}"
+        yield of_element("warning", "twins", label, s.draft.links[k], message, remedy, change)
 
 
 def _gap(a: Inertial, b: Inertial) -> str:

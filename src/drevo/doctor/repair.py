@@ -55,13 +55,13 @@ def findings_of(s: Subject, sentence: str, severity: str) -> Finding:
     sentence = sentence.replace(_STRICT, "")
     kind = next((kind for words, kind in FAULT_WORDS if words in sentence), "structure")
     kind = "doubt" if kind == "structure" and severity != "error" else kind
-    found = _ELEMENT.match(sentence)
-    where = found[0] if found else s.draft.where
-    what, _, remedy = sentence.rpartition("; ")
-    what = (what or sentence).removeprefix(where).lstrip(" :")
-    change = _change(s, kind, *(found.group(1, 2) if found else ("", "")))
-    line = int(found[3]) if found and found[3] else 0
-    return Finding(severity, kind, where, what, remedy if _ else "correct it", line, change)
+    match = _ELEMENT.match(sentence)
+    where = match[0] if match else s.draft.where
+    message, _, remedy = sentence.rpartition("; ")
+    message = (message or sentence).removeprefix(where).lstrip(" :")
+    change = _change(s, kind, *(match.group(1, 2) if match else ("", "")))
+    line = int(match[3]) if match and match[3] else 0
+    return Finding(severity, kind, where, message, remedy if _ else "correct it", line, change)
 
 
 def _change(s: Subject, kind: str, noun: str, name: str) -> Change | None:
@@ -95,8 +95,8 @@ def _renamed(s: Subject, noun: str, name: str) -> Change | None:
 
 def findings_about(s: Subject) -> Findings:
     """All rules on one subject."""
-    found = [*_loading(s), *check_masses(s), *check_joints(s), *check_meshes(s)]
-    return Findings(s.draft.name, s.draft.source, ranked(found))
+    findings = [*_loading(s), *check_masses(s), *check_joints(s), *check_meshes(s)]
+    return Findings(s.draft.name, s.draft.source, ranked(findings))
 
 
 def _loading(s: Subject) -> list[Finding]:
@@ -135,20 +135,20 @@ def fixed(findings: Findings, path: str | PathLike[str]) -> Findings:
         now = _round(s, findings_about(s))
         if not now:
             break
-        data, told = now
-        changes += told
+        data, new_changes = now
+        changes += new_changes
         s = _read(data, source)
     with saving("a repaired robot", path, (os.path.splitext(source)[1].lower(),)) as file:
         file.write_bytes(s.data)
     return replace(findings_about(s), changes=tuple(changes))
 
 
-def _round(s: Subject, found: Findings) -> tuple[bytes, list[str]] | None:
+def _round(s: Subject, findings: Findings) -> tuple[bytes, list[str]] | None:
     """The text after one kind of finding is mended, and what changed; None where nothing can be."""
     text: PlainText | FileText = PlainText(s) if s.root is None else FileText(s)
     for kind in FINDING_KINDS:
-        told = [x for f in found.of(kind) if f.change for x in text.edits(f.change)]
-        unique = {edit: sentence for edit, sentence in told}
+        edits_made = [x for f in findings.of(kind) if f.change for x in text.edits(f.change)]
+        unique = {edit: sentence for edit, sentence in edits_made}
         if unique and (data := edited(s.data, unique)) != s.data:
             return data, list(unique.values())
     return None
@@ -187,8 +187,8 @@ def check(
     if not isinstance(model, Model) and is_path(robot):
         robot = file_or_model(robot)
         model = robot if isinstance(robot, Model) else None
-    found = findings_about(subject_of_model(model) if isinstance(model, Model) else _subject(robot, roots))
-    return found if fix is None else fixed(found, fix)
+    findings = findings_about(subject_of_model(model) if isinstance(model, Model) else _subject(robot, roots))
+    return findings if fix is None else fixed(findings, fix)
 
 
 def subject_of_model(model: Model) -> Subject:

@@ -71,18 +71,18 @@ def _transform(node: Element) -> Array:
     for x in node.children:
         if x.tag not in ("matrix", "translate", "scale", "rotate"):
             continue
-        given, own = _floats(x), np.eye(4)
+        given, matrix = _floats(x), np.eye(4)
         if x.tag == "matrix":
-            own = given.reshape(4, 4)
+            matrix = given.reshape(4, 4)
         elif x.tag == "translate":
-            own[:3, 3] = given
+            matrix[:3, 3] = given
         elif x.tag == "scale":
-            own[:3, :3] = np.diag(given)
+            matrix[:3, :3] = np.diag(given)
         elif np.linalg.norm(given[:3]):
             a, u = np.radians(given[3]), given[:3] / np.linalg.norm(given[:3])
             K = np.cross(np.eye(3), u)
-            own[:3, :3] = np.eye(3) + np.sin(a) * K + (1 - np.cos(a)) * K @ K
-        T = T @ own
+            matrix[:3, :3] = np.eye(3) + np.sin(a) * K + (1 - np.cos(a)) * K @ K
+        T = T @ matrix
     return T
 
 
@@ -126,5 +126,5 @@ def _cut(corners: Array, part: Element) -> Array:
 
 
 def _floats(element: Element | None) -> Array:
-    found: Array = np.array([] if element is None else element.text.split(), float)
-    return found
+    numbers: Array = np.array([] if element is None else element.text.split(), float)
+    return numbers

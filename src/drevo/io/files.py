@@ -128,8 +128,8 @@ def package_name(folder: str) -> str:
     path = os.path.join(folder, "package.xml")
     if not os.path.isfile(path):
         return ""
-    found = _PACKAGE_NAME.search(read_regular_file(path, MAX_XML_BYTES))
-    return found[1].decode("utf-8", "replace").strip() if found else ""
+    match = _PACKAGE_NAME.search(read_regular_file(path, MAX_XML_BYTES))
+    return match[1].decode("utf-8", "replace").strip() if match else ""
 
 
 def _under(path: str, root: str) -> bool:
@@ -138,18 +138,18 @@ def _under(path: str, root: str) -> bool:
 
 def _package(folder: str) -> str:
     """The folder of the installed package or of the project that a folder belongs to; "" where it is in none."""
-    found = ""
+    top = ""
     while (above := os.path.dirname(folder)) != folder and os.path.dirname(above) != above:
         if os.path.basename(above) in INSTALLED:
             return folder
         marked = any(os.path.lexists(os.path.join(folder, mark)) for mark in PROJECT_MARKS)
         python = os.path.exists(os.path.join(folder, "__init__.py"))
-        if python or (marked and not found):
-            found = folder
-        elif found and not python:
-            return found
+        if python or (marked and not top):
+            top = folder
+        elif top and not python:
+            return top
         folder = above
-    return found
+    return top
 
 
 def _private(folder: str) -> str:
@@ -193,14 +193,14 @@ def replacing(path: str | Path) -> Iterator[Path]:
         part.unlink(missing_ok=True)
 
 
-def write_whole(what: str, path: str | Path, content: str | bytes) -> Path:
+def write_whole(title: str, path: str | Path, content: str | bytes) -> Path:
     """Writes a file, whole or not at all, into a folder that is made where there is none; its path."""
     file = Path(path)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         if file.exists() and not file.is_file():
             raise InputError(
-                f"{what}: {str(file)!r} is a folder, pipe or device and no file to replace; remove it"
+                f"{title}: {str(file)!r} is a folder, pipe or device and no file to replace; remove it"
             )
         with replacing(file) as part:
             part.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -208,37 +208,39 @@ def write_whole(what: str, path: str | Path, content: str | bytes) -> Path:
         raise
     except (OSError, ValueError) as error:
         raise InputError(
-            f"{what}: {str(file)!r} cannot be written: {getattr(error, 'strerror', None) or error}"
+            f"{title}: {str(file)!r} cannot be written: {getattr(error, 'strerror', None) or error}"
         ) from None
     return file
 
 
 @contextmanager
-def saving(what: str, path: Any, endings: Collection[str]) -> Iterator[Path]:
-    """The temporary file to write `what` to, which takes the place of the path (see `replacing`).
+def saving(title: str, path: Any, endings: Collection[str]) -> Iterator[Path]:
+    """The temporary file to write `title` to, which takes the place of the path (see `replacing`).
 
     The path ends with one of `endings`; InputError where it cannot be written.
     """
-    file = ready(what, path, endings)
+    file = ready(title, path, endings)
     try:
         with replacing(file) as part:
             yield part
     except OSError as error:
         raise InputError(
-            f"{what} cannot be saved as {str(file)!r}: {(error.strerror or str(error)).lower()}"
+            f"{title} cannot be saved as {str(file)!r}: {(error.strerror or str(error)).lower()}"
         ) from None
 
 
-def ready(what: str, path: Any, endings: Collection[str]) -> Path:
-    """A path in a folder that exists, whose ending is one of those that `what` can be saved as."""
+def ready(title: str, path: Any, endings: Collection[str]) -> Path:
+    """A path in a folder that exists, whose ending is one of those that `title` can be saved as."""
     try:
         file = Path(path)
     except TypeError:
-        raise InputError(f"{what} is saved to a path, not to {type(path).__name__}") from None
+        raise InputError(f"{title} is saved to a path, not to {type(path).__name__}") from None
     if file.suffix.lower() not in endings or "\0" in str(file):
-        drawn = what == "a table" and file.suffix.lower() in (".png", ".svg", ".pdf")
+        drawn = title == "a table" and file.suffix.lower() in (".png", ".svg", ".pdf")
         kinds = " or ".join(", ".join(endings).rsplit(", ", 1))
-        raise InputError(f"{what} is saved as {kinds}, not as {str(path)!r}" + "; a picture is by .plot()" * drawn)
+        raise InputError(
+            f"{title} is saved as {kinds}, not as {str(path)!r}" + "; a picture is by .plot()" * drawn
+        )
     if not file.parent.is_dir():
-        raise InputError(f"{what} cannot be saved as {str(file)!r}: there is no folder {str(file.parent)!r}")
+        raise InputError(f"{title} cannot be saved as {str(file)!r}: there is no folder {str(file.parent)!r}")
     return file

@@ -33,42 +33,44 @@ NORMAL = float(np.finfo(float).tiny)  # the least number of all digits
 # -- arrays -------------------------------------------------------------------------------------------------
 
 
-def numbers(what: str, x: Any, shape: ShapePattern | None = None, dtype: np.dtype[Any] = FLOAT_DTYPE) -> Array:
+def numbers(title: str, x: Any, shape: ShapePattern | None = None, dtype: np.dtype[Any] = FLOAT_DTYPE) -> Array:
     """Real numbers as an aligned array of this very dtype, of a shape where one is given.
 
     Complex numbers, text, objects and what a mask hides are refused.
     """
     try:
-        found = np.asarray(x)
+        array = np.asarray(x)
     except (ValueError, TypeError, OverflowError, NotImplementedError) as error:  # the last: memoryviews' formats
-        raise InputError(f"{what} is no array of numbers: {error}") from None
-    if found.dtype.kind not in "fiub":
+        raise InputError(f"{title} is no array of numbers: {error}") from None
+    if array.dtype.kind not in "fiub":
         called = f"a function: call it, as {getattr(x, '__name__', 'it')}()"
-        kind = "None" if x is None else called if callable(x) else f"values of type {found.dtype}"
-        raise InputError(f"{what} must hold real numbers, it holds {kind}")
+        kind = "None" if x is None else called if callable(x) else f"values of type {array.dtype}"
+        raise InputError(f"{title} must hold real numbers, it holds {kind}")
     if isinstance(x, np.ndarray) and type(x) is not np.ndarray and np.any(getattr(x, "mask", False)):
-        raise InputError(f"{what} must hold real numbers, some are masked; fill them, or leave them out")
-    if shape is not None and not _fits(found.shape, tuple(shape)):
-        raise InputError(f"{what} has shape {found.shape}; {_wanted(tuple(shape))}")
-    if found.dtype == dtype and found.flags.aligned:
+        raise InputError(f"{title} must hold real numbers, some are masked; fill them, or leave them out")
+    if shape is not None and not _fits(array.shape, tuple(shape)):
+        raise InputError(f"{title} has shape {array.shape}; {_wanted(tuple(shape))}")
+    if array.dtype == dtype and array.flags.aligned:
         # what came through pickle, or has metadata, has an equal dtype of its own
-        return found if found.dtype is dtype else found.view(dtype)
+        return array if array.dtype is dtype else array.view(dtype)
     with np.errstate(over="ignore"):  # too large for float32: the finite check of the result speaks up
-        return np.array(found, dtype, order="C")
+        return np.array(array, dtype, order="C")
 
 
-def finite(what: str, x: Any, shape: ShapePattern | None = None, error: type[DrevoError] = NumericsError) -> Array:
+def finite(
+    title: str, x: Any, shape: ShapePattern | None = None, error: type[DrevoError] = NumericsError
+) -> Array:
     """Finite real numbers in double precision, of a shape where one is given."""
-    found = numbers(what, x, shape)
+    array = numbers(title, x, shape)
     try:
-        bad = ~np.isfinite(found)
+        bad = ~np.isfinite(array)
     except MemoryError as lack:
-        raise InputError(f"{what}: there is no memory for this batch, compute it in parts: {lack}") from None
+        raise InputError(f"{title}: there is no memory for this batch, compute it in parts: {lack}") from None
     if bad.any():
-        at = tuple(int(i) for i in np.unravel_index(int(bad.argmax()), found.shape))
+        at = tuple(int(i) for i in np.unravel_index(int(bad.argmax()), array.shape))
         where = f" at index {', '.join(map(str, at))}" if at else ""
-        raise error(f"{what} holds a value that is not finite: {found[at]}{where}")
-    return found
+        raise error(f"{title} holds a value that is not finite: {array[at]}{where}")
+    return array
 
 
 def rotations(title: str, given: Any) -> Array:
@@ -83,23 +85,23 @@ def rotations(title: str, given: Any) -> Array:
     return R
 
 
-def within_reach(who: str, found: Array, **given: Array) -> Array:
+def within_reach(title: str, result: Array, **given: Array) -> Array:
     """Returns what was found; NumericsError with the largest of what it was computed from if it is not finite."""
-    if not np.isfinite(found).all():
+    if not np.isfinite(result).all():
         sizes = {name: float(np.abs(x).max(initial=0.0)) for name, x in given.items()}
         name = max(sizes, key=sizes.__getitem__)
         raise NumericsError(
-            f"{who}: {name} is as large as {sizes[name]:.3g}, and what is computed from it is beyond the largest "
-            "number"
+            f"{title}: {name} is as large as {sizes[name]:.3g}, and what is computed from it is beyond the "
+            "largest number"
         )
-    return found
+    return result
 
 
-def _fits(found: tuple[int, ...], wanted: tuple[Any, ...]) -> bool:
+def _fits(shape: tuple[int, ...], wanted: tuple[Any, ...]) -> bool:
     if wanted[:1] == (...,):
         wanted = wanted[1:]
-        found = found[max(0, len(found) - len(wanted)) :]
-    return len(found) == len(wanted) and all(n is None or n == k for n, k in zip(wanted, found))
+        shape = shape[max(0, len(shape) - len(wanted)) :]
+    return len(shape) == len(wanted) and all(n is None or n == k for n, k in zip(wanted, shape))
 
 
 def _wanted(shape: tuple[Any, ...]) -> str:
@@ -109,13 +111,13 @@ def _wanted(shape: tuple[Any, ...]) -> str:
     return f"it must be ({', '.join(parts)}{',' * (len(parts) == 1)})"
 
 
-def leading(who: str, **given: Array) -> tuple[int, ...]:
+def leading(title: str, **given: Array) -> tuple[int, ...]:
     """The leading dimensions of arrays whose last axis is that of a vector, broadcast to one another."""
     try:
         return np.broadcast_shapes(*(x.shape[:-1] for x in given.values()))
     except ValueError:
         said = ", ".join(f"{name} {x.shape[:-1]}" for name, x in given.items())
-        raise InputError(f"{who}: the leading (batch) dimensions do not agree: {said}") from None
+        raise InputError(f"{title}: the leading (batch) dimensions do not agree: {said}") from None
 
 
 # -- single values ------------------------------------------------------------------------------------------
@@ -124,66 +126,66 @@ def leading(who: str, **given: Array) -> tuple[int, ...]:
 Fit = Callable[[float], bool]
 
 
-def number(what: str, x: Any, rule: str = "a finite number", fit: Fit = math.isfinite) -> float:
+def number(title: str, x: Any, rule: str = "a finite number", fit: Fit = math.isfinite) -> float:
     """A real number that fits the rule; NumPy's scalars and arrays without dimensions are numbers too."""
     if (type(x) is float or (type(x) is int and abs(x) < MAX_EXACT_INTEGER)) and fit(x):  # nearly always so
         return float(x)
     try:
-        found = numbers(what, x)
+        array = numbers(title, x)
     except InputError:
-        found = _NO_NUMBERS
-    if found.ndim or isinstance(x, (bool, np.bool_)) or not fit(float(found)):
-        raise InputError(f"{what} is {shown(x)}; it must be {rule}")
-    return float(found)
+        array = _NO_NUMBERS
+    if array.ndim or isinstance(x, (bool, np.bool_)) or not fit(float(array)):
+        raise InputError(f"{title} is {shown(x)}; it must be {rule}")
+    return float(array)
 
 
-def positive(what: str, x: Any, unit: str = "", least: float = 0.0) -> float:
+def positive(title: str, x: Any, unit: str = "", least: float = 0.0) -> float:
     """A finite number above 0, from `least`."""
     more = f" from {least:g}" if least else ""
-    return number(what, x, f"a positive number{unit}{more}", lambda y: 0.0 < y < math.inf and y >= least)
+    return number(title, x, f"a positive number{unit}{more}", lambda y: 0.0 < y < math.inf and y >= least)
 
 
-def seconds(what: str, x: Any) -> float:
+def seconds(title: str, x: Any) -> float:
     """A finite time above 0; compiled motions take a subnormal number for 0, and would never come to its end."""
-    return positive(what, positive(what, x, " of seconds"), " of seconds", NORMAL)
+    return positive(title, positive(title, x, " of seconds"), " of seconds", NORMAL)
 
 
-def whole(what: str, x: Any, least: int = 1, most: float = math.inf, use: str = "") -> int:
+def whole(title: str, x: Any, least: int = 1, most: float = math.inf, use: str = "") -> int:
     """A whole number within bounds, of Python's or NumPy's; `use` says what it counts."""
     if isinstance(x, np.ndarray) and x.ndim == 0 and x.dtype.kind in "iu":
         x = x[()]
     if not isinstance(x, (int, np.integer)) or isinstance(x, bool) or not least <= x <= most:
         end = f" to {most:.0f}" if most < math.inf else ""
-        raise InputError(f"{what} is {shown(x)}; it must be a whole number from {least}{end}{use}")
+        raise InputError(f"{title} is {shown(x)}; it must be a whole number from {least}{end}{use}")
     return int(x)
 
 
-def flag(what: str, x: Any) -> bool:
+def flag(title: str, x: Any) -> bool:
     """True or False."""
     if not isinstance(x, (bool, np.bool_)):
-        raise InputError(f"{what} is {shown(x)}; it must be True or False")
+        raise InputError(f"{title} is {shown(x)}; it must be True or False")
     return bool(x)
 
 
-def short_text(what: str, x: Any, most: int = 100) -> str:
+def short_text(title: str, x: Any, most: int = 100) -> str:
     """Text that can be shown."""
     if not isinstance(x, str) or len(x) > most:
-        raise InputError(f"{what} is {shown(x)}; it must be text of at most {most} characters")
+        raise InputError(f"{title} is {shown(x)}; it must be text of at most {most} characters")
     return x
 
 
-def callable_given(what: str, x: Any, usage: str) -> Callable[..., Any]:
+def callable_given(title: str, x: Any, usage: str) -> Callable[..., Any]:
     """Returns x if it can be called; else an InputError says the usage that the function must have."""
     if not callable(x):
-        raise InputError(f"{what} is {shown(x)}; it must be a function {usage}")
+        raise InputError(f"{title} is {shown(x)}; it must be a function {usage}")
     return x  # type: ignore[no-any-return]
 
 
-def generator(what: str, x: Any, hint: str = "") -> Any:
+def generator(title: str, x: Any, hint: str = "") -> Any:
     """A generator of random numbers."""
     if not isinstance(x, (np.random.Generator, np.random.RandomState)):
         rule = f"must be a generator such as numpy.random.default_rng(0), not {shown(x)}"
-        raise InputError(f"{what} {rule}{hint}")
+        raise InputError(f"{title} {rule}{hint}")
     return x
 
 
@@ -198,7 +200,7 @@ def asked(function: Asked, name: str = "") -> Asked:
     """The function; arguments that do not fit its signature are an InputError in place of Python's TypeError.
 
     name: what its caller knows it by, if not by its own."""
-    told = name or function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+    title = name or function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
 
     @functools.wraps(function)
     def call(*args: Any, **given: Any) -> Any:
@@ -207,7 +209,7 @@ def asked(function: Asked, name: str = "") -> Asked:
         except TypeError as error:
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:  # it comes from within
                 raise
-            raise InputError(_misfit(told, function, args, given)) from None
+            raise InputError(_misfit(title, function, args, given)) from None
 
     return cast(Asked, call)
 
@@ -249,29 +251,29 @@ def asked_methods(owner: Class, but: Sequence[str] = ()) -> Class:
 def asked_all(module: str) -> None:
     """Applies `asked` to all that a public module names in `__all__` and has of its own; where it is defined too,
     as pickle finds it there."""
-    here = sys.modules[module]
-    for name in here.__all__:
-        value = getattr(here, name)
+    face = sys.modules[module]
+    for name in face.__all__:
+        value = getattr(face, name)
         home = sys.modules.get(getattr(value, "__module__", ""))
         if home is None or not f"{home.__name__}.".startswith(f"{module}."):
             continue
         if isinstance(value, type):
             asked_methods(value)
         elif isinstance(value, FunctionType):
-            for place in (here, home):
+            for place in (face, home):
                 setattr(place, name, asked(value))
 
 
 def _misfit(name: str, function: Callable[..., Any], args: Sequence[Any], given: Mapping[str, Any]) -> str:
     """The error message that tells what is wrong with the arguments."""
     every = inspect.signature(function).parameters.values()
-    own = [p for p in every if p.name not in ("self", "cls")]
-    args = args[len(every) - len(own) :]
-    placed = [p.name for p in own if p.kind is p.POSITIONAL_OR_KEYWORD]
-    named = [p.name for p in own if p.kind is p.KEYWORD_ONLY]
-    open_ended = any(p.kind is p.VAR_KEYWORD for p in own)
+    parameters = [p for p in every if p.name not in ("self", "cls")]
+    args = args[len(every) - len(parameters) :]
+    placed = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    named = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters)
     usage = f"{name}({', '.join([*placed, *(f'{n}=' for n in named), *['...'] * open_ended])})"
-    if len(args) > len(placed) and not any(p.kind is p.VAR_POSITIONAL for p in own):
+    if len(args) > len(placed) and not any(p.kind is p.VAR_POSITIONAL for p in parameters):
         more = "; what else it takes goes by name" if named or open_ended else ""
         takes = f"{len(placed) or 'no'} argument{'s' * (len(placed) != 1)} by position"
         return f"{usage} takes {takes}, {len(args)} {'is' if len(args) == 1 else 'are'} given{more}"
@@ -280,7 +282,7 @@ def _misfit(name: str, function: Callable[..., Any], args: Sequence[Any], given:
     if not open_ended and (unknown := [n for n in given if n not in (*placed, *named)]):
         near = nearest(unknown[0], [*placed, *named])
         return f"{usage} takes no argument {shown(unknown[0])}" + (f"; did you mean {near!r}?" if near else "")
-    free = [p.name for p in own if p.default is p.empty and p.name in (*placed[len(args) :], *named)]
+    free = [p.name for p in parameters if p.default is p.empty and p.name in (*placed[len(args) :], *named)]
     return f"{usage} is missing {', '.join(repr(n) for n in free if n not in given)}"
 
 

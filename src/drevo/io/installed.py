@@ -28,24 +28,24 @@ def find(name: str) -> Path | None:
     wanted = _plain(name)
     files = _example_robot_data()
     for key in (USUAL_VARIANTS.get(wanted, wanted), wanted):
-        found = [f for f in files if _plain(f.stem) == key] or [f for f in files if _folder(f) == key]
-        found = [f for f in found if _plain(f.stem) == _folder(f)] or found
-        found = [f for f in found if all(other.stem.startswith(f.stem) for other in found)] or found
-        if len(found) == 1:
-            return found[0]
-        if found:
-            several = ", ".join(sorted({f.stem for f in found})) if len({f.stem for f in found}) > 1 else ""
-            names = several or ", ".join(_folder(f) for f in found)
+        files_of = [f for f in files if _plain(f.stem) == key] or [f for f in files if _folder(f) == key]
+        files_of = [f for f in files_of if _plain(f.stem) == _folder(f)] or files_of
+        files_of = [f for f in files_of if all(other.stem.startswith(f.stem) for other in files_of)] or files_of
+        if len(files_of) == 1:
+            return files_of[0]
+        if files_of:
+            several = ", ".join(sorted({f.stem for f in files_of})) if len({f.stem for f in files_of}) > 1 else ""
+            names = several or ", ".join(_folder(f) for f in files_of)
             raise ModelError(f"{name!r} is several robots of example-robot-data; name one of {names}")
     return _robot_descriptions(name, wanted)
 
 
 def names() -> list[str]:
     """The names of all robots of installed packages."""
-    found = {f.stem for f in _example_robot_data()} | {_folder(f) for f in _example_robot_data()}
+    stems = {f.stem for f in _example_robot_data()} | {_folder(f) for f in _example_robot_data()}
     modules = _distribution("robot_descriptions")
-    found |= {f.stem for f in _modules(modules)} if modules else set()
-    return sorted(found | set(USUAL_VARIANTS)) if found else []
+    stems |= {f.stem for f in _modules(modules)} if modules else set()
+    return sorted(stems | set(USUAL_VARIANTS)) if stems else []
 
 
 def _plain(name: str) -> str:
@@ -88,13 +88,13 @@ def _robot_descriptions(name: str, wanted: str) -> Path | None:
     modules = {f.stem: f for f in _modules(package)} if package else {}
     for stem in (wanted, f"{wanted}_description", f"{wanted}_mj_description"):
         if stem in modules:
-            found = _path_of(modules[stem])
-            if found is None or not found.is_file():
+            path = _path_of(modules[stem])
+            if path is None or not path.is_file():
                 raise ModelError(
                     f"robot_descriptions knows {name!r} and has not downloaded it as a URDF or MJCF file yet: "
                     f"python -m robot_descriptions pull {stem}"
                 )
-            return found
+            return path
     return None
 
 
@@ -115,8 +115,8 @@ def _path_of(module: Path) -> Path | None:
             known[target.id] = os.path.join(os.path.expanduser(cache), folder)
         elif ast.unparse(call.func).endswith("path.join"):
             known[target.id] = os.path.join(*map(str, parts))
-    found = known.get("URDF_PATH") or known.get("MJCF_PATH")
-    return Path(found) if found else None
+    path = known.get("URDF_PATH") or known.get("MJCF_PATH")
+    return Path(path) if path else None
 
 
 def _part(argument: ast.expr, known: dict[str, str]) -> str | None:

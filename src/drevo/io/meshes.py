@@ -71,12 +71,12 @@ def read_mesh(data: bytes, kind: str, whole: bool = False) -> tuple[Array, Array
 def triples(text: str, kind: type) -> Array:
     """Rows of three numbers in a text."""
     try:
-        found: Array = np.array(text.split(), dtype=kind).reshape(-1, 3)
+        rows: Array = np.array(text.split(), dtype=kind).reshape(-1, 3)
     except (ValueError, OverflowError) as error:
         raise ModelError(f"its {'face' if kind is int else 'vertex'} is no list of triples ({error})") from None
-    if not np.isfinite(found).all() or len(found) == 0:
+    if not np.isfinite(rows).all() or len(rows) == 0:
         raise ModelError("its vertices or faces are none, or not finite")
-    return found.astype(np.float32).astype(float) if kind is float else found
+    return rows.astype(np.float32).astype(float) if kind is float else rows
 
 
 def _flatness(points: Array) -> str:
@@ -96,13 +96,13 @@ def hull_faces(points: Array) -> Array:
         "scipy.spatial", "the convex hull of a mesh"
     )
     try:
-        found = spatial.ConvexHull(points, qhull_options="Qt")
+        hull = spatial.ConvexHull(points, qhull_options="Qt")
     except (ValueError, RuntimeError):  # Qhull's own
         raise ModelError(f"its points have no convex hull: {_flatness(points)}; give it a thickness") from None
-    corners = points[found.simplices]
+    corners = points[hull.simplices]
     normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    inward = (normal * found.equations[:, :3]).sum(1) < 0.0
-    faces: Array = np.where(inward[:, None], found.simplices[:, [0, 2, 1]], found.simplices)
+    inward = (normal * hull.equations[:, :3]).sum(1) < 0.0
+    faces: Array = np.where(inward[:, None], hull.simplices[:, [0, 2, 1]], hull.simplices)
     return faces
 
 
@@ -137,8 +137,8 @@ def _msh(data: bytes) -> tuple[Array, Array | None]:
     first = 16 + 12 * points + 12 * normals + 8 * coordinates
     if min(count) < 0 or first + 12 * faces != len(data):
         raise ValueError(f"{len(data)} bytes for the counts {count}")
-    found = np.frombuffer(data, "<f4", 3 * points, 16).reshape(-1, 3)
-    return found, np.frombuffer(data, "<i4", 3 * faces, first).reshape(-1, 3) if faces else None
+    points_read = np.frombuffer(data, "<f4", 3 * points, 16).reshape(-1, 3)
+    return points_read, np.frombuffer(data, "<i4", 3 * faces, first).reshape(-1, 3) if faces else None
 
 
 def _obj(data: bytes, whole: bool) -> tuple[Array, Array]:
@@ -173,18 +173,18 @@ def _numbers(rows: list[bytes], count: int) -> Array:
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # of NumPy, where the text is not all numbers
         try:
-            found = np.fromstring(b" ".join(rows), dtype=float, sep=" ")
+            values = np.fromstring(b" ".join(rows), dtype=float, sep=" ")
         except (DeprecationWarning, ValueError):  # by its version
             raise ValueError("something that is no number") from None
-    if len(found) != count * len(rows):  # more of them may stand there: weights, colours
+    if len(values) != count * len(rows):  # more of them may stand there: weights, colours
         first = re.compile(rb"^\s*((?:\S+[^\S\n]+){%d}\S+)[^\n]*" % (count - 1), re.MULTILINE)
         text, cut = first.subn(rb"\1", b"\n".join(rows))
         if cut != len(rows) or text.count(b"\n") != len(rows) - 1:
             raise ValueError(f"a row of fewer than {count} numbers")
-        found = np.fromstring(text, dtype=float, sep=" ")
-        if len(found) != count * len(rows):
+        values = np.fromstring(text, dtype=float, sep=" ")
+        if len(values) != count * len(rows):
             raise ValueError("something that is no number")
-    return found.reshape(-1, count)
+    return values.reshape(-1, count)
 
 
 def _cut(polygons: Array, points: Array) -> Array:
@@ -214,15 +214,15 @@ def find_moved(uri: str, folder: str) -> str | None:
     """The one file of that name, in any case of letters, below the folder or the one above; None for several."""
     name, folder = os.path.basename(uri).lower(), os.path.abspath(folder)
     for top in (folder, os.path.dirname(folder)):
-        found, seen = list[str](), 0
+        same_name, seen = list[str](), 0
         for path, _, files in os.walk(top):
             same = (os.path.join(path, file) for file in files if file.lower() == name)
-            found += filter(os.path.isfile, same)  # no pipe
+            same_name += filter(os.path.isfile, same)  # no pipe
             seen += len(files)
             if seen > MOST_FILES:
                 return None
-        if found:
-            return found[0] if len(found) == 1 else None
+        if same_name:
+            return same_name[0] if len(same_name) == 1 else None
     return None
 
 

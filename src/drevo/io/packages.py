@@ -15,13 +15,15 @@ from typing import Any
 from ..errors import InputError
 
 
-def package(module: str, what: str, name: str = "") -> Any:
+def package(module: str, purpose: str, name: str = "") -> Any:
     """An optional package's module. Raises InputError: what needs it, and how to get it (as `name`)."""
     try:
         return import_module(module)
     except ImportError as error:
         name = name or module.split(".")[0]
-        raise InputError(f"{what} needs the package {name}, which is not installed: pip install {name}") from error
+        raise InputError(
+            f"{purpose} needs the package {name}, which is not installed: pip install {name}"
+        ) from error
 
 
 def frame(data: Any) -> Any:

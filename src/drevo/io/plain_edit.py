@@ -88,13 +88,13 @@ def _header(root: Spot, keys: list[str], many: bool, at: int, end: int) -> Spot:
     table = root
     for k, key in enumerate(keys):
         last = k == len(keys) - 1
-        made = Spot(at, end, {}, at, spread=True)
+        spot = Spot(at, end, {}, at, spread=True)
         if many and last:
             rows = _entries(table).setdefault(key, Spot(at, end, [], at)).inside
             assert isinstance(rows, list)
-            rows.append(made)
-            return made
-        table = _entries(table).setdefault(key, made)
+            rows.append(spot)
+            return spot
+        table = _entries(table).setdefault(key, spot)
         if isinstance(table.inside, list):
             table = table.inside[-1]
     table.end = end
@@ -108,9 +108,9 @@ def _entries(spot: Spot) -> dict[str, Spot]:
 
 def _value(text: str, at: int) -> Spot:
     if text[at] not in "[{":
-        found = _STRING.match(text, at) or _BARE.match(text, at)
-        assert found is not None  # a parser has read it
-        return Spot(at, found.end())
+        match = _STRING.match(text, at) or _BARE.match(text, at)
+        assert match is not None  # a parser has read it
+        return Spot(at, match.end())
     start, keyed = at, text[at] == "{"
     held: dict[str, Spot] = {}
     rows: list[Spot] = []
@@ -138,18 +138,18 @@ def _keys(text: str, at: int) -> tuple[list[str], int]:
     keys = []
     while True:
         at = _skip(text, at)
-        found = _STRING.match(text, at) or _PLAIN_KEY.match(text, at)
-        assert found is not None  # a parser has read it
-        keys.append(found[0].encode("latin-1").decode().strip("\"'"))
-        at = _skip(text, found.end())
+        match = _STRING.match(text, at) or _PLAIN_KEY.match(text, at)
+        assert match is not None  # a parser has read it
+        keys.append(match[0].encode("latin-1").decode().strip("\"'"))
+        at = _skip(text, match.end())
         if text[at] != ".":
             return keys, at
         at += 1
 
 
 def _skip(text: str, at: int) -> int:
-    found = _PLAIN_SPACE.match(text, at)
-    return found.end() if found else at
+    match = _PLAIN_SPACE.match(text, at)
+    return match.end() if match else at
 
 
 # --- changes -----------------------------------------------------------------------------------------------------

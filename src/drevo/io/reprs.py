@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 else:  # in typing from Python 3.11 on, for type checkers only
 
     def dataclass_transform(**_: object) -> object:
-        return lambda made: made
+        return lambda decorated: decorated
 
 
 C = TypeVar("C", bound=type)
@@ -61,9 +61,9 @@ def brief_fields(values: Iterable[tuple[str, Any]]) -> str:
     return text
 
 
-def brief_list(what: str, texts: Sequence[str], shown: int = 3) -> str:
+def brief_list(noun: str, texts: Sequence[str], shown: int = 3) -> str:
     """`<7 conditions: a = 0; b = 0; c = 0; ...>`."""
-    return f"<{len(texts)} {what}: {'; '.join([*texts[:shown], *(['...'] if len(texts) > shown else [])])}>"
+    return f"<{len(texts)} {noun}: {'; '.join([*texts[:shown], *(['...'] if len(texts) > shown else [])])}>"
 
 
 def _empty(x: Any) -> bool:

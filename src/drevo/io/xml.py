@@ -128,31 +128,31 @@ class _Tree:
         line.file = self.file
         return line
 
-    def start(self, tag: str, found: dict[str, str]) -> None:
-        self.check(tag, found)
-        element = Element(tag, found, self.line, offset=self.parser.CurrentByteIndex + self.skipped)
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        self.check(tag, attributes)
+        element = Element(tag, attributes, self.line, offset=self.parser.CurrentByteIndex + self.skipped)
         if self.open:
             self.open[-1].children.append(element)
         else:
             self.root = element
         self.open.append(element)
 
-    def check(self, tag: str, found: dict[str, str]) -> None:
+    def check(self, tag: str, attributes: dict[str, str]) -> None:
         """Refuse the element that passes a limit."""
         if wrong := self.budget.spend(tag):
             self.refuse(wrong)
         if len(self.open) >= MAX_DEPTH:
             self.refuse(f"elements are nested deeper than {MAX_DEPTH}")
-        if len(found) > MAX_ATTRIBUTES:
-            self.refuse(f"<{tag[:40]}> has {len(found)} attributes, {MAX_ATTRIBUTES} are allowed")
-        if len(tag) > MAX_NAME or any(len(name) > MAX_NAME for name in found):
+        if len(attributes) > MAX_ATTRIBUTES:
+            self.refuse(f"<{tag[:40]}> has {len(attributes)} attributes, {MAX_ATTRIBUTES} are allowed")
+        if len(tag) > MAX_NAME or any(len(name) > MAX_NAME for name in attributes):
             self.refuse(f"a name that begins with {tag[:40]!r} is longer than {MAX_NAME} characters")
-        for name, value in found.items():
+        for name, value in attributes.items():
             if len(value) > MAX_ATTRIBUTE and tag not in BULKY:
                 self.refuse(f"{name} of <{tag}> has {len(value)} characters, {MAX_ATTRIBUTE} are allowed")
 
-    def refuse(self, what: str) -> None:
-        raise ModelError(f"line {self.line}: {what}; the file is refused as a robot description")
+    def refuse(self, fault: str) -> None:
+        raise ModelError(f"line {self.line}: {fault}; the file is refused as a robot description")
 
     def end(self, tag: str) -> None:
         self.open.pop()
@@ -361,6 +361,6 @@ def edited(data: bytes, edits: Iterable[Edit]) -> bytes:
 
 def _start(data: bytes, element: Element) -> re.Match[bytes]:
     """The start tag: all of it, its name, its attributes, the stroke of an element without an end tag."""
-    found = _TAG.match(data, element.offset)
-    assert found is not None, element  # the parser has read it here
-    return found
+    match = _TAG.match(data, element.offset)
+    assert match is not None, element  # the parser has read it here
+    return match

@@ -63,32 +63,32 @@ def consistency(robot: Any, tolerance: float = 0.1) -> Consistency:
     """
     model = model_of(robot, "consistency")
     limit = number("consistency: tolerance", tolerance, "a positive number", lambda x: 0.0 < x < np.inf)
-    found = [
+    agreements = [
         _agreement(model, link, link.inertial, role, limit)
         for link in model.links
         if link.inertial and link.inertial.mass > 0.0
         for role in ROLES
         if any(x.role == role for x in link.shapes)
     ]
-    return Consistency(tuple(found), limit)
+    return Consistency(tuple(agreements), limit)
 
 
 def _agreement(model: Model, link: Link, body: Inertial, role: str, limit: float) -> Agreement:
     try:
-        made = solids_of(model, link, role)
+        solids = solids_of(model, link, role)
     except DrevoError as error:
         return Agreement(link.name, "", fault=str(error))
-    if made is None:
+    if solids is None:
         return Agreement(link.name, "", fault=f"{role} shapes without volume")
-    P, wanted = total_pseudo_inertia(made.solids), pseudo_inertia(body)
+    P, wanted = total_pseudo_inertia(solids.solids), pseudo_inertia(body)
     density = body.mass / P[3, 3]
-    own, given = (_about_centre(x) for x in (P * density, wanted))
+    by_shapes, given = (_about_centre(x) for x in (P * density, wanted))
     scale = float(np.linalg.norm(given, 2))
     away = float(np.linalg.norm(P[:3, 3] / P[3, 3] - body.com))
-    inertia = float(np.linalg.norm(own - given, 2)) / scale if scale else np.inf
+    inertia = float(np.linalg.norm(by_shapes - given, 2)) / scale if scale else np.inf
     near = away <= limit * np.sqrt(scale / body.mass) and inertia <= limit
     agrees = bool(near and DENSITIES[0] <= density <= DENSITIES[1])
-    return Agreement(link.name, made.about, float(density), away, inertia, agrees)
+    return Agreement(link.name, solids.about, float(density), away, inertia, agrees)
 
 
 def _about_centre(P: Array) -> Array:

@@ -34,10 +34,10 @@ def diagrams(
         raise InputError(f"diagrams are of open chains, and robot {model.name!r} has loops; use section_loads")
     moved = {j.child for j in model.joints}
     return tuple(
-        found
+        table
         for link in model.links
         if link.name in moved
-        for found in _table(model, link, sections, distribution)
+        for table in _table(model, link, sections, distribution)
     )
 
 
@@ -45,8 +45,8 @@ def _on_shapes(model: Model, link: Link, cut: Cut, sections: int) -> Array:
     """Sections between the joints and where the shapes end: a box of the same inertia may be longer."""
     ends = [0.0, *(cut.span.along(j.origin) for j in model.joints if j.parent == link.name)]
     for role in ROLES if cut.mass.about == UNIFORM else ():
-        if found := solids_of(model, link, role):
-            reach = [x.reach(cut.span.direction) for x in found.solids]
+        if shapes := solids_of(model, link, role):
+            reach = [x.reach(cut.span.direction) for x in shapes.solids]
             ends += [y - float(cut.span.start @ cut.span.direction) for x in reach for y in x]
             low, high = max(min(ends), -cut.span.back), min(max(ends), cut.span.length)
             inside = cut.s[(cut.s > low) & (cut.s < high)]

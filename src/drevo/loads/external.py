@@ -36,10 +36,10 @@ class AppliedForce:
 
     def entry(self, robot: Robot, q: Array) -> AppliedWrench:
         """As a wrench about the link's origin."""
-        who = f"of the AppliedForce on link {self.link!r}"
+        owner = f"of the AppliedForce on link {self.link!r}"
         named(robot.model, self.link)
-        force, moment = (finite(f"{x} {who}", getattr(self, x), (..., 3)) for x in ("force", "moment"))
-        return _entry(robot, self.link, finite(f"at {who}", self.at, (3,)).tolist(), q, force, moment)
+        force, moment = (finite(f"{x} {owner}", getattr(self, x), (..., 3)) for x in ("force", "moment"))
+        return _entry(robot, self.link, finite(f"at {owner}", self.at, (3,)).tolist(), q, force, moment)
 
 
 GivenForces = Mapping[str, ArrayLike] | Sequence[AppliedForce] | None
@@ -96,28 +96,28 @@ class Surroundings:
         """Every force on a link, with where it enters (None where that was not said)."""
         out = self.forces(robot, q)
         out += [_lifted(robot, link, q) for link in robot.model.links if link.gravcomp and self.passive]
-        found = self.found(robot)
-        if not found:
+        constraints = self.found(robot)
+        if not constraints:
             return out
         N = self._constrained(robot, q, v, a, t).reactions
         at = 0
-        for c in found:
+        for c in constraints:
             out += _reaction(robot, c, q, np.asarray(t, float), N[..., at : at + c.size])
             at += c.size
         return out
 
     def require_kept(self, robot: Robot, q: Array, v: Array, t: Array) -> None:
         """InputError where a motion (n, ...) is off its constraints or leaves them."""
-        found = self.found(robot)
-        if not found:
+        constraints = self.found(robot)
+        if not constraints:
             return
-        terms = constraint_terms(robot, found, q, v, t)
-        for x, what in ((terms.value, "m or rad off"), (terms.rate, "m/s or rad/s away from")):
+        terms = constraint_terms(robot, constraints, q, v, t)
+        for x, fault in ((terms.value, "m or rad off"), (terms.rate, "m/s or rad/s away from")):
             k, i = np.unravel_index(int(np.argmax(np.abs(x))), x.shape)
             if abs(x[k, i]) > CONSTRAINT_MISS:
                 raise InputError(
                     f"the trajectory violates its constraints: at t = {t[k]:.6g} s it is {abs(x[k, i]):.3g} "
-                    f"{what} {labels(found)[int(i)]}; put it right with drevo.constraint.hold"
+                    f"{fault} {labels(constraints)[int(i)]}; put it right with drevo.constraint.hold"
                 )
 
     def _constrained(self, robot: Robot, q: Array, v: Array, a: Array, t: ArrayLike) -> ConstrainedEfforts:
@@ -156,13 +156,13 @@ def _lifted(robot: Robot, link: Link, q: Array) -> AppliedWrench:
 
 def _reaction(robot: Robot, c: Constraint, q: Array, t: Array, N: Array) -> Iterator[AppliedWrench]:
     """Gamma^T N of one constraint as wrenches on its links."""
-    found = c.reactions(lambda link: robot.pose(q, link), t, N)
-    if found is None:
+    wrench = c.reactions(lambda link: robot.pose(q, link), t, N)
+    if wrench is None:
         raise InputError(
             f"loads in a section: {labels([c])[0]} does not say on which link and where its reaction acts; use "
             "point_to_point, weld, distance, point_on_plane or a contact in its place"
         )
-    for x in found:
+    for x in wrench:
         yield _entry(robot, x.link, x.point, q, x.force, x.moment)
 
 

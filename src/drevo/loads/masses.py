@@ -113,12 +113,12 @@ def distribution(model: Model, link: str, given: GivenDistribution = "auto") -> 
             f"link {link!r} has no distribution by shapes: {'; '.join(faults) or 'its description holds none'}; "
             "take distribution='box', or state the solids"
         )
-    found = min(tried, key=lambda x: x.moved * (1.0 if x is tried[0] else VISUAL_HANDICAP), default=None)
-    if found is None or (
-        given == "auto" and not all(1.0 / MAX_STRETCH <= x <= MAX_STRETCH for x in found.stretch)
+    nearest = min(tried, key=lambda x: x.moved * (1.0 if x is tried[0] else VISUAL_HANDICAP), default=None)
+    if nearest is None or (
+        given == "auto" and not all(1.0 / MAX_STRETCH <= x <= MAX_STRETCH for x in nearest.stretch)
     ):
         return _box(link, target)
-    return found
+    return nearest
 
 
 def _by_shapes(
@@ -166,11 +166,11 @@ def fitted(link: str, given: Sequence[Solid], target: Array, about: str = "shape
         raise InputError(f"{about} are flat or thin where the inertia of link {link!r} is not")
     T = np.eye(4)
     T[:3, :3], T[:3, 3] = A, ct - A @ c
-    made = tuple(x.moved(T, x.mass * mt / m) for x in given)
+    scaled = tuple(x.moved(T, x.mass * mt / m) for x in given)
     stretch = tuple(float(x) for x in np.linalg.eigvalsh(A))
     shift, D = float(np.linalg.norm(ct - c)), A - np.eye(3)
     moved = float(np.sqrt(max(0.0, np.trace(D @ S @ D.T) / m) + shift**2))
-    return Distribution(link, made, about, stretch, shift, moved, mt / m)
+    return Distribution(link, scaled, about, stretch, shift, moved, mt / m)
 
 
 def _transport(S: Array, target: Array) -> Array:

@@ -81,8 +81,8 @@ class SectionLoads(Pictured):
         panels = []
         for i, name in enumerate(COMPONENTS):
             rows = {
-                what: x[..., i].reshape(-1, len(self.s))
-                for what, x in (("total", self.total), ("static", self.static))
+                part: x[..., i].reshape(-1, len(self.s))
+                for part, x in (("total", self.total), ("static", self.static))
             }
             curves = [Curve(w, self.s, x.min(0), x.max(0) if len(x) > 1 else None) for w, x in rows.items()]
             unit = "N" if i < 3 else "N m"
@@ -169,11 +169,11 @@ def inertial_loads(robot: Robot, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> di
     for link in robot.model.links:
         P = pseudo_inertia(link.inertial)
         if P.any():
-            here = _Body.of(robot, q, v, a, link.name)
-            f, n = _carried(here.moving(gravity=False), P[None])
+            body = _Body.of(robot, q, v, a, link.name)
+            f, n = _carried(body.moving(gravity=False), P[None])
             f, n = -f[..., 0, :], -n[..., 0, :]
             n = n - np.cross(P[:3, 3] / (P[3, 3] or 1.0), f)
-            out[link.name] = np.concatenate([matvec(here.R, f), matvec(here.R, n)], axis=-1)
+            out[link.name] = np.concatenate([matvec(body.R, f), matvec(body.R, n)], axis=-1)
     return out
 
 
@@ -202,8 +202,8 @@ def cut_link(model: Model, link: str, s: ArrayLike, span: Spanned, given: GivenD
     line = chosen(model, link, mass, span)
     at = line.sections(link, spread(model, link, line, s) if isinstance(s, int) else s)
     parts = mass.beyond(line.direction, line.start @ line.direction + at)
-    own = pseudo_inertia(named(model, link).inertial)
-    return Cut(link, line, mass, at, np.where((at < line.held)[:, None, None], parts - own, parts))
+    whole = pseudo_inertia(named(model, link).inertial)
+    return Cut(link, line, mass, at, np.where((at < line.held)[:, None, None], parts - whole, parts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,10 +262,10 @@ def _sweep(
     robot: Robot, q: Array, v: Array, a: Array, cut: Cut, entries: Sequence[AppliedWrench], place: Array | None
 ) -> Array:
     """Loads (..., k, 6) in section axes: own mass beyond, then what hangs beyond, less what is held inboard."""
-    here, span = _Body.of(robot, q, v, a, cut.link), cut.span
-    moving = here.moving()
+    body, span = _Body.of(robot, q, v, a, cut.link), cut.span
+    moving = body.moving()
     force, moment = _carried(moving, cut.parts)
-    for at, f, n in _attached_loads(robot, q, v, a, cut.link, here, moving, entries, place):
+    for at, f, n in _attached_loads(robot, q, v, a, cut.link, body, moving, entries, place):
         along = _entered(span, f, n) if at is None else np.asarray(span.along(at))
         beyond = cut.beyond(along)[..., None]
         force = force + beyond * f[..., None, :]
@@ -280,7 +280,7 @@ def _attached_loads(
     v: Array,
     a: Array,
     link: str,
-    here: _Body,
+    body: _Body,
     moving: Array,
     entries: Sequence[AppliedWrench],
     place: Array | None,
@@ -294,18 +294,18 @@ def _attached_loads(
     for x in hung:
         f, n = (y[..., 0, :] for y in _carried(moving, x.P[None]))
         for child in x.moving:
-            arm = robot.pose(q, child)[..., :3, 3] - here.p
+            arm = robot.pose(q, child)[..., :3, 3] - body.p
             w = W[..., rows[child], :]
-            fc, nc = here.local(w)
-            f, n = f + fc, n + nc + np.cross(_back(here.R, arm), fc)
+            fc, nc = body.local(w)
+            f, n = f + fc, n + nc + np.cross(_back(body.R, arm), fc)
         for e in entries:
             if e.link in x.welded:
-                fe, ne = here.local(e.wrench)
+                fe, ne = body.local(e.wrench)
                 f, n = f - fe, n - ne - np.cross(x.welded[e.link], fe)
         yield x.place, f, n
     for e in entries:
         if e.link == link:
-            fe, ne = here.local(e.wrench)
+            fe, ne = body.local(e.wrench)
             yield place if e.place is None else e.place, -fe, -ne
 
 

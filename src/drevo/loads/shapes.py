@@ -27,25 +27,25 @@ class ShapedSolids(NamedTuple):
 
 def solids_of(model: Model, link: Link, role: str) -> ShapedSolids | None:
     """The shapes of one role; None without any. InputError where a mesh cannot be read or has no inside."""
-    found = [x for x in link.shapes if x.role == role]
-    made, words = [], []
-    meshes = MeshFiles(model) if any(x.kind == "mesh" for x in found) else None
-    for x in found:
+    shapes = [x for x in link.shapes if x.role == role]
+    solids, words = [], []
+    meshes = MeshFiles(model) if any(x.kind == "mesh" for x in shapes) else None
+    for x in shapes:
         solid, word = _mesh(x, meshes) if meshes and x.kind == "mesh" else (_primitive(x), x.kind)
         if (volume := solid.volume()) > 0.0:
-            made.append(solid.moved(np.eye(4), volume))
+            solids.append(solid.moved(np.eye(4), volume))
             words.append(word)
-    if not made:
+    if not solids:
         return None
     said = ", ".join(f"{words.count(x)} {x}" if words.count(x) > 1 else x for x in dict.fromkeys(words))
-    return ShapedSolids(made, f"{role} shapes ({said})")
+    return ShapedSolids(solids, f"{role} shapes ({said})")
 
 
 def _mesh(shape: Shape, files: MeshFiles) -> tuple[Solid, str]:
-    found, name = files.triangles(shape), os.path.basename(shape.uri)
-    if found is None:
+    triangles, name = files.triangles(shape), os.path.basename(shape.uri)
+    if triangles is None:
         raise InputError(f"mesh {name!r} cannot be read: {files.faults[shape.uri]}")
-    points, faces = found
+    points, faces = triangles
     open_, every = open_edges(points, faces)
     if open_:
         faces = hull_faces(points)

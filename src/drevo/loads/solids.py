@@ -76,9 +76,9 @@ def _flux(X: Array) -> Array:
     y, S = X[..., 1], X.sum(axis=1)
     r = np.einsum("mi,mia->ma", y, X)
     mixed = S[:, :, None] * r[:, None, :]
-    found = y.sum(axis=1)[:, None, None] * (S[:, :, None] * S[:, None, :] + np.swapaxes(X, 1, 2) @ X)
-    found += mixed + np.swapaxes(mixed, 1, 2) + 2.0 * np.swapaxes(X * y[..., None], 1, 2) @ X
-    return np.asarray((z1 * t2 - t1 * z2)[:, None, None] / 120.0 * found)
+    flux = y.sum(axis=1)[:, None, None] * (S[:, :, None] * S[:, None, :] + np.swapaxes(X, 1, 2) @ X)
+    flux += mixed + np.swapaxes(mixed, 1, 2) + 2.0 * np.swapaxes(X * y[..., None], 1, 2) @ X
+    return np.asarray((z1 * t2 - t1 * z2)[:, None, None] / 120.0 * flux)
 
 
 def _cut(o: Array, do: Array, x: Array, dx: Array) -> Array:

@@ -85,20 +85,20 @@ def span_of(model: Model, link: str, mass: Distribution) -> Span:
     if not isinstance(mass, Distribution):
         raise InputError(f"span_of: mass is {shown(mass)}; give what drevo.loads.distribution makes")
     joints = [np.array(j.origin) for j in model_of(model, "a span").joints if j.parent == link]
-    own, axis = _own_joint(model, link)
-    middle = np.mean(joints, axis=0) - own if joints else np.zeros(3)
-    direction = middle if np.linalg.norm(middle) > LEAST_SPAN else _longest(mass, own, bool(joints))
+    joint, axis = _own_joint(model, link)
+    middle = np.mean(joints, axis=0) - joint if joints else np.zeros(3)
+    direction = middle if np.linalg.norm(middle) > LEAST_SPAN else _longest(mass, joint, bool(joints))
     if np.linalg.norm(direction) <= LEAST_SPAN:
         raise InputError(
             f"link {link!r} has no length: no mass and no joint away from its origin; give span=Span.between(...)"
         )
     R = _axes(direction, None)
     d = R[:, 0]
-    held = float(own @ d)
+    held = float(joint @ d)
     ends = [held, *(float(p @ d) for p in joints), *mass.reach(d)]
     low, high = min(ends), max(ends)
     shaft = axis is not None and np.linalg.norm(np.cross(axis, d)) < PARALLEL_AXIS
-    return Span(own, R, high - held, low - held if shaft else 0.0, held - low)
+    return Span(joint, R, high - held, low - held if shaft else 0.0, held - low)
 
 
 def _own_joint(model: Model, link: str) -> tuple[Array, Array | None]:
@@ -110,9 +110,9 @@ def _own_joint(model: Model, link: str) -> tuple[Array, Array | None]:
     return 0.0 - back @ joint.child_origin, back @ joint.axis
 
 
-def _longest(mass: Distribution, own: Array, carries: bool) -> Array:
+def _longest(mass: Distribution, joint: Array, carries: bool) -> Array:
     """Along the link axis in which the mass reaches furthest, away from its joint or, of a carrier, to it."""
-    reaches = [max(mass.reach(sign * e)) - sign * float(own @ e) for e in np.eye(3) for sign in (1.0, -1.0)]
+    reaches = [max(mass.reach(sign * e)) - sign * float(joint @ e) for e in np.eye(3) for sign in (1.0, -1.0)]
     k = int(np.argmax(reaches))
     if reaches[k] <= LEAST_SPAN:
         return np.zeros(3)

@@ -168,13 +168,13 @@ def _corners(b: float, h: float) -> Array:
     return np.array([[y, z] for y in (-b / 2, b / 2) for z in (-h / 2, h / 2)])
 
 
-def _length(what: str, x: Any) -> float:
-    return number(what, x, "a positive length in m", lambda y: 1e-6 <= y <= 1e3)
+def _length(title: str, x: Any) -> float:
+    return number(title, x, "a positive length in m", lambda y: 1e-6 <= y <= 1e3)
 
 
-def _less(what: str, x: float, limit: float) -> None:
+def _less(title: str, x: float, limit: float) -> None:
     if not x < limit:
-        raise InputError(f"{what} is {x:g} m and must be less than {limit:g} m")
+        raise InputError(f"{title} is {x:g} m and must be less than {limit:g} m")
 
 
 def cross_matrix(x: Array) -> Array:

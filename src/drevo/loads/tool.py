@@ -102,9 +102,9 @@ class Accuracy(Pictured):
             raise InputError("a picture is of one configuration, and this accuracy of a batch: take one row")
         shares = list(self.shares().items())[:12]
         panels = [
-            Panel(f"{what}, {unit}: worst case, deviation", [
+            Panel(f"{kind}, {unit}: worst case, deviation", [
                 bars("worst case", self.worst[part]), bars("deviation", self.deviation[part])], unit=unit)
-            for what, unit, part in (("position", "m", slice(3)), ("orientation", "rad", slice(3, 6)))
+            for kind, unit, part in (("position", "m", slice(3)), ("orientation", "rad", slice(3, 6)))
         ]  # fmt: skip
         sources = [bars(name, [100.0 * float(x)], first=k) for k, (name, x) in enumerate(shares)]
         if sources:
@@ -200,9 +200,9 @@ def accuracy(
     names = _sources(robot, chain)
     keep = [k for k, tol in enumerate(tolerance) if tol > 0.0]
     chain.kept[:] = keep
-    made = np.array(tolerance)[keep]
+    tolerances = np.array(tolerance)[keep]
     return Accuracy(
-        link, tuple(names[k] for k in keep), J[..., keep], made, chain.sag(), error_distribution, chain
+        link, tuple(names[k] for k in keep), J[..., keep], tolerances, chain.sag(), error_distribution, chain
     )
 
 
@@ -228,11 +228,11 @@ def beam(
     named(model, link)
     rule = f"a positive number from {LEAST_STIFFNESS:g}, or inf where it is rigid"
     given = {"EA": EA, "GA": GA, "GJ": GJ, "EIy": EIy, "EIz": EIz}
-    who = f"beam of link {link!r}"
+    label = f"beam of link {link!r}"
     axial, shear, *rest = (
-        number(f"{who}: {k}", x, rule, lambda y: y >= LEAST_STIFFNESS) for k, x in given.items()
+        number(f"{label}: {k}", x, rule, lambda y: y >= LEAST_STIFFNESS) for k, x in given.items()
     )
-    whole(f"{who}: count", count, 1, 100)
+    whole(f"{label}: count", count, 1, 100)
     line = chosen(model, link, distribution_of(model, link, distribution), span)
     x, w = np.polynomial.legendre.leggauss(count)
     half = (line.length - line.held) / 2

@@ -100,10 +100,10 @@ class Trajectory(Pictured):
             raise InputError(f"a trajectory is read from .npz or .csv, not {str(path)!r}")
         if not file.is_file():
             raise InputError(f"the trajectory file {str(path)!r} does not exist")
-        found = _from_npz(file) if file.suffix.lower() == ".npz" else _from_csv(robot, file)
+        arrays = _from_npz(file) if file.suffix.lower() == ".npz" else _from_csv(robot, file)
         if joined:
-            return Trajectory.through(robot, found["q"], found["t"])
-        return Trajectory.of(robot, found["t"], found["q"], found.get("v"), found.get("a"))
+            return Trajectory.through(robot, arrays["q"], arrays["t"])
+        return Trajectory.of(robot, arrays["t"], arrays["q"], arrays.get("v"), arrays.get("a"))
 
     @staticmethod
     def through(robot: Robot, waypoints: ArrayLike, times: ArrayLike, rows: int = 101) -> Trajectory:
@@ -152,19 +152,19 @@ class Trajectory(Pictured):
         return frame(self._columns())
 
     def _columns(self) -> dict[str, Array]:
-        found = {"t": self.t}
+        table = {"t": self.t}
         for kind, x in (("q", self.q), ("v", self.v), ("a", self.a)):
-            found |= dict(zip(columns(self.robot, kind), x.T))
-        return found
+            table |= dict(zip(columns(self.robot, kind), x.T))
+        return table
 
     def figure(self) -> Figure:
         """Coordinates, rates and accelerations over time."""
         kinds = (("q", "coordinates", ""), ("v", "rates", "/s"), ("a", "accelerations", "/s^2"))
-        found = self._columns()
+        table = self._columns()
         panels = [
             panel
-            for kind, what, per in kinds
-            for panel in over_time(self.robot.model, kind, what, (f"rad{per}", f"m{per}"), self.t, found)
+            for kind, title, per in kinds
+            for panel in over_time(self.robot.model, kind, title, (f"rad{per}", f"m{per}"), self.t, table)
         ]
         return Figure(f"{self.robot.name}: a trajectory", panels, abscissa="t, s")
 
@@ -201,16 +201,16 @@ def _still(robot: Robot, times: ArrayLike) -> Array:
 def _from_npz(path: Path) -> dict[str, Array]:
     try:
         with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-            found = {name: np.asarray(file[name]) for name in ("t", "q", "v", "a") if name in file}
+            arrays = {name: np.asarray(file[name]) for name in ("t", "q", "v", "a") if name in file}
             names = list(file)
     except (*UNREADABLE, AttributeError, EOFError, KeyError, NotImplementedError, BadZipFile, zlib.error) as error:
         raise InputError(f"the trajectory file {str(path)!r} is no readable .npz: {error}") from None
-    lost = [name for name in ("t", "q") if name not in found]
+    lost = [name for name in ("t", "q") if name not in arrays]
     if lost:
         raise InputError(
             f"the trajectory file {str(path)!r} lacks {' and '.join(lost)}; it holds {', '.join(names)}"
         )
-    return found
+    return arrays
 
 
 def _from_csv(robot: Robot, path: Path) -> dict[str, Array]:
@@ -235,14 +235,14 @@ def _require_columns(robot: Robot, path: Path, heads: list[str], wanted: dict[st
     stray = [x for x in heads if x not in known]
     lost = [name for name in ("t", *wanted["q"]) if name not in heads]
     for kind in "va":  # all of a kind, or none
-        here = [name for name in wanted[kind] if name in heads]
-        lost += [name for name in wanted[kind] if here and name not in heads]
+        present = [name for name in wanted[kind] if name in heads]
+        lost += [name for name in wanted[kind] if present and name not in heads]
     twice = [x for x in dict.fromkeys(heads) if heads.count(x) > 1]
-    for names, what in ((lost, "lacks the columns"), (stray, "has the unknown columns"), (twice, "gives twice")):
+    for names, fault in ((lost, "lacks the columns"), (stray, "has the unknown columns"), (twice, "gives twice")):
         if names:
             shown = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
             raise InputError(
-                f"the trajectory file {str(path)!r} {what} {shown}; of robot {robot.name!r} it has t, "
+                f"the trajectory file {str(path)!r} {fault} {shown}; of robot {robot.name!r} it has t, "
                 f"{', '.join(wanted['q'][:3])}, ... and, if known, v:JOINT and a:JOINT"
             )
 

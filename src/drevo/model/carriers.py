@@ -64,9 +64,10 @@ def with_chains(model: Model, kinds: Collection[str]) -> Model:
     A screw becomes a hinge of its name and a slide that follows it; what acts in a joint acts on every coordinate.
     ModelError where a joint is by formula, which no chain is.
     """
-    if found := [joint.name for joint in model.joints if joint.formula]:
+    if by_formula := [joint.name for joint in model.joints if joint.formula]:
         raise ModelError(
-            f"robot {model.name!r}: joint {found[0]!r} is by formula, which TOML and JSON hold and no other format"
+            f"robot {model.name!r}: joint {by_formula[0]!r} is by formula, which TOML and JSON hold and no "
+            "other format"
         )
 
     def parts(joint: Joint) -> list[Joint]:

@@ -58,26 +58,26 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f" (did you mean {close!r}?)" if close else ""
 
 
-def model_of(robot: object, what: str) -> Model:
-    """The Model of a Robot, or the Model itself; InputError where `what` was given something else."""
+def model_of(robot: object, caller: str) -> Model:
+    """The Model of a Robot, or the Model itself; InputError where `caller` was given something else."""
     model = robot if isinstance(robot, Model) else getattr(robot, "model", None)
     if not isinstance(model, Model):
-        raise InputError(f"{what} takes a robot, as drevo.load gives it, not {shown(robot)}")
+        raise InputError(f"{caller} takes a robot, as drevo.load gives it, not {shown(robot)}")
     return model
 
 
-def expect_robot(robot: object, what: str) -> None:
-    """InputError where `what` was given neither a Robot nor a stand-in: a Model has nothing to compute with."""
+def expect_robot(robot: object, caller: str) -> None:
+    """InputError where `caller` was given neither a Robot nor a stand-in: a Model has nothing to compute with."""
     if isinstance(robot, Model) or not hasattr(robot, "integrate"):
-        raise InputError(f"{what} takes a robot, as drevo.load gives it, not {shown(robot)}")
-    model_of(robot, what)
+        raise InputError(f"{caller} takes a robot, as drevo.load gives it, not {shown(robot)}")
+    model_of(robot, caller)
 
 
-def names_in(given: object, what: str) -> tuple[str, ...]:
-    """One name or several, those of a set sorted; InputError where `what` was given something else."""
+def names_in(given: object, argument: str) -> tuple[str, ...]:
+    """One name or several, those of a set sorted; InputError where `argument` was given something else."""
     many = [given] if isinstance(given, str) else given
     if not isinstance(many, (list, tuple, set, frozenset)) or not all(isinstance(s, str) for s in many):
-        raise InputError(f"{what} must be a name or a list of names, not {shown(given)}")
+        raise InputError(f"{argument} must be a name or a list of names, not {shown(given)}")
     return tuple(sorted(many) if isinstance(many, (set, frozenset)) else many)
 
 
@@ -145,13 +145,13 @@ class Draft:
         """A hint at the name that was meant, for the first problems only: each costs a search."""
         return did_you_mean(name, known) if len(self.problems) < 20 else ""
 
-    def ignore(self, what: str, label: str) -> None:
+    def ignore(self, effect: str, label: str) -> None:
         """Enter something that acts on the motion and is not read."""
-        self.unread.setdefault(what, []).append(label)
+        self.unread.setdefault(effect, []).append(label)
 
-    def leave_out(self, what: str, label: str) -> None:
+    def leave_out(self, kind: str, label: str) -> None:
         """Enter something that touches in the file and does not here."""
-        self.left_out.setdefault(what, []).append(label)
+        self.left_out.setdefault(kind, []).append(label)
 
     def note_missing_meshes(self, file_of: Callable[[str], str | None]) -> None:
         """Enter the mesh files that are missing. file_of: of a mesh the name of its file if that is missing."""

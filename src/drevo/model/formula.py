@@ -194,8 +194,8 @@ def _is_number(value: object) -> bool:
 
 
 def _names(node: ast.expr) -> set[str]:
-    found = {node.id} if isinstance(node, ast.Name) else set()
-    return found.union(*map(_names, _parts(node)))
+    names = {node.id} if isinstance(node, ast.Name) else set()
+    return names.union(*map(_names, _parts(node)))
 
 
 def _value(node: ast.expr, names: Mapping[str, Any], functions: Functions) -> Any:

@@ -65,10 +65,10 @@ def strangers(model: Model) -> tuple[Geom, Geom] | None:
 
 def weld_bodies(model: Model) -> dict[str, str]:
     """By link, the first of those that it is welded to."""
-    found = {model.root: model.root}
+    body_of = {model.root: model.root}
     for joint in model.joints:
-        found[joint.child] = found[joint.parent] if joint.kind == "fixed" else joint.child
-    return found
+        body_of[joint.child] = body_of[joint.parent] if joint.kind == "fixed" else joint.child
+    return body_of
 
 
 def adjacent_links(model: Model) -> set[frozenset[str]]:

@@ -254,8 +254,8 @@ def explained(x: Quantity) -> str:
 
 def quantity(name: str) -> Quantity:
     """A quantity by its name or alias."""
-    found = one_of("quantity", name, (*CATALOGUE, *ALIASES))
-    return CATALOGUE[ALIASES.get(found, found)]
+    known = one_of("quantity", name, (*CATALOGUE, *ALIASES))
+    return CATALOGUE[ALIASES.get(known, known)]
 
 
 def names_of(quantities: str | Sequence[str]) -> tuple[str, ...]:

@@ -21,10 +21,10 @@ def check_closures(draft: Draft) -> None:
     used = [("contact", contact.link) for contact in draft.contacts]
     used += [("loop", name) for loop in draft.loops for name in (loop.link_a, loop.link_b)]
     used += [("tendon", name) for t in draft.tendons for x in t.segments for name in (x.link_a, x.link_b)]
-    for what, name in used:
+    for user, name in used:
         if name not in links:
             draft.problems.append(
-                f"a {what} names the {draft.noun} {name!r}, which does not exist{draft.meant(name, links)}"
+                f"a {user} names the {draft.noun} {name!r}, which does not exist{draft.meant(name, links)}"
             )
     known = [x for x in draft.exclusions if {x.link_a, x.link_b} <= links]
     for pair in draft.exclusions:
@@ -38,23 +38,23 @@ def check_closures(draft: Draft) -> None:
     joints = {joint.name: joint for joint in draft.joints}
     for name in (x for coupling in draft.couplings for x in (coupling.joint, coupling.driver) if x):
         if name not in joints or (joints[name].nq, joints[name].nv) != (1, 1):
-            what = "does not own just one coordinate" if name in joints else "does not exist"
-            draft.problems.append(f"a coupling names the joint {name!r}, which {what}{draft.meant(name, joints)}")
+            user = "does not own just one coordinate" if name in joints else "does not exist"
+            draft.problems.append(f"a coupling names the joint {name!r}, which {user}{draft.meant(name, joints)}")
 
 
 def _checked_loop(draft: Draft, loop: Loop) -> Loop:
     """The loop with unit axes, and all that its kind needs."""
-    who = f"the {loop.kind} loop between {loop.link_a!r} and {loop.link_b!r}"
+    label = f"the {loop.kind} loop between {loop.link_a!r} and {loop.link_b!r}"
     if loop.kind == "rod" and not loop.length > 0.0:
-        draft.problems.append(f"{who} has the length {loop.length:g}; a rod has a positive one")
+        draft.problems.append(f"{label} has the length {loop.length:g}; a rod has a positive one")
     if loop.kind == "prismatic" and loop.rotation is None:
-        draft.problems.append(f"{who} keeps an orientation, which nobody gives; give it a rotation")
+        draft.problems.append(f"{label} keeps an orientation, which nobody gives; give it a rotation")
     if loop.kind not in JOINT_LOOPS:
         return replace(loop, axis_a=None, axis_b=None)
     axes = []
     for name, axis in (("axis_a", loop.axis_a), ("axis_b", loop.axis_b)):
         if axis is None or not any(axis):
-            draft.problems.append(f"{who} has {'no' if axis is None else 'a zero'} {name}; give it a direction")
+            draft.problems.append(f"{label} has {'no' if axis is None else 'a zero'} {name}; give it a direction")
             axis = (0.0, 0.0, 1.0)
         axes.append(unit(axis))
     return replace(loop, axis_a=axes[0], axis_b=axes[1])
@@ -65,22 +65,22 @@ def check_tendons(draft: Draft) -> None:
     joints = {joint.name: joint for joint in draft.joints}
     known = Counter(tendon.name for tendon in draft.tendons)
     for k, tendon in enumerate(draft.tendons):
-        who = f"the tendon {tendon.name!r}"
+        label = f"the tendon {tendon.name!r}"
         if known[tendon.name] > 1:
-            draft.problems.append(f"{who} is defined {known[tendon.name]} times; names must be unique: rename")
+            draft.problems.append(f"{label} is defined {known[tendon.name]} times; names must be unique: rename")
         offset, ends = tendon.offset, []
         for end in tendon.joints:
             joint = joints.get(end.joint)
             if joint is None or (not joint.mimic and (joint.nq, joint.nv) != (1, 1)):
-                what = "does not have just one coordinate" if joint else "does not exist"
+                fault = "does not have just one coordinate" if joint else "does not exist"
                 hint = draft.meant(end.joint, joints)
-                draft.problems.append(f"{who} names the joint {end.joint!r}, which {what}{hint}")
+                draft.problems.append(f"{label} names the joint {end.joint!r}, which {fault}{hint}")
             elif mimic := joint.mimic:
                 offset += end.coefficient * mimic.offset
                 end = replace(end, joint=mimic.joint, coefficient=end.coefficient * mimic.multiplier)
             ends.append(end)
         draft.tendons[k] = replace(tendon, joints=tuple(ends), offset=offset)
-        _check_forces(draft, who, tendon)
+        _check_forces(draft, label, tendon)
     for coupling in draft.tendon_couplings:
         for name in (coupling.tendon, coupling.driver) if coupling.driver else (coupling.tendon,):
             if name not in known:
@@ -93,16 +93,16 @@ def check_tendons(draft: Draft) -> None:
             )
 
 
-def _check_forces(draft: Draft, who: str, tendon: Tendon) -> None:
-    for what in ("stiffness", "damping", "quadratic", "friction", "limit_stiffness", "limit_damping"):
-        if getattr(tendon, what) < 0.0:
+def _check_forces(draft: Draft, label: str, tendon: Tendon) -> None:
+    for term in ("stiffness", "damping", "quadratic", "friction", "limit_stiffness", "limit_damping"):
+        if getattr(tendon, term) < 0.0:
             draft.doubts.append(
-                f"{who} has the negative {what} {getattr(tendon, what):g}, which drives it; correct it"
+                f"{label} has the negative {term} {getattr(tendon, term):g}, which drives it; correct it"
             )
     if tendon.rest[0] > tendon.rest[1] or (
         tendon.lower is not None and tendon.upper is not None and tendon.lower > tendon.upper
     ):
-        draft.problems.append(f"{who} has bounds that are crossed; exchange them")
+        draft.problems.append(f"{label} has bounds that are crossed; exchange them")
 
 
 def check_keyframes(draft: Draft) -> None:
@@ -163,19 +163,21 @@ def random_range(limit: Limit | None, default: float = math.pi) -> tuple[float, 
 
 def _checked_rotor(draft: Draft, joint: Joint, d: JointDynamics, kind: str) -> JointDynamics:
     """A rotor without an axis of its own is armature."""
-    who = draft.at(joint)
+    label = draft.at(joint)
     if d.rotor < 0.0:
-        draft.problems.append(f"{who} has a rotor of the negative inertia {d.rotor:g}; correct it")
+        draft.problems.append(f"{label} has a rotor of the negative inertia {d.rotor:g}; correct it")
     if d.gear == 0.0:
         draft.problems.append(
-            f"{who} has the gear ratio 0; give how often its rotor turns for a turn of the joint"
+            f"{label} has the gear ratio 0; give how often its rotor turns for a turn of the joint"
         )
     if d.rotor and joint.sizes[1] != 1:
-        draft.problems.append(f"{who} of type {kind} has a rotor, which is of joints with one rate; remove it")
+        draft.problems.append(f"{label} of type {kind} has a rotor, which is of joints with one rate; remove it")
     if d.rotor_axis is None or not d.rotor:
         return replace(d, armature=d.reflected, rotor=0.0, gear=1.0, rotor_axis=None)
     if math.hypot(*d.rotor_axis) < SMALLEST_AXIS:
-        draft.problems.append(f"{who} has the zero axis (0 0 0) for its rotor; give it a direction, such as 0 0 1")
+        draft.problems.append(
+            f"{label} has the zero axis (0 0 0) for its rotor; give it a direction, such as 0 0 1"
+        )
         return replace(d, rotor_axis=(0.0, 0.0, 1.0))
     return replace(d, rotor_axis=unit(d.rotor_axis))
 
@@ -187,15 +189,15 @@ def checked_dynamics(draft: Draft, joint: Joint, d: JointDynamics, kind: str) ->
             f"{draft.at(joint)} has the negative armature {d.armature:g}; it is zero or positive: correct it"
         )
     d = _checked_rotor(draft, joint, d, kind)
-    for what in ("damping", "quadratic", "cubic", "friction"):
-        value = getattr(d, what)
+    for term in ("damping", "quadratic", "cubic", "friction"):
+        value = getattr(d, term)
         if value < 0.0:
             draft.doubts.append(
-                f"{draft.at(joint)} has the negative {what} {value:g}, which drives it; correct it"
+                f"{draft.at(joint)} has the negative {term} {value:g}, which drives it; correct it"
             )
         elif math.copysign(1.0, value) < 0.0:
-            draft.doubts.append(f"{draft.at(joint)} has the {what} -0, taken as 0; correct it")
-            d = replace(d, **dict.fromkeys((what,), 0.0))  # type: ignore[arg-type]
+            draft.doubts.append(f"{draft.at(joint)} has the {term} -0, taken as 0; correct it")
+            d = replace(d, **dict.fromkeys((term,), 0.0))  # type: ignore[arg-type]
     if not d.springy:
         d = replace(d, reference=0.0, rest=())
     return None if kind == "fixed" or d == JointDynamics() else d

@@ -56,13 +56,13 @@ def require_regular_structure(model: Model) -> None:
     refuse(model.source or f"robot {model.name!r}", singular(model))
 
 
-def require_masses(model: Model, what: str) -> None:
+def require_masses(model: Model, quantity: str) -> None:
     """Refuse what takes inertias of a robot that was described without any, for its kinematics."""
     bodies = (link.inertial for link in model.links)
     if model.nv and not any(body and (body.mass or body.tensor != _NO_TENSOR) for body in bodies):
         raise ModelError(
-            f"{model.source or f'robot {model.name!r}'}: no link has a mass, which {what} needs; give the links "
-            "<inertial> (poses, velocities, accelerations and Jacobians need none)"
+            f"{model.source or f'robot {model.name!r}'}: no link has a mass, which {quantity} needs; give the "
+            "links <inertial> (poses, velocities, accelerations and Jacobians need none)"
         )
 
 
@@ -79,13 +79,13 @@ def _weld(model: Model) -> list[_Group]:
     groups = [_Group(None, -1, [model.links[0]])]
     of = {model.root: 0}
     for joint in model.joints:
-        here = of[joint.parent]
+        parent_group = of[joint.parent]
         if joint.kind != "fixed":
-            groups[here].below.append(len(groups))
-            groups.append(_Group(joint, here))
-            here = len(groups) - 1
-        of[joint.child] = here
-        groups[here].links.append(links[joint.child])
+            groups[parent_group].below.append(len(groups))
+            groups.append(_Group(joint, parent_group))
+            parent_group = len(groups) - 1
+        of[joint.child] = parent_group
+        groups[parent_group].links.append(links[joint.child])
     for group in reversed(groups):
         bodies = [link.inertial for link in group.links if link.inertial]
         group.mass = sum(body.mass for body in bodies)
@@ -136,35 +136,35 @@ def _unresisted(model: Model, groups: list[_Group]) -> list[str]:
         if _resists(group) or _rotor(group.into):
             mimic = group.into.mimic
             felt.add(mimic.joint if mimic and mimic.multiplier else group.into.name)
-    found, spoken = [], [False] * len(groups)
+    problems, spoken = [], [False] * len(groups)
     for k, group in enumerate(groups[1:], 1):
         assert group.into
         bad = group.into.mimic is None and group.into.name not in felt
         spoken[k] = spoken[group.up] or bad
         if bad and not spoken[group.up]:
             names = listed(_outboard(groups, k))
-            what = "with inertia but without mass" if group.all_turns else "without mass"
-            found.append(
-                f"{at(group.into)} of type {group.into.kind} moves only links {what} ({names}), so the "
+            lacking = "with inertia but without mass" if group.all_turns else "without mass"
+            problems.append(
+                f"{at(group.into)} of type {group.into.kind} moves only links {lacking} ({names}), so the "
                 "mass matrix is singular for every q; give a mass and an inertia to what it moves, or make "
                 "the joint fixed"
             )
-    return found
+    return problems
 
 
 def _outboard(groups: list[_Group], k: int) -> list[str]:
     """The links of a group and of all that hang from it, walking over these alone."""
-    found = [k]
-    for i in found:
-        found += groups[i].below
-    return [link.name for i in sorted(found) for link in groups[i].links]
+    reached = [k]
+    for i in reached:
+        reached += groups[i].below
+    return [link.name for i in sorted(reached) for link in groups[i].links]
 
 
 def _redundant(model: Model, groups: list[_Group]) -> list[str]:
     """Runs of joints through massless links that have more coordinates than ways to move their end."""
     coupled = {j.name for j in model.joints if j.mimic} | {j.mimic.joint for j in model.joints if j.mimic}
     into = {joint.child: joint for joint in model.joints}
-    found: list[str] = []
+    problems: list[str] = []
     doubted = 0
     for group in groups[1:]:
         if group.bare and group.loaded < 2:
@@ -177,8 +177,8 @@ def _redundant(model: Model, groups: list[_Group]) -> list[str]:
         if doubted > MOST_RUNS:
             break
         if not _independent(run, group, into):
-            found.append(_redundant_sentence(run, group))
-    return found
+            problems.append(_redundant_sentence(run, group))
+    return problems
 
 
 def _run(groups: list[_Group], group: _Group, coupled: set[str]) -> list[Joint]:

@@ -35,8 +35,8 @@ def check_touching(draft: Draft) -> None:
     links = {link.name for link in draft.links}
     joints = {joint.name: joint for joint in draft.joints}
     geoms = {geom.name for geom in draft.geoms}
-    for what, things in (("geom", draft.geoms), ("actuator", draft.actuators), ("sensor", draft.sensors)):
-        _check_unique(draft, what, [thing.name for thing in things])
+    for kind, things in (("geom", draft.geoms), ("actuator", draft.actuators), ("sensor", draft.sensors)):
+        _check_unique(draft, kind, [thing.name for thing in things])
     for geom in draft.geoms:
         _say(draft, f"geom {geom.name!r}", [*_unknown(draft, "link", geom.link, links), *_geom(geom)])
     for pair in draft.pairs:
@@ -45,17 +45,19 @@ def check_touching(draft: Draft) -> None:
     for soft in draft.softness:
         _say(draft, f"the softness of joint {soft.joint!r}", _joint(draft, soft, joints))
     for actuator in draft.actuators:
-        who, found = f"actuator {actuator.name!r}", joints.get(actuator.joint)
-        _say(draft, who, _unknown(draft, "joint", actuator.joint, joints))
-        if found and (found.nq, found.nv) != (1, 1):
+        label, driven = f"actuator {actuator.name!r}", joints.get(actuator.joint)
+        _say(draft, label, _unknown(draft, "joint", actuator.joint, joints))
+        if driven and (driven.nq, driven.nv) != (1, 1):
             _say(
-                draft, who, [f"acts on joint {found.name!r}, which does not own just one coordinate; name another"]
+                draft,
+                label,
+                [f"acts on joint {driven.name!r}, which does not own just one coordinate; name another"],
             )
-        _say(draft, who, _actuator(actuator))
+        _say(draft, label, _actuator(actuator))
     for sensor in draft.sensors:
         _say(draft, f"sensor {sensor.name!r}", _sensor(draft, sensor, links, joints))
     _check_stepping(draft)
-    draft.notes += [f"{LEFT_OUT}{what} {listed(labels)}" for what, labels in draft.left_out.items()]
+    draft.notes += [f"{LEFT_OUT}{kind} {listed(labels)}" for kind, labels in draft.left_out.items()]
     for loop in draft.loops:
         _say(
             draft, f"the {loop.kind} loop of {loop.link_a!r} and {loop.link_b!r}", _soft(loop.solref, loop.solimp)
@@ -69,20 +71,20 @@ def check_touching(draft: Draft) -> None:
         _say(draft, f"the coupling of joint {coupling.joint!r}", _soft(coupling.solref, coupling.solimp))
 
 
-def _say(draft: Draft, who: str, faults: Iterable[str]) -> None:
-    draft.problems += [f"{who} {fault}" for fault in faults]
+def _say(draft: Draft, label: str, faults: Iterable[str]) -> None:
+    draft.problems += [f"{label} {fault}" for fault in faults]
 
 
-def _check_unique(draft: Draft, what: str, names: list[str]) -> None:
+def _check_unique(draft: Draft, kind: str, names: list[str]) -> None:
     if many := [name for name, count in Counter(names).items() if count > 1]:
         draft.problems.append(
-            f"the {what} name {listed(many)} is given more than once; names must be unique: rename"
+            f"the {kind} name {listed(many)} is given more than once; names must be unique: rename"
         )
 
 
-def _unknown(draft: Draft, what: str, name: str, known: Iterable[str]) -> Iterator[str]:
+def _unknown(draft: Draft, kind: str, name: str, known: Iterable[str]) -> Iterator[str]:
     if name not in set(known):
-        noun = draft.noun if what == "link" else what
+        noun = draft.noun if kind == "link" else kind
         yield f"names the {noun} {name!r}, which does not exist{draft.meant(name, known)}; correct the name"
 
 
@@ -147,9 +149,9 @@ def _soft(solref: Solref, solimp: Solimp | None) -> Iterator[str]:
 
 
 def _actuator(actuator: Actuator) -> Iterator[str]:
-    for what, bounds in (("control", actuator.control_range), ("force", actuator.force_range)):
+    for signal, bounds in (("control", actuator.control_range), ("force", actuator.force_range)):
         if bounds and not bounds[0] < bounds[1]:
-            yield f"has the {what} range {bounds[0]:g} to {bounds[1]:g}, which is none; exchange or widen it"
+            yield f"has the {signal} range {bounds[0]:g} to {bounds[1]:g}, which is none; exchange or widen it"
 
 
 def _sensor(draft: Draft, sensor: Sensor, links: Iterable[str], joints: Iterable[str]) -> Iterator[str]:
@@ -191,12 +193,12 @@ Waypoint = tuple[str, Vec3]  # a link, a point of it
 def segments_along(path: Iterable[Waypoint | float]) -> tuple[TendonSegment, ...]:
     """The segments between places one after the other; a number is a pulley, behind which a branch begins anew and
     counts divided by the number."""
-    found, last, share = [], None, 1.0
+    segments, last, share = [], None, 1.0
     for step in path:
         if not isinstance(step, tuple):
             last, share = None, 1.0 / step
             continue
         if last is not None:
-            found.append(TendonSegment(*last, *step, share))
+            segments.append(TendonSegment(*last, *step, share))
         last = step
-    return tuple(found)
+    return tuple(segments)

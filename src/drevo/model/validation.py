@@ -81,8 +81,8 @@ def _doubtful(draft: Draft) -> DrevoWarning:
             + shorten(draft.doubts, MOST_PROBLEMS, "; ", "; ")
         )
     if draft.unread:
-        what = "; ".join(f"{what} of {_labels(labels, 12)}" for what, labels in _together(draft.unread))
-        parts.append(f"this changes the dynamics and is not read (strict=True refuses): {what}")
+        effects = "; ".join(f"{effects} of {_labels(labels, 12)}" for effects, labels in _together(draft.unread))
+        parts.append(f"this changes the dynamics and is not read (strict=True refuses): {effects}")
     lost = [f"{file!r} of {listed(links, 2)}" for file, links in draft.missing_meshes.items()]
     if lost:
         parts.append(
@@ -98,8 +98,8 @@ def _doubtful(draft: Draft) -> DrevoWarning:
 def _unread(draft: Draft) -> list[str]:
     """A sentence for everything that acts on the motion and is not read."""
     return [
-        f"{what} of {', '.join(labels)}, not read, though it changes the dynamics"
-        for what, labels in _together(draft.unread)
+        f"{effect} of {', '.join(labels)}, not read, though it changes the dynamics"
+        for effect, labels in _together(draft.unread)
     ]
 
 
@@ -115,8 +115,8 @@ def _labels(labels: list[str], most: int) -> str:
 def _together(unread: dict[str, list[str]]) -> list[tuple[str, list[str]]]:
     """Groups things not read by the elements that have them, so that the same elements are listed once."""
     same: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
-    for what, labels in unread.items():
-        same[tuple(labels)].append(what)
+    for effect, labels in unread.items():
+        same[tuple(labels)].append(effect)
     return [(", ".join(whats), list(labels)) for labels, whats in same.items()]
 
 
@@ -167,12 +167,12 @@ def _check_names(draft: Draft) -> None:
         lines: defaultdict[str, list[int]] = defaultdict(list)
         for thing in things:
             lines[thing.name].append(thing.line)
-        for name, found in lines.items():
-            if len(found) > 1:
-                lines_known = [str(line) for line in found if line]  # an element that a loader made has none
+        for name, places in lines.items():
+            if len(places) > 1:
+                lines_known = [str(line) for line in places if line]  # an element that a loader made has none
                 where = f" (line{'s' * (len(lines_known) > 1)} {shorten(lines_known)})" if lines_known else ""
                 draft.problems.append(
-                    f"{noun} {name!r} is defined {len(found)} times{where}; names must be unique: rename "
+                    f"{noun} {name!r} is defined {len(places)} times{where}; names must be unique: rename "
                     "all but one"
                 )
 
@@ -184,37 +184,37 @@ def _check_inertias(draft: Draft) -> None:
     inequality, so that this is the complete test. The slack is for printed digits, and for what is left of a
     point mass when its tensor was moved to the centre of mass by subtraction.
     """
-    found = [(link, link.inertial) for link in draft.links if link.inertial]
-    mass = np.array([body.mass for _, body in found])
-    com = np.array([body.com for _, body in found]).reshape(-1, 3)
-    moments = np.linalg.eigvalsh(np.array([body.tensor for _, body in found]).reshape(-1, 3, 3))
+    bodies = [(link, link.inertial) for link in draft.links if link.inertial]
+    mass = np.array([body.mass for _, body in bodies])
+    com = np.array([body.com for _, body in bodies]).reshape(-1, 3)
+    moments = np.linalg.eigvalsh(np.array([body.tensor for _, body in bodies]).reshape(-1, 3, 3))
     slack = INERTIA_ROUNDING * np.abs(moments).sum(1) + 1e-15 * np.abs(mass) * (com * com).sum(1)
     low, middle, high = moments.T
     bad = (mass < 0.0) | (low < -slack) | (low + middle < high - slack) | ((mass == 0.0) & (high > slack))
     for i in np.flatnonzero(bad):
-        link, body = found[i]
+        link, body = bodies[i]
         _say_inertia(draft, draft.at(link), body, moments[i].tolist(), float(slack[i]))
 
 
-def _say_inertia(draft: Draft, who: str, body: Inertial, moments: list[float], slack: float) -> None:
+def _say_inertia(draft: Draft, label: str, body: Inertial, moments: list[float], slack: float) -> None:
     """Reports all that is wrong or doubtful about a mass and its principal moments."""
     shown = ", ".join(f"{moment if abs(moment) > slack else 0.0:.6g}" for moment in moments) + " kg m^2"
     if body.mass < 0.0:
         draft.problems.append(
-            f"{who} has the negative mass {body.mass:g} kg; a mass is zero or positive: correct it"
+            f"{label} has the negative mass {body.mass:g} kg; a mass is zero or positive: correct it"
         )
     if moments[0] < -slack:
         draft.problems.append(
-            f"{who} has a negative principal moment of inertia ({shown}); they are zero or positive: "
+            f"{label} has a negative principal moment of inertia ({shown}); they are zero or positive: "
             "correct the tensor (often a sign or an off-diagonal element)"
         )
     elif moments[0] + moments[1] < moments[2] - slack:
         draft.doubts.append(
-            f"{who}: the principal moments of inertia {shown} break the triangle inequality (the largest "
+            f"{label}: the principal moments of inertia {shown} break the triangle inequality (the largest "
             "is more than the sum of the others, which no real body has); correct the tensor"
         )
     if body.mass == 0.0 and moments[2] > slack:
-        draft.doubts.append(f"{who} has an inertia tensor ({shown}) but no mass; give it a mass")
+        draft.doubts.append(f"{label} has an inertia tensor ({shown}) but no mass; give it a mass")
 
 
 def _checked_joint(draft: Draft, joint: Joint) -> Joint:
@@ -246,11 +246,13 @@ def _at_its_link(joint: Joint) -> Joint:
     return replace(joint, origin=place, rotation=turn, child_origin=ORIGIN, child_rotation=IDENTITY)
 
 
-def _unit(draft: Draft, joint: Joint, what: str, axis: Vec3) -> Vec3:
+def _unit(draft: Draft, joint: Joint, axis_name: str, axis: Vec3) -> Vec3:
     if math.hypot(*axis) >= SMALLEST_AXIS:
         return unit(axis)
     shown = " ".join(f"{x:g}" for x in axis)
-    draft.problems.append(f"{draft.at(joint)} has the zero {what} ({shown}); give it a direction, such as 0 0 1")
+    draft.problems.append(
+        f"{draft.at(joint)} has the zero {axis_name} ({shown}); give it a direction, such as 0 0 1"
+    )
     return (0.0, 0.0, 1.0)
 
 
@@ -388,11 +390,11 @@ def _resolve_mimics(draft: Draft) -> list[Joint]:
             _report_circle(draft, list(chain)[list(chain).index(name) :])
         for link, mimic in reversed(chain.items()):
             done[link] = _through(mimic, done.get(mimic.joint))
-    found = [replace(joint, mimic=done[name]) for name, joint in joints.items()]
-    for joint in found:
+    resolved = [replace(joint, mimic=done[name]) for name, joint in joints.items()]
+    for joint in resolved:
         if joint.mimic:
             _check_driver(draft, joint, joint.mimic, joints)
-    return found
+    return resolved
 
 
 def _mimic_of(joint: Joint) -> Mimic:

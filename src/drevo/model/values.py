@@ -28,12 +28,12 @@ NO_PATH = "a robot is named by the path of its file or by its name"
 ROTATION_ROUNDING = 1e-6  # how far a printed rotation or tensor may be from orthogonal or symmetric
 
 
-def checked(error: type[DrevoError], who: str, what: str, check: Callable[[object], T], value: object) -> T:
+def checked(error: type[DrevoError], owner: str, noun: str, check: Callable[[object], T], value: object) -> T:
     """The value as a check gives it; the error with a whole sentence where it refuses."""
     try:
         return check(value)
     except ValueError as refusal:
-        raise error(f"{who}: {what} {refusal}; correct it") from None
+        raise error(f"{owner}: {noun} {refusal}; correct it") from None
 
 
 def scalar(value: object, bound: float = MAX_LENGTH) -> float:
@@ -75,10 +75,10 @@ def tuple_of(count: int, bound: float = MAX_LENGTH) -> Callable[[object], tuple[
     """A check for so many numbers."""
 
     def check(value: object) -> tuple[float, ...]:
-        found = sequence(value, bound)
-        if len(found) != count:
-            raise ValueError(f"{shown(value)} has {len(found)} numbers, {count} needed")
-        return found
+        numbers = sequence(value, bound)
+        if len(numbers) != count:
+            raise ValueError(f"{shown(value)} has {len(numbers)} numbers, {count} needed")
+        return numbers
 
     return check
 
@@ -138,13 +138,13 @@ def bound(value: float | None) -> float | None:
 
 def path(value: object) -> str:
     """A path as text; ModelError where it is none."""
-    found = os.fspath(value) if isinstance(value, (str, os.PathLike)) else value
-    if not isinstance(found, str) or not found.strip() or "\0" in found or len(found) > MAX_PATH:
+    text = os.fspath(value) if isinstance(value, (str, os.PathLike)) else value
+    if not isinstance(text, str) or not text.strip() or "\0" in text or len(text) > MAX_PATH:
         raise ModelError(f"{NO_PATH}, not by {shown(value)}")
-    return found
+    return text
 
 
-def _parts(value: object, what: str) -> list[Any]:
+def _parts(value: object, noun: str) -> list[Any]:
     """The elements of a list, tuple or array; those of an array as Python numbers."""
     if type(value) is tuple or type(value) is list:  # nearly always so
         return list(value)
@@ -154,7 +154,7 @@ def _parts(value: object, what: str) -> list[Any]:
         return list(value.tolist())
     flat = isinstance(value, np.ndarray) and not value.ndim
     if flat or isinstance(value, (str, bytes, Mapping, Set)) or not isinstance(value, Iterable):
-        raise ValueError(f"{shown(value)} is not {what}")
+        raise ValueError(f"{shown(value)} is not {noun}")
     return list(value)
 
 
@@ -169,8 +169,8 @@ def name(value: object) -> str:
 
 def control_character(name: str) -> str:
     """The first control character or line break of a name; "" where there is none."""
-    found = _CONTROL_CHARACTERS.search(name)
-    return found[0] if found else ""
+    match = _CONTROL_CHARACTERS.search(name)
+    return match[0] if match else ""
 
 
 def text(value: object) -> str:

@@ -156,26 +156,28 @@ class Builder:
         the deflection. Of the motor's motion only its own turning counts: Spong 1987, Modeling and control of
         elastic joint robots.
         """
-        who, parent, joint_name = self._new_names(name, parent, joint_name)
-        place = given_placement(who, origin, rotation, rpy, axis, axis2)
-        made = Joint(
-            joint_name, given_kind(who, joint), parent, name, *place,
-            given_lead(who, joint, lead), given_limit(who, limit), given_mimic(who, mimic),
-            formula=formula_of(who, pose, coordinates), child_rotation=given_rotation(who, child_rotation, None),
-            dynamics=given_dynamics(who, dynamics, rotor, armature, damping, friction, stiffness, reference),
-            child_origin=_checked(who, "child_origin", values.vector, child_origin),
+        body, parent, joint_name = self._new_names(name, parent, joint_name)
+        place = given_placement(body, origin, rotation, rpy, axis, axis2)
+        built = Joint(
+            joint_name, given_kind(body, joint), parent, name, *place,
+            given_lead(body, joint, lead), given_limit(body, limit), given_mimic(body, mimic),
+            formula=formula_of(body, pose, coordinates), child_rotation=given_rotation(body, child_rotation, None),
+            dynamics=given_dynamics(body, dynamics, rotor, armature, damping, friction, stiffness, reference),
+            child_origin=_checked(body, "child_origin", values.vector, child_origin),
         )  # fmt: skip
-        self._links[name] = given_link(who, name, mass, com, inertia, inertia_at, gravcomp)
-        self._joints[joint_name] = made if elastic is None else self._after_motor(who, made, elastic)
+        self._links[name] = given_link(body, name, mass, com, inertia, inertia_at, gravcomp)
+        self._joints[joint_name] = built if elastic is None else self._after_motor(body, built, elastic)
         return self
 
-    def _after_motor(self, who: str, joint: Joint, elastic: Sequence[float]) -> Joint:
+    def _after_motor(self, label: str, joint: Joint, elastic: Sequence[float]) -> Joint:
         """The deflection of an elastic joint; its motor, with a link that weighs nothing, is put before it."""
-        given = _checked(who, "elastic", lambda x: values.sequence(x, ANY), elastic)
+        given = _checked(label, "elastic", lambda x: values.sequence(x, ANY), elastic)
         if len(given) != 2 or min(given) < 0.0 or given[0] == 0.0:
-            raise ModelError(f"{who}: elastic is (stiffness, damping), the first above zero, the second not below")
+            raise ModelError(
+                f"{label}: elastic is (stiffness, damping), the first above zero, the second not below"
+            )
         if joint.nv != 1 or joint.dynamics is None or joint.dynamics.reflected <= 0.0:
-            raise ModelError(f"{who}: an elastic joint has one freedom and a motor; give armature= or rotor=")
+            raise ModelError(f"{label}: an elastic joint has one freedom and a motor; give armature= or rotor=")
         motor = f"{joint.child}_motor"
         self._check_new(motor, motor)
         self._links[motor] = Link(motor)
@@ -204,13 +206,13 @@ class Builder:
         "prismatic", "cylindrical" and "universal" are joints with the axes `axis_a` and `axis_b`, in the bodies'
         own axes; a prismatic one keeps a `rotation` too.
         """
-        who = f"loop between {link_a!r} and {link_b!r}"
-        one_of(f"{who}: the kind", kind, LOOP_KINDS, ModelError)
-        points = [_checked(who, "point", values.vector, point) for point in (point_a, point_b)]
-        turn = None if rotation is None else _checked(who, "rotation", values.rotation, rotation)
-        one, other = (None if axis is None else _checked(who, "axis", values.vector, axis)
+        label = f"loop between {link_a!r} and {link_b!r}"
+        one_of(f"{label}: the kind", kind, LOOP_KINDS, ModelError)
+        points = [_checked(label, "point", values.vector, point) for point in (point_a, point_b)]
+        turn = None if rotation is None else _checked(label, "rotation", values.rotation, rotation)
+        one, other = (None if axis is None else _checked(label, "axis", values.vector, axis)
                       for axis in (axis_a, axis_a if axis_b is None else axis_b))  # fmt: skip
-        size = _checked(who, "length", values.scalar, length)
+        size = _checked(label, "length", values.scalar, length)
         ends = self._known(link_a), points[0], self._known(link_b), points[1]
         self._loops.append(Loop(kind, *ends, turn, one, other, size))
         return self
@@ -220,15 +222,15 @@ class Builder:
 
         Of a tendon its length, x the length of another (driver "": c0 alone, a cable that does not stretch).
         """
-        who = f"coupling of {shown(joint)}"
-        found = _checked(who, "coefficients", values.sequence, coefficients)
-        _checked(who, "name", values.name, joint)
+        label = f"coupling of {shown(joint)}"
+        polynomial = _checked(label, "coefficients", values.sequence, coefficients)
+        _checked(label, "name", values.name, joint)
         if not isinstance(driver, str) or driver:
-            _checked(who, "driver", values.name, driver)
+            _checked(label, "driver", values.name, driver)
         if joint in self._tendons and joint not in self._joints:
-            self._tendon_couplings.append(TendonCoupling(joint, driver, found))
+            self._tendon_couplings.append(TendonCoupling(joint, driver, polynomial))
             return self
-        self._couplings.append(JointCoupling(joint, driver, found))
+        self._couplings.append(JointCoupling(joint, driver, polynomial))
         return self
 
     @spelled_out(TendonForces)
@@ -248,33 +250,33 @@ class Builder:
         length, or two between which it is slack), `damping`, `quadratic`, `friction`, and where the length is
         below `lower` or above `upper` `limit_stiffness` and `limit_damping`; N, m, s of a path.
         """
-        who = f"tendon {shown(name)}"
-        _checked(who, "name", values.name, name)
+        label = f"tendon {shown(name)}"
+        _checked(label, "name", values.name, name)
         if name in self._tendons:
-            raise ModelError(f"{who} already exists; names must be unique")
+            raise ModelError(f"{label} already exists; names must be unique")
         forces: dict[str, Any] = {}
-        for what, given in acts.items():
-            one_of(who, what, TendonForces.__annotations__, ModelError)
-            if given is not None or what not in ("lower", "upper"):
-                forces[what] = _checked(who, what, values.scalar, given)
+        for term, given in acts.items():
+            one_of(label, term, TendonForces.__annotations__, ModelError)
+            if given is not None or term not in ("lower", "upper"):
+                forces[term] = _checked(label, term, values.scalar, given)
         slack = rest if isinstance(rest, (Sequence, np.ndarray)) else (rest, rest)
         self._tendons[name] = Tendon(
-            name, given_shares(who, joints), segments_along(self._waypoints(who, path)),
-            rest=_checked(who, "rest", values.pair, slack), **forces,
+            name, given_shares(label, joints), segments_along(self._waypoints(label, path)),
+            rest=_checked(label, "rest", values.pair, slack), **forces,
         )  # fmt: skip
         return self
 
-    def _waypoints(self, who: str, path: Sequence[tuple[str, Numbers] | float]) -> list[Waypoint | float]:
+    def _waypoints(self, label: str, path: Sequence[tuple[str, Numbers] | float]) -> list[Waypoint | float]:
         if not isinstance(path, (tuple, list)):
-            raise ModelError(f"{who}: path is a list of (body, point) and numbers, not {shown(path)}")
+            raise ModelError(f"{label}: path is a list of (body, point) and numbers, not {shown(path)}")
         places: list[Waypoint | float] = []
         for step in path:
             if isinstance(step, (tuple, list)) and len(step) == 2:
-                places.append((self._known(step[0]), _checked(who, "point", values.vector, step[1])))
-            elif (divisor := _checked(who, "pulley", values.scalar, step)) > 0.0:
+                places.append((self._known(step[0]), _checked(label, "point", values.vector, step[1])))
+            elif (divisor := _checked(label, "pulley", values.scalar, step)) > 0.0:
                 places.append(divisor)
             else:
-                raise ModelError(f"{who}: a pulley divides the length by {divisor:g}; give a positive number")
+                raise ModelError(f"{label}: a pulley divides the length by {divisor:g}; give a positive number")
         return places
 
     def shaped(self, link: str, shapes: Sequence[Shape]) -> Builder:
@@ -322,15 +324,15 @@ class Builder:
 
     def _new_names(self, name: str, parent: str | None, joint: str | None) -> tuple[str, str, str]:
         """The label of the body in messages, its parent, and the name of its joint, once all are checked."""
-        who = f"body {name!r}"
+        label = f"body {name!r}"
         parent = next(iter(self._links)) if parent is None else parent
-        _checked(who, "name", values.name, name)
-        joint = _checked(who, "joint_name", values.name, f"{name}_joint" if joint is None else joint)
+        _checked(label, "name", values.name, name)
+        joint = _checked(label, "joint_name", values.name, f"{name}_joint" if joint is None else joint)
         self._check_new(name, joint)
         if not isinstance(parent, str) or parent not in self._links:
             hint = did_you_mean(str(parent), self._links)
             raise ModelError(f"body {name!r} has the parent {parent!r}, which does not exist{hint}; add it first")
-        return who, parent, joint
+        return label, parent, joint
 
     def _check_new(self, name: str, joint: str) -> None:
         if name in self._links:

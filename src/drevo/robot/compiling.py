@@ -163,13 +163,13 @@ def _names(*functions: Callable[..., Any]) -> list[str]:
     return [p.name for p in every if p.kind in kinds and p.name not in ("robot", "quantity", "wrt", "spec")]
 
 
-def _chosen(what: str, given: Options, own: Sequence[str], more: Sequence[str] = ()) -> dict[str, Any]:
+def _chosen(compiled: str, given: Options, options: Sequence[str], more: Sequence[str] = ()) -> dict[str, Any]:
     """The options that a caller chose, by name; InputError for one that what is compiled does not have."""
     values = {f.name: (getattr(given, f.name), f.default) for f in fields(Options)[:-1]}
     chosen = {k: x for k, (x, usual) in values.items() if not (type(x) is type(usual) and x == usual)}
     chosen |= given.details
     for name in chosen:
-        if name not in (takes := [*own, *more]):
+        if name not in (takes := [*options, *more]):
             near = did_you_mean(name, takes)
-            raise InputError(f"compile: {what} takes no option {name!r}{near}; it takes {', '.join(takes)}")
+            raise InputError(f"compile: {compiled} takes no option {name!r}{near}; it takes {', '.join(takes)}")
     return chosen

@@ -152,7 +152,7 @@ class ByName:
 
     @staticmethod
     def _placed(
-        what: str,
+        title: str,
         start: Array,
         slices: dict[str, slice],
         given: Mapping[str, ArrayLike] | None,
@@ -161,22 +161,22 @@ class ByName:
         """Values in the places of their joints, over `start`."""
         if given is not None and not isinstance(given, Mapping):
             raise InputError(
-                f"{what} takes values by joint, as {what}(shoulder=0.3) or a dict, not {shown(given)}"
+                f"{title} takes values by joint, as {title}(shoulder=0.3) or a dict, not {shown(given)}"
             )
         values: dict[str, Array] = {}
         for name, value in {**(given or {}), **joints}.items():
-            known = one_of(f"{what}: the joint", name, slices, InputError)
+            known = one_of(f"{title}: the joint", name, slices, InputError)
             size = slices[known].stop - slices[known].start
-            x = finite(f"{what}: {known}", value)
+            x = finite(f"{title}: {known}", value)
             x = x[..., None] if size == 1 else x
             if not x.ndim or x.shape[-1] != size:
-                raise InputError(f"{what}: {known} has {size} values, (..., {size}), not {x.shape}")
+                raise InputError(f"{title}: {known} has {size} values, (..., {size}), not {x.shape}")
             values[known] = x
         try:
             lead = np.broadcast_shapes(*(x.shape[:-1] for x in values.values()))
         except ValueError:
             shapes = ", ".join(f"{name} {x.shape[:-1]}" for name, x in values.items())
-            raise InputError(f"{what}: leading dimensions do not broadcast: {shapes}") from None
+            raise InputError(f"{title}: leading dimensions do not broadcast: {shapes}") from None
         out = np.tile(start, (*lead, 1)) if lead else start.copy()
         for name, x in values.items():
             out[..., slices[name]] = x

@@ -45,54 +45,54 @@ Numbers = Any  # anything that holds numbers: tuples, lists, numpy arrays
 ZERO_TENSOR: Mat3 = (ORIGIN, ORIGIN, ORIGIN)
 
 
-def given_shares(who: str, joints: Mapping[str, float] | None) -> tuple[TendonJoint, ...]:
+def given_shares(label: str, joints: Mapping[str, float] | None) -> tuple[TendonJoint, ...]:
     """The coefficient of each joint in the length of a tendon, checked."""
     if joints is not None and not isinstance(joints, Mapping):
-        raise ModelError(f"{who}: joints is a mapping of names to metres a radian or metre, not {shown(joints)}")
+        raise ModelError(f"{label}: joints is a mapping of names to metres a radian or metre, not {shown(joints)}")
     given = (joints or {}).items()
     return tuple(
-        TendonJoint(_checked(who, "joint", values.name, j), _checked(who, "coefficient", values.scalar, c))
+        TendonJoint(_checked(label, "joint", values.name, j), _checked(label, "coefficient", values.scalar, c))
         for j, c in given
     )
 
 
-def check_shape(who: str, shape: object) -> None:
+def check_shape(label: str, shape: object) -> None:
     if not isinstance(shape, Shape):
-        raise ModelError(f"{who}: a shape is a drevo.model.description.Shape, not {shown(shape)}")
-    _checked(who, "size of a shape", values.sequence, shape.size)
-    _checked(who, "origin of a shape", values.vector, shape.origin)
-    _checked(who, "rotation of a shape", values.rotation, shape.rotation)
+        raise ModelError(f"{label}: a shape is a drevo.model.description.Shape, not {shown(shape)}")
+    _checked(label, "size of a shape", values.sequence, shape.size)
+    _checked(label, "origin of a shape", values.vector, shape.origin)
+    _checked(label, "rotation of a shape", values.rotation, shape.rotation)
 
 
-def given_kind(who: str, kind: str) -> str:
+def given_kind(label: str, kind: str) -> str:
     if not isinstance(kind, str) or kind not in KIND_NAMES:
         raise ModelError(
-            f"{who}: the joint is of unknown type {kind!r}{did_you_mean(str(kind), KIND_NAMES)}; known are "
+            f"{label}: the joint is of unknown type {kind!r}{did_you_mean(str(kind), KIND_NAMES)}; known are "
             f"{', '.join(JOINT_SIZES)}"
         )
     return KIND_NAMES[kind]
 
 
-def _inertial(who: str, mass: float, com: Numbers, inertia: Numbers, inertia_at: str) -> Inertial | None:
-    one_of(f"{who}: inertia_at", inertia_at, ("com", "joint"), ModelError)
-    m = _checked(who, "mass", lambda value: values.scalar(value, MAX_MASS), mass)
-    c = _checked(who, "com", values.vector, com)
+def _inertial(label: str, mass: float, com: Numbers, inertia: Numbers, inertia_at: str) -> Inertial | None:
+    one_of(f"{label}: inertia_at", inertia_at, ("com", "joint"), ModelError)
+    m = _checked(label, "mass", lambda value: values.scalar(value, MAX_MASS), mass)
+    c = _checked(label, "com", values.vector, com)
     flat = isinstance(inertia, (list, tuple)) and all(isinstance(x, (int, float)) for x in inertia)
     if flat or getattr(inertia, "shape", ()) == (3,):
         raise ModelError(
-            f"{who}: inertia is the 3x3 tensor, not {shown(inertia)}; of principal moments, np.diag(..)"
+            f"{label}: inertia is the 3x3 tensor, not {shown(inertia)}; of principal moments, np.diag(..)"
         )
-    tensor = ZERO_TENSOR if inertia is None else _checked(who, "inertia", values.tensor, inertia)
+    tensor = ZERO_TENSOR if inertia is None else _checked(label, "inertia", values.tensor, inertia)
     if inertia_at == "joint" and inertia is not None:
         tensor = shift_tensor(tensor, -m, c)
     return Inertial(m, c, tensor) if m or any(map(any, tensor)) else None
 
 
-def given_link(who: str, name: str, *given: Any) -> Link:
+def given_link(label: str, name: str, *given: Any) -> Link:
     """mass, com, inertia, inertia_at, gravcomp."""
     *body, gravcomp = given
-    part = _checked(who, "gravcomp", lambda x: values.scalar(x, ANY), gravcomp)
-    return Link(name, _inertial(who, *body), gravcomp=part)
+    part = _checked(label, "gravcomp", lambda x: values.scalar(x, ANY), gravcomp)
+    return Link(name, _inertial(label, *body), gravcomp=part)
 
 
 def with_body(model: Model, link: str, mass: float, point: Numbers, inertia: Numbers, name: str) -> Model:
@@ -110,103 +110,109 @@ def with_body(model: Model, link: str, mass: float, point: Numbers, inertia: Num
     return welded(model, carrier, body, place)
 
 
-def given_rotation(who: str, rotation: Numbers, rpy: Numbers) -> Mat3:
+def given_rotation(label: str, rotation: Numbers, rpy: Numbers) -> Mat3:
     if rotation is not None and rpy is not None:
-        raise ModelError(f"{who}: both rotation and rpy are given; give one of them")
+        raise ModelError(f"{label}: both rotation and rpy are given; give one of them")
     if rpy is not None:
-        angles: Vec3 = _checked(who, "rpy", values.vector, rpy)
+        angles: Vec3 = _checked(label, "rpy", values.vector, rpy)
         return from_rpy(*angles) if any(angles) else IDENTITY
-    return IDENTITY if rotation is None else _checked(who, "rotation", values.rotation, rotation)
+    return IDENTITY if rotation is None else _checked(label, "rotation", values.rotation, rotation)
 
 
 def given_placement(
-    who: str, origin: Numbers, rotation: Numbers, rpy: Numbers, axis: Numbers, axis2: Numbers
+    label: str, origin: Numbers, rotation: Numbers, rpy: Numbers, axis: Numbers, axis2: Numbers
 ) -> tuple[Vec3, Mat3, Vec3, Vec3 | None]:
     return (
-        _checked(who, "origin", values.vector, origin),
-        given_rotation(who, rotation, rpy),
-        _checked(who, "axis", values.vector, axis),
-        None if axis2 is None else _checked(who, "axis2", values.vector, axis2),
+        _checked(label, "origin", values.vector, origin),
+        given_rotation(label, rotation, rpy),
+        _checked(label, "axis", values.vector, axis),
+        None if axis2 is None else _checked(label, "axis2", values.vector, axis2),
     )
 
 
-def given_lead(who: str, kind: str, lead: float | None) -> float:
+def given_lead(label: str, kind: str, lead: float | None) -> float:
     if KIND_NAMES[kind] != "helical":
         return 0.0
     if lead is None:
         raise ModelError(
-            f"{who}: a helical joint needs its lead, the advance in metres per revolution: give lead=..."
+            f"{label}: a helical joint needs its lead, the advance in metres per revolution: give lead=..."
         )
-    return _checked(who, "lead", values.scalar, lead)
+    return _checked(label, "lead", values.scalar, lead)
 
 
-def given_limit(who: str, limit: Limit | Sequence[float] | None) -> Limit | None:
+def given_limit(label: str, limit: Limit | Sequence[float] | None) -> Limit | None:
     """Bounds; an infinite one is none."""
     if limit is None:
         return None
     if isinstance(limit, Limit):
-        return Limit(*(_bound(who, x) for x in (limit.lower, limit.upper, limit.velocity, limit.effort)))
+        return Limit(*(_bound(label, x) for x in (limit.lower, limit.upper, limit.velocity, limit.effort)))
     bounds = limit.tolist() if hasattr(limit, "tolist") else limit
     if not isinstance(bounds, (tuple, list)):
-        raise ModelError(f"{who}: limit {shown(limit)} is not a list of numbers; give (lower, upper), or a Limit")
+        raise ModelError(
+            f"{label}: limit {shown(limit)} is not a list of numbers; give (lower, upper), or a Limit"
+        )
     if len(bounds) != 2:
-        raise ModelError(f"{who}: limit has {len(bounds)} numbers; give (lower, upper), or a Limit")
-    return Limit(_bound(who, bounds[0]), _bound(who, bounds[1]))
+        raise ModelError(f"{label}: limit has {len(bounds)} numbers; give (lower, upper), or a Limit")
+    return Limit(_bound(label, bounds[0]), _bound(label, bounds[1]))
 
 
-def _bound(who: str, value: object) -> float | None:
+def _bound(label: str, value: object) -> float | None:
     if value is None or (isinstance(value, float) and math.isinf(value)):
         return None
-    return _checked(who, "limit", lambda x: values.scalar(x, ANY), value)
+    return _checked(label, "limit", lambda x: values.scalar(x, ANY), value)
 
 
-def given_dynamics(who: str, whole: JointDynamics | None, rotor: Any, *given: float) -> JointDynamics | None:
+def given_dynamics(label: str, whole: JointDynamics | None, rotor: Any, *given: float) -> JointDynamics | None:
     """The passive dynamics of the joint and its rotor, checked; None for nothing."""
     names = ("armature", "damping", "friction", "stiffness", "reference")
-    parts: dict[str, Any] = {n: _checked(who, n, lambda x: values.scalar(x, ANY), x) for n, x in zip(names, given)}
+    parts: dict[str, Any] = {
+        n: _checked(label, n, lambda x: values.scalar(x, ANY), x) for n, x in zip(names, given)
+    }
     if rotor is not None:
-        parts |= _rotor(who, rotor)
+        parts |= _rotor(label, rotor)
     if whole is not None and any(parts.values()):
-        raise ModelError(f"{who}: both dynamics and {', '.join(n for n in parts if parts[n])} are given; give one")
+        raise ModelError(
+            f"{label}: both dynamics and {', '.join(n for n in parts if parts[n])} are given; give one"
+        )
     if whole is not None and not isinstance(whole, JointDynamics):
-        raise ModelError(f"{who}: dynamics is a drevo.model.description.JointDynamics, not {shown(whole)}")
-    found = JointDynamics(**parts) if whole is None else whole
-    return None if found == JointDynamics() else found
+        raise ModelError(f"{label}: dynamics is a drevo.model.description.JointDynamics, not {shown(whole)}")
+    terms = JointDynamics(**parts) if whole is None else whole
+    return None if terms == JointDynamics() else terms
 
 
-def _rotor(who: str, given: Any) -> dict[str, Any]:
+def _rotor(label: str, given: Any) -> dict[str, Any]:
     if not isinstance(given, (tuple, list)) or len(given) not in (2, 3):
-        raise ModelError(f"{who}: rotor is (inertia, gear ratio), or with an axis besides, not {shown(given)}")
-    numbers = [_checked(who, "rotor", lambda x: values.scalar(x, ANY), x) for x in given[:2]]
-    axis = _checked(who, "the rotor's axis", values.vector, given[2]) if len(given) == 3 else None
+        raise ModelError(f"{label}: rotor is (inertia, gear ratio), or with an axis besides, not {shown(given)}")
+    numbers = [_checked(label, "rotor", lambda x: values.scalar(x, ANY), x) for x in given[:2]]
+    axis = _checked(label, "the rotor's axis", values.vector, given[2]) if len(given) == 3 else None
     return {"rotor": numbers[0], "gear": numbers[1], "rotor_axis": axis}
 
 
-def given_mimic(who: str, mimic: Mimic | Sequence[Any] | str | None) -> Mimic | None:
+def given_mimic(label: str, mimic: Mimic | Sequence[Any] | str | None) -> Mimic | None:
     if mimic is None or isinstance(mimic, Mimic):
         return mimic
     given = (mimic,) if isinstance(mimic, str) else tuple(mimic) if isinstance(mimic, (tuple, list)) else ()
     joint, *ratio = given or ("",)
     if not given or len(ratio) > 2:
-        raise ModelError(f"{who}: mimic is a joint's name, or (name, multiplier, offset)")
-    numbers = [_checked(who, "mimic", values.scalar, part) for part in ratio]
-    return Mimic(_checked(who, "mimic", values.name, joint), *numbers)
+        raise ModelError(f"{label}: mimic is a joint's name, or (name, multiplier, offset)")
+    numbers = [_checked(label, "mimic", values.scalar, part) for part in ratio]
+    return Mimic(_checked(label, "mimic", values.name, joint), *numbers)
 
 
 GivenPose = Mapping[str, Any] | Callable[[list[Any]], Mapping[str, Any]]
 MAX_INLINE_CHARACTERS = 60  # characters: what is used once and is shorter stands where it is used
 
 
-def formula_of(who: str, pose: GivenPose | None, coordinates: int) -> PoseFormula | None:
+def formula_of(label: str, pose: GivenPose | None, coordinates: int) -> PoseFormula | None:
     """The formula of a custom joint, or None where no pose is given."""
     if pose is None:
         return None
-    coordinates = checked(ModelError, who, "coordinates", _count, coordinates)
+    coordinates = checked(ModelError, label, "coordinates", _count, coordinates)
     if callable(pose):
-        return _traced(who, pose, coordinates)
+        return _traced(label, pose, coordinates)
     if not isinstance(pose, Mapping):
-        raise ModelError(f"{who}: pose is {{name: formula}} with names such as x and pitch, or a function of q")
-    return PoseFormula(coordinates, tuple((str(name), _text(who, name, x)) for name, x in pose.items()))
+        raise ModelError(f"{label}: pose is {{name: formula}} with names such as x and pitch, or a function of q")
+    return PoseFormula(coordinates, tuple((str(name), _text(label, name, x)) for name, x in pose.items()))
 
 
 def _count(given: object) -> int:
@@ -215,16 +221,16 @@ def _count(given: object) -> int:
     return int(given)
 
 
-def _text(who: str, name: Any, x: Any) -> str:
+def _text(label: str, name: Any, x: Any) -> str:
     if isinstance(x, str):
         return x
     try:
         return repr(scalar(x))
     except ValueError as error:
-        raise ModelError(f"{who}: {name} of its pose {error}; give text or a number") from None
+        raise ModelError(f"{label}: {name} of its pose {error}; give text or a number") from None
 
 
-def _traced(who: str, pose: Callable[[list[Any]], Any], coordinates: int) -> PoseFormula:
+def _traced(label: str, pose: Callable[[list[Any]], Any], coordinates: int) -> PoseFormula:
     """Traces a function from a list of scalars to a pose, and gives its formulas as text."""
     from ..compiler.tracer import Tracer, nodes_of
     from ..constraint.functions import call_traced
@@ -232,17 +238,17 @@ def _traced(who: str, pose: Callable[[list[Any]], Any], coordinates: int) -> Pos
     t = Tracer("pose")
     q = t.input("q", coordinates)
     try:
-        found = call_traced("its pose", lambda: pose(list(q)))
+        pose_given = call_traced("its pose", lambda: pose(list(q)))
     except InputError as error:
-        raise ModelError(f"{who}: {error}") from None
-    if not isinstance(found, Mapping) or not set(found) <= set(POSE_STEPS):
+        raise ModelError(f"{label}: {error}") from None
+    if not isinstance(pose_given, Mapping) or not set(pose_given) <= set(POSE_STEPS):
         raise ModelError(
-            f"{who}: the function of its pose gives {{name: value}} with names of {', '.join(POSE_STEPS)}"
+            f"{label}: the function of its pose gives {{name: value}} with names of {', '.join(POSE_STEPS)}"
         )
-    for name, x in found.items():
+    for name, x in pose_given.items():
         if not isinstance(x, Expr):
-            _text(who, name, x)
-    edges = {name: t.graph.edge(x) for name, x in found.items()}
+            _text(label, name, x)
+    edges = {name: t.graph.edge(x) for name, x in pose_given.items()}
     called = dict(zip(nodes_of(q), coordinate_names(coordinates)))
     return PoseFormula(coordinates, tuple(statements(t.graph, edges, called)))
 
@@ -264,12 +270,12 @@ def statements(graph: Graph, edges: Mapping[str, int], called: Mapping[int, str]
         if op == CONST:
             text[n] = repr(graph.constants[graph.a[n]])
         elif op > INPUT:
-            made = _written(op, [of(e) for e in graph.operands(n)])
-            if uses.count(n) > 1 or len(made) > MAX_INLINE_CHARACTERS:
+            written = _written(op, [of(e) for e in graph.operands(n)])
+            if uses.count(n) > 1 or len(written) > MAX_INLINE_CHARACTERS:
                 count += 1
-                yield f"t{count}", made
-                made = f"t{count}"
-            text[n] = made
+                yield f"t{count}", written
+                written = f"t{count}"
+            text[n] = written
     for name, e in edges.items():
         yield name, of(e)
 

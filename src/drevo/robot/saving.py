@@ -45,9 +45,9 @@ def save(model: Model, path: Any, lossy: bool = False) -> str:
     with saving("a robot", file, WRITTEN_SUFFIXES) as place:
         again = _loaded(text_of(written, suffix), suffix)
         worst = _difference(model, written.model, again, exact=not written.lost)
-        found = text_of(written, suffix, Certificate(dynamics_digest(written.model), worst)._asdict())
-        place.write_text(found, encoding="utf-8")
-    return found
+        text = text_of(written, suffix, Certificate(dynamics_digest(written.model), worst)._asdict())
+        place.write_text(text, encoding="utf-8")
+    return text
 
 
 def as_text(model: Model, suffix: str) -> str:
@@ -105,14 +105,14 @@ def _loaded(text: str, suffix: str) -> Model:
             ) from None
 
 
-def _difference(model: Model, told: Model, again: Model, exact: bool) -> float:
+def _difference(model: Model, written: Model, again: Model, exact: bool) -> float:
     """The largest difference of the forces of a robot and of its copy read again, over the largest force."""
-    if (a := sorted(j.name for j in told.moving_joints)) != (b := sorted(j.name for j in again.moving_joints)):
+    if (a := sorted(j.name for j in written.moving_joints)) != (b := sorted(j.name for j in again.moving_joints)):
         raise ModelError(f"what was written has other joints when it is read again: {b}, not {a}; save it as JSON")
-    if exact and told.closures != again.closures:
+    if exact and written.closures != again.closures:
         raise ModelError("what was written has other loops when it is read again; save it as JSON")
     worst = 0.0
-    for x, y in zip(forces_at_states(model, told), forces_at_states(again), strict=True):
+    for x, y in zip(forces_at_states(model, written), forces_at_states(again), strict=True):
         size = float(np.abs(x).max(initial=0.0))
         worst = max(worst, float(np.abs(x - y).max(initial=0.0)) / (size or 1.0))
     if exact and not worst <= FORCE_AGREEMENT:
@@ -144,8 +144,8 @@ def forces_at_states(model: Model, named: Model | None = None) -> tuple[Array, A
     rows = [k for _, part in sorted(order, key=lambda held: held[0]) for k in part]
     tree, qs, vs = passive_tree(model), list(q.T), list(v.T)
 
-    def sorted_rows(found: list[Any]) -> Array:
-        return np.array([found[k] + np.zeros(COMPARED_STATES) for k in rows]).reshape(-1, COMPARED_STATES).T
+    def sorted_rows(forces: list[Any]) -> Array:
+        return np.array([forces[k] + np.zeros(COMPARED_STATES) for k in rows]).reshape(-1, COMPARED_STATES).T
 
     return (
         sorted_rows(common_algorithm("inertia_product")(tree, qs, list(x.T))),
@@ -156,10 +156,10 @@ def forces_at_states(model: Model, named: Model | None = None) -> tuple[Array, A
 
 def dynamics_digest(model: Model) -> str:
     """SHA-256 of M x and the bias, rounded to DIGITS digits of the largest: the same for the same dynamics."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for part in forces_at_states(model)[:2]:
         largest = float(np.abs(part).max(initial=0.0))
         scale = 10.0 ** (DIGITS - math.ceil(math.log10(largest))) if largest else 1.0
         rounded = np.floor(part * scale + 0.123456789)  # so that no round number is on a border
-        found.update(rounded.astype("<i8").tobytes())
-    return found.hexdigest()[:32]
+        digest.update(rounded.astype("<i8").tobytes())
+    return digest.hexdigest()[:32]

@@ -160,11 +160,11 @@ class Topology:
         return f"<Topology: base and {len(self) - 1} links>"
 
     def _ancestors(self, i: int) -> tuple[int, ...]:
-        found: list[int] = []
+        chain: list[int] = []
         while self.parent[i] > 0:
             i = self.parent[i]
-            found.append(i)
-        return tuple(reversed(found))
+            chain.append(i)
+        return tuple(reversed(chain))
 
     def _subtree(self, k: int) -> tuple[int, ...]:
         first = self.depth_first[k]
@@ -215,14 +215,14 @@ def _checked(parent: Sequence[int]) -> list[int]:
     return parents
 
 
-def _each(what: str, given: Any, count: int) -> tuple[Any, ...]:
+def _each(title: str, given: Any, count: int) -> tuple[Any, ...]:
     """One for each, or none at all."""
     given = np.asarray(given) if isinstance(given, memoryview) else given
     if isinstance(given, str) or not np.iterable(given):
-        raise ModelError(f"{what} is {shown(given)}; give a list of {count}")
+        raise ModelError(f"{title} is {shown(given)}; give a list of {count}")
     listed = tuple(given)
     if listed and len(listed) != count:
-        raise ModelError(f"{what} has {len(listed)} entries, {count} needed")
+        raise ModelError(f"{title} has {len(listed)} entries, {count} needed")
     return listed
 
 

@@ -60,8 +60,8 @@ class Held:
     @property
     def constraints(self) -> tuple[Constraint, ...]:
         """The contacts and constraints, without the robot's own loops."""
-        found = self._set.found
-        return found[: len(found) - self.robot.model.closures]
+        every = self._set.found
+        return every[: len(every) - self.robot.model.closures]
 
     def moved(
         self, points: ArrayLike | None = None, normals: ArrayLike | None = None, offsets: ArrayLike | None = None

@@ -57,8 +57,10 @@ two_arm = _robot(examples.two_arm)
 def model(name: str, base: str = "fixed", gravity: Sequence[float] | None = None) -> Model:
     """The Model of an embedded robot by its name ("puma560"), on a base; with its own gravity or another."""
     one_of("embedded robot", name, EMBEDDED, ModelError)
-    made = EMBEDDED[name]()
-    return with_base(made if gravity is None else replace(made, gravity=values.gravity_vector(gravity)), base)
+    embedded = EMBEDDED[name]()
+    return with_base(
+        embedded if gravity is None else replace(embedded, gravity=values.gravity_vector(gravity)), base
+    )
 
 
 def __dir__() -> list[str]:

@@ -53,12 +53,12 @@ def load(
     }
     if not is_path(source):
         return Robot(load_model(source, **given))
-    found = file_or_model(source, base, gravity)
-    if isinstance(found, Model):
+    file = file_or_model(source, base, gravity)
+    if isinstance(file, Model):
         if loops is not None:
             raise ModelError(f"loops stand beside a file, and {source!r} is embedded; give Builder.loop or a file")
-        return Robot(found)
-    name = found
+        return Robot(file)
+    name = file
     try:
         return Robot(load_model(name, **given))
     except ModelError as error:
@@ -100,8 +100,8 @@ def _installed(name: str) -> str:
     from ..io import installed
     from . import EMBEDDED
 
-    found = installed.find(name)
-    if found is None:
+    path = installed.find(name)
+    if path is None:
         others = installed.names()
         near = nearest(name.lower(), [*EMBEDDED, *others])
         hint = f"; did you mean {near!r}?" if near else ""
@@ -109,4 +109,4 @@ def _installed(name: str) -> str:
         raise MissingFileError(
             f"{shown(name)} is neither a file nor a known robot; embedded are {', '.join(EMBEDDED)}{more}{hint}"
         )
-    return str(found)
+    return str(path)

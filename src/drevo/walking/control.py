@@ -75,9 +75,9 @@ class Follower:
         self.mass = self.robot.total_mass
         self.wishes, self.phases = list[PlannedState](), list[Phase]()
         for phase in plan.phases:
-            found = self._wishes(phase, hold, rest if phase is plan.phases[-1] else 0.0)
-            self.wishes += [_row(found, k) for k in range(len(found.a))]
-            self.phases += [phase] * len(found.a)
+            wished = self._wishes(phase, hold, rest if phase is plan.phases[-1] else 0.0)
+            self.wishes += [_row(wished, k) for k in range(len(wished.a))]
+            self.phases += [phase] * len(wished.a)
         first = self.wishes[0].motion
         height = first.com[2] - first.soles.places[:, 2].mean()
         self.pole = float(np.sqrt(-self.robot.model.gravity[2] / height))
@@ -148,12 +148,12 @@ class Follower:
 
     def _base(self, wish: PlannedState, m: WalkState, stands: list[int]) -> Array:
         """Accelerations of the base in its axes: over the ground by the capture point, else as damped springs."""
-        w, there, G = self.pole, wish.motion, PELVIS_RATE
-        away = (m.com - there.com)[..., :2]
-        p = (1.0 + CAPTURE) * (away + (m.momentum - there.momentum)[..., :2] / (self.mass * w))
+        w, planned, G = self.pole, wish.motion, PELVIS_RATE
+        away = (m.com - planned.com)[..., :2]
+        p = (1.0 + CAPTURE) * (away + (m.momentum - planned.momentum)[..., :2] / (self.mass * w))
         p = self._kept(wish.zmp + p, m, stands) - wish.zmp
-        place = np.concatenate([there.q[..., :3] - m.q[..., :3], turn_between(m.R, there.R)], -1)
-        a = wish.base + 2.0 * G * (there.rate - m.rate) + G**2 * place
+        place = np.concatenate([planned.q[..., :3] - m.q[..., :3], turn_between(m.R, planned.R)], -1)
+        a = wish.base + 2.0 * G * (planned.rate - m.rate) + G**2 * place
         a[..., :2] = wish.base[..., :2] + w**2 * (away - p)
         body = _along(np.swapaxes(m.R, -1, -2), a)
         body[..., :3] -= cross(m.v[..., 3:6], m.v[..., :3])
@@ -192,18 +192,18 @@ class Follower:
 
     def _soles(self, wish: PlannedState, m: WalkState, stands: list[int]) -> Array:
         """Accelerations of the soles; those that stand shall stay where they are, level."""
-        there, G = wish.motion.soles, self.gain
-        left = gaps(there.places, there.R, m.soles)
+        planned, G = wish.motion.soles, self.gain
+        left = gaps(planned.places, planned.R, m.soles)
         left[..., stands, :3] = 0.0
-        return wish.soles + 2.0 * G * (there.rate - m.soles.rate) + G**2 * left
+        return wish.soles + 2.0 * G * (planned.rate - m.soles.rate) + G**2 * left
 
     def _push(self, wish: PlannedState, m: WalkState, ground: bool) -> Array:
         """On the base, in its axes: what brings the centre of mass to its way and the angular momentum to rest."""
         if not ground:
             return np.zeros_like(m.rate)
-        there, G = wish.motion, self.gain
-        force = wish.force + 2.0 * G * (there.momentum - m.momentum)[..., :3]
-        force = force + G**2 * self.mass * (there.com - m.com)
+        planned, G = wish.motion, self.gain
+        force = wish.force + 2.0 * G * (planned.momentum - m.momentum)[..., :3]
+        force = force + G**2 * self.mass * (planned.com - m.com)
         moment = cross(m.com - m.q[..., :3], force) - G * m.momentum[..., 3:]
         return _along(np.swapaxes(m.R, -1, -2), np.concatenate([force, moment], -1))
 

@@ -25,7 +25,7 @@ LIMIT_ROOM = 1e-3  # rad, m: from a limit, of joints that are held; landings thr
 HEED = "move slower, take shorter steps, or correct the limit"
 
 
-def refuse_limits(robot: Robot, t: Array, what: str, q: Array, v: Array, tau: Array | None = None) -> None:
+def refuse_limits(robot: Robot, t: Array, title: str, q: Array, v: Array, tau: Array | None = None) -> None:
     """NumericsError where a joint leaves its range, or its speed or effort exceeds what the file allows.
 
     t (n,), q (n, nq), v and tau (n, nv). A speed or an effort of 0 in a file says nothing, and is no limit.
@@ -42,7 +42,7 @@ def refuse_limits(robot: Robot, t: Array, what: str, q: Array, v: Array, tau: Ar
         if tau is not None:
             rows.append(("need", force, SLACK, tau[:, sv.start], *_both(limit.effort)))
         for verb, of, slack, x, low, high in rows:
-            _refuse(f"{what}: joint {joint.name!r} would {verb}", of, slack, t, x, low, high)
+            _refuse(f"{title}: joint {joint.name!r} would {verb}", of, slack, t, x, low, high)
 
 
 def off_stops(robot: Robot) -> Array:
@@ -61,7 +61,9 @@ def _both(bound: float | None) -> tuple[float | None, float | None]:
     return (-bound, bound) if bound else (None, None)
 
 
-def _refuse(who: str, unit: str, slack: float, t: Array, x: Array, low: float | None, high: float | None) -> None:
+def _refuse(
+    joint: str, unit: str, slack: float, t: Array, x: Array, low: float | None, high: float | None
+) -> None:
     for bound, sign in ((low, -1.0), (high, 1.0)):
         if bound is None:
             continue
@@ -69,7 +71,7 @@ def _refuse(who: str, unit: str, slack: float, t: Array, x: Array, low: float | 
         k = int(np.argmax(beyond))
         if beyond[k] > slack * max(abs(bound), 1.0):
             raise NumericsError(
-                f"{who} {x[k]:.4g} {unit} at t = {t[k]:.4g} s (sample {k} of {len(t)}), and its limit is "
+                f"{joint} {x[k]:.4g} {unit} at t = {t[k]:.4g} s (sample {k} of {len(t)}), and its limit is "
                 f"{bound:.4g} {unit}; {HEED}"
             )
 
@@ -148,9 +150,9 @@ def _pushing(model: Model) -> str:
     """Passive forces from outside, which the ground would have to take up."""
     base, world = model.joints[0], model.joints[0].parent
     held = [t.name for t in model.tendons if t.pulls and any(world in (s.link_a, s.link_b) for s in t.segments)]
-    found = ["what acts in its free joint"] if base.dynamics and base.dynamics.passive else []
-    found += ["the compensation of its weight"] if any(link.gravcomp for link in model.links) else []
-    return " and ".join(found + [f"the pull of the tendon {name!r}" for name in held[:3]])
+    forces = ["what acts in its free joint"] if base.dynamics and base.dynamics.passive else []
+    forces += ["the compensation of its weight"] if any(link.gravcomp for link in model.links) else []
+    return " and ".join(forces + [f"the pull of the tendon {name!r}" for name in held[:3]])
 
 
 def soles(robot: Robot, feet: Mapping[str, Corners] | None = None) -> Mapping[str, Corners]:
@@ -158,10 +160,10 @@ def soles(robot: Robot, feet: Mapping[str, Corners] | None = None) -> Mapping[st
     if feet is not None and not (isinstance(feet, Mapping) and all(isinstance(link, str) for link in feet)):
         raise InputError(f"feet is {shown(feet)}; give {{link: corners of the sole}}")
     expect_robot(robot, "walking")
-    found: dict[str, list[Any]] = {}
+    points_of: dict[str, list[Any]] = {}
     for c in robot.model.contacts:
-        found.setdefault(c.link, []).append(c.point)
-    given = feet if feet is not None else {link: points for link, points in found.items() if len(points) >= 3}
+        points_of.setdefault(c.link, []).append(c.point)
+    given = feet if feet is not None else {link: points for link, points in points_of.items() if len(points) >= 3}
     if len(given) != 2:
         raise InputError(
             f"robot {robot.name!r} has {len(given)} feet with three or more contact points and walks on two; "
@@ -232,7 +234,7 @@ class Soles(NamedTuple):
 
 def soles_at(robot: Robot, two: Sequence[Leg], q: Array, v: Array | None = None) -> Soles:
     """The soles of legs at q (..., nq), and their motion at v (..., nv); at rest without."""
-    found = []
+    placed = []
     for leg in two:
         pose, J = robot.pose(q, leg.link), np.array(robot.jacobian(q, leg.link))
         R = pose[..., :3, :3]
@@ -243,8 +245,8 @@ def soles_at(robot: Robot, two: Sequence[Leg], q: Array, v: Array | None = None)
             rate, a = matvec(J, v), np.array(robot.acceleration(q, v, np.zeros_like(v), leg.link))
             spin = rate[..., 3:]
             a[..., :3] += cross(a[..., 3:], arm) + cross(spin, cross(spin, arm))
-        found.append(Soles(pose[..., :3, 3] + arm, R, J, rate, a))
-    return Soles(*(np.stack(x, axis=q.ndim - 1) for x in zip(*found)))
+        placed.append(Soles(pose[..., :3, 3] + arm, R, J, rate, a))
+    return Soles(*(np.stack(x, axis=q.ndim - 1) for x in zip(*placed)))
 
 
 def stand(robot: Robot, two: Sequence[Leg], pelvis: Array, places: Array) -> Array:
@@ -265,11 +267,11 @@ def stand(robot: Robot, two: Sequence[Leg], pelvis: Array, places: Array) -> Arr
     at = [place[int(c)] for c in columns]
     goal = yawed(places[..., 3]) @ np.array([leg.upright for leg in two])
     for _ in range(NEWTON):
-        here = soles_at(robot, two, q)
-        left = gaps(places[..., :3], goal, here)
+        feet = soles_at(robot, two, q)
+        left = gaps(places[..., :3], goal, feet)
         if np.max(np.abs(left)) <= CLOSED:
             return q
-        J = here.J.reshape(*left.shape[:-2], -1, robot.nv)[..., columns]
+        J = feet.J.reshape(*left.shape[:-2], -1, robot.nv)[..., columns]
         q[..., at] += np.linalg.solve(J, left.reshape(*left.shape[:-2], -1, 1))[..., 0]
     worst = two[int(np.unravel_index(int(np.argmax(np.abs(left))), left.shape)[-2])].link
     raise NumericsError(
@@ -278,9 +280,9 @@ def stand(robot: Robot, two: Sequence[Leg], pelvis: Array, places: Array) -> Arr
     )
 
 
-def gaps(places: Array, R: Array, here: Soles) -> Array:
+def gaps(places: Array, R: Array, feet: Soles) -> Array:
     """From where soles are to where they shall be, (..., legs, 6): the middles, the turns to first order."""
-    return np.concatenate([places - here.places, turn_between(here.R, R)], -1)
+    return np.concatenate([places - feet.places, turn_between(feet.R, R)], -1)
 
 
 def turn_between(a: Array, b: Array) -> Array:

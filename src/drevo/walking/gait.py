@@ -42,14 +42,14 @@ class Gait:
     def __post_init__(self) -> None:
         short_text("gait: name", self.name)
         for f in fields(self):
-            x, what = getattr(self, f.name), f"gait {shown(self.name)}: {f.name}"
+            x, title = getattr(self, f.name), f"gait {shown(self.name)}: {f.name}"
             if f.name in REACH:
                 least = 0.0 if f.name == "rise" else -REACH[f.name]
                 rule = f"a number from {least:g} to {REACH[f.name]:g}"
                 fit = partial(_between, least, REACH[f.name])
-                object.__setattr__(self, f.name, number(what, x, rule, fit))
+                object.__setattr__(self, f.name, number(title, x, rule, fit))
             elif f.name != "name":
-                object.__setattr__(self, f.name, positive(what, x))
+                object.__setattr__(self, f.name, positive(title, x))
         for name in ("single", "double", "settle"):
             ticks = getattr(self, name) / self.dt
             if not 4 <= ticks <= MAX_TICKS or abs(ticks - round(ticks)) > 1e-6:
@@ -75,10 +75,10 @@ GAITS = {g.name: g for g in (STATIC, DYNAMIC)}
 
 def gait_of(gait: object) -> Gait:
     """A gait, or that of a name."""
-    found = GAITS.get(gait) if isinstance(gait, str) else gait
-    if not isinstance(found, Gait):
+    known = GAITS.get(gait) if isinstance(gait, str) else gait
+    if not isinstance(known, Gait):
         raise InputError(f"gait {shown(gait)} is not known; there are {', '.join(GAITS)}, or give a Gait")
-    return found
+    return known
 
 
 def quintic(start: tuple[float, float, float], end: tuple[float, float, float], T: float, t: Array) -> Array:

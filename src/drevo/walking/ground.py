@@ -99,24 +99,24 @@ class Support:
         """Distance of the zero-moment point from the edges of the polygon, (...,) m, positive inside."""
         return margin(self.polygon, self.point(reactions))
 
-    def refuse(self, t: Array, reactions: Array, what: str) -> None:
+    def refuse(self, t: Array, reactions: Array, title: str) -> None:
         """NumericsError where a foot pulls or the zero-moment point leaves the polygon; reactions (n, feet, 6)."""
-        self.refuse_pull(t, reactions, what)
+        self.refuse_pull(t, reactions, title)
         inside = self.margin(reactions) if self.legs else np.zeros(1)
         k = int(np.argmin(inside))
         if inside[k] < 0.0:
             raise NumericsError(
-                f"{what}: the zero-moment point is {-inside[k]:.3g} m outside the soles at t = {t[k]:.4g} s "
+                f"{title}: the zero-moment point is {-inside[k]:.3g} m outside the soles at t = {t[k]:.4g} s "
                 f"(sample {k} of {len(t)}), so the robot tips over; move slower or take shorter steps"
             )
 
-    def refuse_pull(self, t: Array, reactions: Array, what: str) -> None:
+    def refuse_pull(self, t: Array, reactions: Array, title: str) -> None:
         """NumericsError where a foot pulls."""
         for i, leg in enumerate(self.legs):
             k = int(np.argmin(reactions[:, i, 2]))
             if reactions[k, i, 2] < -PULL:
                 raise NumericsError(
-                    f"{what}: foot {leg.link!r} would pull the ground with {-reactions[k, i, 2]:.3g} N at "
+                    f"{title}: foot {leg.link!r} would pull the ground with {-reactions[k, i, 2]:.3g} N at "
                     f"t = {t[k]:.4g} s (sample {k} of {len(t)}), and it can only push; move slower or lift less"
                 )
 

@@ -44,16 +44,16 @@ def hop(robot: Robot, flight: float = HOP.single, feet: Mapping[str, Corners] | 
     start[:2] = places[:, :2].mean(axis=0)
     air = np.stack([swing(HOP, place, place, m) for place in places], axis=2)
     both, ground, first = tuple(range(len(two))), resting(places, n), 0
-    made: list[Phase] = []
+    phases: list[Phase] = []
     ways = _height_profiles(-robot.model.gravity[2], m, n)
     for stands, feet_way, way in zip((both, (), both, both), (ground, air, ground, ground), ways):
         wanted = np.zeros((3, len(way[0]), 3))
         wanted[0], wanted[:, :, 2] = start, way
         wanted[0, :, 2] += start[2]
         phase = _phase(robot, two, Stretch(stands, first, feet_way), wanted, pelvis[:3] - start)
-        made.append(replace(phase, leans=len(made) < 3))
+        phases.append(replace(phase, leans=len(phases) < 3))
         first += len(phase.step)
-    out = GaitPlan(robot, two, "the hop", tuple(made), HOP)
+    out = GaitPlan(robot, two, "the hop", tuple(phases), HOP)
     out.refuse()
     return out
 
@@ -74,12 +74,12 @@ def _phase(robot: Robot, two: Sequence[Leg], s: Stretch, wanted: Array, offset: 
     pelvis, gravity = wanted.copy(), np.array(robot.model.gravity)
     pelvis[0] += offset
     for _ in range(MAX_HOP_CORRECTIONS):
-        made = ticks.phase(robot, two, HOP.dt, np.pad(pelvis, ((0, 0), (0, 0), (0, 1))))
-        force = needed(robot, made.q, robot.inverse_dynamics(made.q, made.v, made.a))[:, :3]
-        speed = robot.momentum(made.q, made.v)[:, :3] / mass
-        left = wanted - np.array([robot.center_of_mass(made.q), speed, force / mass + gravity])
+        motion = ticks.phase(robot, two, HOP.dt, np.pad(pelvis, ((0, 0), (0, 0), (0, 1))))
+        force = needed(robot, motion.q, robot.inverse_dynamics(motion.q, motion.v, motion.a))[:, :3]
+        speed = robot.momentum(motion.q, motion.v)[:, :3] / mass
+        left = wanted - np.array([robot.center_of_mass(motion.q), speed, force / mass + gravity])
         if np.abs(left).max() <= CLOSED_HOP:
-            return replace(made, start=s.first * HOP.dt)
+            return replace(motion, start=s.first * HOP.dt)
         pelvis += left
     raise NumericsError(
         f"the hop: after {MAX_HOP_CORRECTIONS} corrections the centre of mass is still "

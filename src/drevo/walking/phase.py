@@ -113,12 +113,12 @@ class GaitPlan:
         """The least distance from the edge of the polygon of support, m, of the point below the centre of mass,
         along gravity: positive of a static walk only."""
         g = np.array(self.robot.model.gravity)
-        found = []
+        margins = []
         for phase, support, _ in self.grounded:
             com = self.robot.center_of_mass(phase.q)
             below = com[:, :2] - (com[:, 2, None] - support.middles[:, 2].mean()) * g[:2] / g[2]
-            found.append(margin(support.polygon, below).min())
-        return float(min(found))
+            margins.append(margin(support.polygon, below).min())
+        return float(min(margins))
 
     @property
     def friction(self) -> float:
@@ -177,16 +177,16 @@ class Stretch:
 
 def _rates(robot: Robot, legs: Sequence[Leg], q: Array, v: Array, base: Array, feet: Array) -> Array:
     """u with J u + gamma = feet, for the base's own part; gamma is 0 of v = 0."""
-    here = soles_at(robot, legs, q, v)
+    soles_now = soles_at(robot, legs, q, v)
     columns = np.concatenate([leg.joints for leg in legs])
     u = np.zeros_like(v)
     R = robot.pose(q, robot.model.joints[0].child)[..., :3, :3]
     u[:, :3] = matvec(np.swapaxes(R, -1, -2), base[:, :3]) - cross(v[:, 3:6], v[:, :3])
     u[:, 5] = base[:, 3]
-    twist = np.zeros(here.rate.shape)
+    twist = np.zeros(soles_now.rate.shape)
     twist[..., :3], twist[..., 5] = feet[..., :3], feet[..., 3]
-    J = here.J.reshape(len(q), -1, robot.nv)
-    left = (twist - here.gamma).reshape(len(q), -1) - matvec(J, u)
+    J = soles_now.J.reshape(len(q), -1, robot.nv)
+    left = (twist - soles_now.gamma).reshape(len(q), -1) - matvec(J, u)
     u[:, columns] = np.linalg.solve(J[..., columns], left[..., None])[..., 0]
     return u
 

@@ -43,19 +43,19 @@ def plan(
     com = robot.center_of_mass(stand(robot, two, pelvis, start))
     pole = float(com[2]) / -robot.model.gravity[2]
     ways = _pelvis_ways(stretches, gait, pelvis)
-    c, found = np.zeros((3, *p.shape)), np.zeros_like(p)
+    c, shift = np.zeros((3, *p.shape)), np.zeros_like(p)
     c[0] = pelvis[:2] - com[:2]
     for _ in range(CORRECTIONS):
-        c = _from_rest(c + pattern(p - found, gait.dt, pole), gait)
+        c = _from_rest(c + pattern(p - shift, gait.dt, pole), gait)
         ways[..., :2] = c
         phases = [s.phase(robot, two, gait.dt, ways) for s in stretches]
-        made = GaitPlan(robot, two, f"the {gait.name} gait", tuple(phases), gait)
+        walk = GaitPlan(robot, two, f"the {gait.name} gait", tuple(phases), gait)
         for s, phase in zip(stretches, phases):  # where two phases meet the later one counts
-            support, reactions = made.support(phase), made.reactions(phase)
-            support.refuse_pull(phase.t, reactions, made.name)
-            found[s.ticks] = support.point(reactions)
-    made.refuse()
-    return made
+            support, reactions = walk.support(phase), walk.reactions(phase)
+            support.refuse_pull(phase.t, reactions, walk.name)
+            shift[s.ticks] = support.point(reactions)
+    walk.refuse()
+    return walk
 
 
 def on_slope(robot: Robot, slope: float) -> Robot:

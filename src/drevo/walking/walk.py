@@ -83,12 +83,12 @@ def _zmp(walk: Walked, axis: int, title: str) -> Panel:
 
 def _footprints(plan: GaitPlan) -> list[Array]:
     """Every place where a sole is to stand, once."""
-    found: dict[tuple[int, float, float], Array] = {}
+    prints: dict[tuple[int, float, float], Array] = {}
     for phase, support, _ in plan.grounded:
         for i, middle, leg in zip(phase.stands, support.middles, support.legs):
             sole = leg.sole(plan.robot.pose(phase.q[0], leg.link))[:, :2]
-            found[i, round(middle[0], 3), round(middle[1], 3)] = hull(sole)
-    return list(found.values())
+            prints[i, round(middle[0], 3), round(middle[1], 3)] = hull(sole)
+    return list(prints.values())
 
 
 GAIN, STIFFEST = 20.0, 1e6  # 1/s
@@ -228,10 +228,10 @@ def walk(
 
 
 def _step(
-    made: GaitPlan, law: str, dt: float, mu: float, ground: Any, drives: Mapping[str, Drive] | None
+    planned: GaitPlan, law: str, dt: float, mu: float, ground: Any, drives: Mapping[str, Drive] | None
 ) -> Callable[[Array, Array, Array], tuple[Array, ...]]:
     """SUBSTEPS steps of the robot on its soles over its ground, by efforts or by what drives make of them."""
-    robot = touching(made.robot, made.legs)
+    robot = touching(planned.robot, planned.legs)
     many = 1 if drives else SUBSTEPS
     step = compile(robot, "step", law=law, dt=dt, repeat=many, friction=mu, ground=ground)
     if not drives:
@@ -253,7 +253,7 @@ def _step(
 
 
 def follow(
-    made: GaitPlan,
+    planned: GaitPlan,
     gain: float = GAIN,
     progress: Callable[[float], None] | None = None,
     law: str = "coulomb",
@@ -275,20 +275,20 @@ def follow(
     number("gain", gain, f"a positive number up to {STIFFEST:g} 1/s", lambda x: 0.0 < x <= STIFFEST)
     if progress is not None:
         callable_given("progress", progress, "(done), done from 0 to 1")
-    if not isinstance(made, GaitPlan):
-        raise InputError(f"follow takes a plan, as drevo.walking.plan and hop make them, not {shown(made)}")
+    if not isinstance(planned, GaitPlan):
+        raise InputError(f"follow takes a plan, as drevo.walking.plan and hop make them, not {shown(planned)}")
     mu = number("friction", friction, "a coefficient from 0", lambda x: 0.0 <= x < math.inf)
     force = np.zeros(3)
     if push is not None:
         force[:2] = np.array(finite("push: N s along x and y", push, (2,))) / PUSHED
-    hold = made.gait.dt / max(2, round(made.gait.dt / HOLD))
-    step = _step(made, law, hold / SUBSTEPS, mu, terrain(made, mu, patch), drives)
-    start, follower = made.middle.start + made.middle.duration / 2, Follower(made, gain, hold, REST)
-    q, v = made.phases[0].q[0], np.zeros(made.robot.nv)
+    hold = planned.gait.dt / max(2, round(planned.gait.dt / HOLD))
+    step = _step(planned, law, hold / SUBSTEPS, mu, terrain(planned, mu, patch), drives)
+    start, follower = planned.middle.start + planned.middle.duration / 2, Follower(planned, gain, hold, REST)
+    q, v = planned.phases[0].q[0], np.zeros(planned.robot.nv)
     records, fell = [], None
     for k, wish in enumerate(follower.wishes):
         tau = follower.efforts(k, q, v)
-        R = made.robot.pose(q, follower.base)[:3, :3]
+        R = planned.robot.pose(q, follower.base)[:3, :3]
         if wish.motion.R[2] @ R[2] < LEANING or q[2] < LOW * wish.motion.q[2] or np.abs(v).max() > WHIRL:
             fell = k * hold
             break
@@ -296,13 +296,13 @@ def follow(
         if start <= k * hold < start + PUSHED:
             pushed[:3] = force @ R
         q1, v1, forces, residual = step(q, v, pushed)
-        aside = made.robot.center_of_mass(q) - wish.motion.com
+        aside = planned.robot.center_of_mass(q) - wish.motion.com
         records.append((k * hold, q, v, tau, forces, aside, residual))
         q, v = q1, v1
         if progress and k % 50 == 0:
             progress(k / len(follower.wishes))
     t, x, u, tau, forces, aside, residual = (np.array(column) for column in zip(*records))
-    return Walk(made, t, x, u, tau, forces, aside, residual, fell, t)
+    return Walk(planned, t, x, u, tau, forces, aside, residual, fell, t)
 
 
 def adapt(
@@ -358,9 +358,9 @@ def touching(robot: Robot, legs: Sequence[Leg]) -> Robot:
     return Robot(replace(robot.model, contacts=points, geoms=(), pairs=(), exclusions=()))
 
 
-def terrain(made: GaitPlan, mu: float, patch: float | None) -> FunctionGround | str:
+def terrain(planned: GaitPlan, mu: float, patch: float | None) -> FunctionGround | str:
     """The plane, or what a plan goes up, and slips on: a disc about the sole that the middle swing puts down."""
-    gait, mid = made.gait, made.middle
+    gait, mid = planned.gait, planned.middle
     if patch is None and not gait.rise:
         return "plane"
     edge, friction = 1.5 * gait.length, None
@@ -370,8 +370,8 @@ def terrain(made: GaitPlan, mu: float, patch: float | None) -> FunctionGround | 
 
     if patch is not None:
         slippery = number("patch", patch, "a coefficient of friction from 0", lambda x: 0.0 <= x < math.inf)
-        leg = next(leg for i, leg in enumerate(made.legs) if i not in mid.stands)
-        corners = leg.sole(made.robot.pose(mid.q[-1], leg.link))
+        leg = next(leg for i, leg in enumerate(planned.legs) if i not in mid.stands)
+        corners = leg.sole(planned.robot.pose(mid.q[-1], leg.link))
         x0, y0, _ = corners.mean(axis=0).tolist()
         wide = PATCH_FACTOR * float(np.linalg.norm(corners - corners.mean(axis=0), axis=-1).max())
 

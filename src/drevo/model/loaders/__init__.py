@@ -128,11 +128,11 @@ def _expanded(path: str, roots: list[str]) -> bytes:
             xacrodoc.packages.look_in(list(roots))
         if b"$(find-pkg-share " in given:  # as ROS 2 calls it, which xacro knows by its old name only
             xacrodoc.packages.walk_up_from(path)
-            told = given.decode("utf-8").replace("$(find-pkg-share ", "$(find ")
-            made = xacrodoc.XacroDoc.from_string(told, rootdir=Path(path).parent)
+            ros1_text = given.decode("utf-8").replace("$(find-pkg-share ", "$(find ")
+            document = xacrodoc.XacroDoc.from_string(ros1_text, rootdir=Path(path).parent)
         else:
-            made = xacrodoc.XacroDoc.from_file(path)
-        text: str = made.to_urdf_string()
+            document = xacrodoc.XacroDoc.from_file(path)
+        text: str = document.to_urdf_string()
     except Exception as error:  # whatever the program meets
         raise ModelError(f"xacro cannot expand it: {error or type(error).__name__}") from None
     return text.encode()
@@ -163,8 +163,8 @@ def _of_name(draft: Draft, model: str) -> Draft:
 def _draft(data: bytes, suffix: str, source: str, files: Files, model: str) -> Draft:
     if suffix not in XML_SUFFIXES:
         native = import_module("drevo.model.loaders.native")
-        made: Draft = native.draft_of(native.read_plain(data, suffix), source)
-        return made
+        native_draft: Draft = native.draft_of(native.read_plain(data, suffix), source)
+        return native_draft
     doubts: list[str] = []
     root = xml.parse(data, doubts.append)
     if root.tag not in LOADERS:
@@ -192,8 +192,8 @@ def _read(path: str, suffix: str) -> bytes:
 
 def _robots_in(folder: str) -> str:
     """The robot files of a folder, as the middle of a sentence."""
-    found = [name for name in _names(folder) if name.lower().endswith(SUFFIXES)]
-    return f" with {listed(found)}" if found else " without a robot file"
+    robot_files = [name for name in _names(folder) if name.lower().endswith(SUFFIXES)]
+    return f" with {listed(robot_files)}" if robot_files else " without a robot file"
 
 
 def _meant(path: str) -> str:
@@ -207,7 +207,7 @@ def _meant(path: str) -> str:
 
 def _names(folder: str, most: int = 2000) -> list[str]:
     try:
-        with os.scandir(folder) as found:
-            return sorted(entry.name for entry, _ in zip(found, range(most)))
+        with os.scandir(folder) as entries:
+            return sorted(entry.name for entry, _ in zip(entries, range(most)))
     except OSError:
         return []

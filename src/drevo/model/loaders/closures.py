@@ -103,9 +103,9 @@ def close(draft: Draft, joint: Joint) -> None:
             f"{joint.kind}; only {', '.join(sorted(CLOSES))} do: remove it, or cut the loop at another joint"
         )
         return
-    for what, size in (("dynamics", joint.dynamics), ("mimic", joint.mimic)):
+    for part, size in (("dynamics", joint.dynamics), ("mimic", joint.mimic)):
         if size is not None:
-            draft.ignore(f"{what} where a loop is closed", draft.at(joint))
+            draft.ignore(f"{part} where a loop is closed", draft.at(joint))
     point_b, turn_b = inverse_pose((joint.child_origin, joint.child_rotation))
     kind = CLOSES[joint.kind]
     axes: tuple[Vec3 | None, Vec3 | None] = (None, None)

@@ -51,9 +51,9 @@ def unless(value: TextValue | None, usual: object) -> TextValue | None:
     return None if value == usual else value
 
 
-def softness_of(solref: Solref, solimp: Solimp, what: str = "") -> dict[str, TextValue | None]:
+def softness_of(solref: Solref, solimp: Solimp, suffix: str = "") -> dict[str, TextValue | None]:
     """solref and solimp, of limits or friction with that at the end of their names."""
-    return {f"solref{what}": unless(solref, SOLREF), f"solimp{what}": unless(solimp, SOLIMP)}
+    return {f"solref{suffix}": unless(solref, SOLREF), f"solimp{suffix}": unless(solimp, SOLIMP)}
 
 
 def geoms_of(link: Link, geoms: Iterable[Geom]) -> Iterator[list[str]]:
@@ -185,8 +185,12 @@ class TendonLines:
         self.equalities = []
         for c in model.tendon_couplings:
             start = self.posture.length(tendons[c.driver]) if c.driver else None
-            own = tendons[c.tendon]
-            polynomial = shifted(c.coefficients, -own.offset - self.posture.length(own), -start if start else None)
+            driven_tendon = tendons[c.tendon]
+            polynomial = shifted(
+                c.coefficients,
+                -driven_tendon.offset - self.posture.length(driven_tendon),
+                -start if start else None,
+            )
             polynomial = (*polynomial, 0.0, 0.0, 0.0, 0.0)[:5]
             self.equalities.append(
                 element(

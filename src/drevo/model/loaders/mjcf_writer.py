@@ -141,8 +141,8 @@ def _stands(model: Model) -> dict[str, tuple[float, ...]]:
     """q of every joint as the file stands, where that is not its neutral one."""
     if not model.initial:
         return {}
-    found = {joint.name: model.initial[part] for joint, part, _ in model.slices()}
-    return {name: q for name, q in found.items() if any(q[:-1] or q)}
+    by_joint = {joint.name: model.initial[part] for joint, part, _ in model.slices()}
+    return {name: q for name, q in by_joint.items() if any(q[:-1] or q)}
 
 
 def _with_points(model: Model) -> Model:
@@ -219,12 +219,12 @@ def _lost(model: Model, bodies: set[str]) -> Iterator[str]:
 
 def _left_out(model: Model) -> Iterator[str]:
     limits = [(joint.name, joint.limit) for joint in model.joints if joint.limit]
-    if found := [name for name, limit in limits if limit.velocity]:
-        yield f"the velocity limits of {listed(found)}"
-    if found := [link.name for link in model.links if any(not plain_solid(shape) for shape in link.shapes)]:
-        yield f"the meshes of {listed(found)}"
-    if found := [geom.name for geom in model.geoms if geom.kind == "hull"]:
-        yield f"the hulls {listed(found)}, which touch"
+    if names := [name for name, limit in limits if limit.velocity]:
+        yield f"the velocity limits of {listed(names)}"
+    if names := [link.name for link in model.links if any(not plain_solid(shape) for shape in link.shapes)]:
+        yield f"the meshes of {listed(names)}"
+    if names := [geom.name for geom in model.geoms if geom.kind == "hull"]:
+        yield f"the hulls {listed(names)}, which touch"
 
 
 # --- bodies ----------------------------------------------------------------

@@ -131,8 +131,8 @@ def _sections(model: Any) -> Iterable[Element]:
             "biastype": BIASED[min(model.actuator_biastype[i], 3)],
         }
         given |= {key: _text(getattr(model, f"actuator_{key}")[i]) for key in ("gear", "biasprm", "ctrlrange")}
-        for what in ("ctrl", "force"):
-            given[f"{what}limited"] = "true" if getattr(model, f"actuator_{what}limited")[i] else "false"
+        for signal in ("ctrl", "force"):
+            given[f"{signal}limited"] = "true" if getattr(model, f"actuator_{signal}limited")[i] else "false"
         given["forcerange"] = _text(model.actuator_forcerange[i])
         given |= _newer(model, {x: f"actuator_{x}" for x in ("armature", "damping", "delay")}, i)
         given |= _drive(model, i)
@@ -172,8 +172,10 @@ def _tendon(model: Any, i: int) -> Element:
     given |= {key: _powers(model, f"tendon_{key}", i) for key in ("stiffness", "damping")}
     given |= _newer(model, {"springyield": "tendon_springyield"}, i)
     given["springlength"] = _text(model.tendon_lengthspring[i])
-    for what, end in (("limit", "lim"), ("friction", "fri")):
-        given |= {f"{key}{what}": _text(getattr(model, f"tendon_{key}_{end}")[i]) for key in ("solref", "solimp")}
+    for effect, end in (("limit", "lim"), ("friction", "fri")):
+        given |= {
+            f"{key}{effect}": _text(getattr(model, f"tendon_{key}_{end}")[i]) for key in ("solref", "solimp")
+        }
     given |= {"name": _name(model, model.name_tendonadr[i]) or f"tendon {i}"}
     given |= {"limited": "true" if model.tendon_limited[i] else "false"}
     return Element("fixed" if steps[0].tag == "joint" else "spatial", given, 0, steps)
@@ -214,21 +216,21 @@ def _equality(model: Any, i: int) -> Element:
     return Element(tag, given, 0)
 
 
-def _flags(model: Any, what: str) -> list[str]:
+def _flags(model: Any, setting: str) -> list[str]:
     """The flags that a file enables or disables, by their names in MJCF."""
-    bits = getattr(sys.modules.get(type(model).__module__.partition(".")[0]), f"mjt{what.title()}Bit", None)
+    bits = getattr(sys.modules.get(type(model).__module__.partition(".")[0]), f"mjt{setting.title()}Bit", None)
     members = getattr(bits, "__members__", {})
     return [
         name.partition("_")[2].lower()
         for name, bit in members.items()
-        if name.startswith(("mjDSBL_", "mjENBL_")) and int(getattr(model.opt, f"{what}flags")) & int(bit)
+        if name.startswith(("mjDSBL_", "mjENBL_")) and int(getattr(model.opt, f"{setting}flags")) & int(bit)
     ]
 
 
 def _named(model: Any, kind: str, i: int) -> str:
     """The name of element i of a kind, or one that we make up."""
-    own = _name(model, getattr(model, {"joint": "name_jntadr"}.get(kind, f"name_{kind}adr"))[i])
-    return own or f"{kind} {i}"
+    given_name = _name(model, getattr(model, {"joint": "name_jntadr"}.get(kind, f"name_{kind}adr"))[i])
+    return given_name or f"{kind} {i}"
 
 
 def _name(model: Any, address: int) -> str:

@@ -148,10 +148,10 @@ def read_plain(data: bytes, suffix: str) -> dict[str, object]:
 
 def _read_json(text: str) -> object:
     def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        table = dict(pairs)
+        if len(table) < len(pairs):
             raise ValueError(f"a key is given twice in {{{', '.join(repr(key) for key, _ in pairs[:8])}}}")
-        return found
+        return table
 
     if text.count("{") > MOST_OBJECTS:
         raise ModelError(f"the file has more than {MOST_OBJECTS} objects, more than any robot")
@@ -199,8 +199,8 @@ def as_json(value: Any) -> str:
 
 def parts_of(key: str, rows: list[object], where: str, draft: Draft) -> list[Any]:
     """Parts of a model that a list of it holds, out of JSON; what is wrong goes to the problems."""
-    found = [_decode(_NATIVE_LISTS[key], row, where, draft.problems) for row in rows]
-    return [row for row in found if row is not None]
+    parts = [_decode(_NATIVE_LISTS[key], row, where, draft.problems) for row in rows]
+    return [row for row in parts if row is not None]
 
 
 def _list(rows: object, key: str, problems: list[str]) -> list[Any]:
@@ -228,16 +228,16 @@ def _build(kind: type, plain: object) -> Any:
         raise ValueError("it is not a table of names and values")
     if unknown := set(plain) - set(readers):
         raise ValueError(f"it has the unknown key {min(unknown)!r}; known are {', '.join(readers)}")
-    found = {}
+    fields_read = {}
     for key, value in plain.items():
         try:
-            found[key] = readers[key](value)
+            fields_read[key] = readers[key](value)
         except ValueError as error:
             raise ValueError(f"{key}: {error}") from None
     for f in fields(kind):
-        if f.name in readers and f.name not in found and f.default is MISSING:
+        if f.name in readers and f.name not in fields_read and f.default is MISSING:
             raise ValueError(f"it has no {f.name!r}")
-    return kind(**found)
+    return kind(**fields_read)
 
 
 def _each(item: Callable[[object], Any]) -> Callable[[object], Any]:

@@ -73,8 +73,8 @@ def _joints(draft: Draft, model: Any, i: int, bodies: list[str]) -> list[Joint]:
             for k in range(3)
         ]
     aligned = _ALIGNED_JOINT.match(kind)
-    found = KIND_BY_LETTER[aligned[1]] if aligned else PINOCCHIO_KINDS.get(kind, kind)
-    if found == "helical" or found not in (*KIND_BY_LETTER.values(), *PINOCCHIO_KINDS.values()):
+    joint_kind = KIND_BY_LETTER[aligned[1]] if aligned else PINOCCHIO_KINDS.get(kind, kind)
+    if joint_kind == "helical" or joint_kind not in (*KIND_BY_LETTER.values(), *PINOCCHIO_KINDS.values()):
         draft.problems.append(
             f"joint {name!r} of Pinocchio's type {kind} is not read; build it with drevo.Builder"
         )
@@ -82,34 +82,34 @@ def _joints(draft: Draft, model: Any, i: int, bodies: list[str]) -> list[Joint]:
     if model.joints[i].nv == 1:  # the motion that it allows
         linear, angular = np.ravel(model.joints[i].createData().S).reshape(2, 3)
         axis = _vec(angular if angular.any() else linear)
-    limit, dynamics = _limit(model, i, found), _dynamics(draft, model, i)
-    return [Joint(name, found, parent, bodies[i], *place, axis, limit=limit, dynamics=dynamics)]
+    limit, dynamics = _limit(model, i, joint_kind), _dynamics(draft, model, i)
+    return [Joint(name, joint_kind, parent, bodies[i], *place, axis, limit=limit, dynamics=dynamics)]
 
 
 def _limit(model: Any, i: int, kind: str) -> Limit | None:
     if kind not in ("revolute", "prismatic"):
         return None
     q, v = model.joints[i].idx_q, model.joints[i].idx_v
-    found = (
+    bounds = (
         model.lowerPositionLimit[q],
         model.upperPositionLimit[q],
         model.velocityLimit[v],
         model.effortLimit[v],
     )
-    return Limit(*(float(x) if abs(x) < 1e16 else None for x in found))
+    return Limit(*(float(x) if abs(x) < 1e16 else None for x in bounds))
 
 
 def _dynamics(draft: Draft, model: Any, i: int) -> JointDynamics:
     """Rotor, damper and dry friction, where all rates of the joint have the same."""
-    found: dict[str, Any] = {}
+    terms: dict[str, Any] = {}
     first = model.joints[i].idx_v
     for key in ("armature", "damping", "friction"):
         mine = np.ravel(getattr(model, key, ()))[first : first + model.joints[i].nv]
         if len(mine) and (mine != mine[0]).any():
             draft.ignore(key, f"joint {model.names[i]!r}")
         elif len(mine):
-            found[key] = float(mine[0])
-    return JointDynamics(**found)
+            terms[key] = float(mine[0])
+    return JointDynamics(**terms)
 
 
 def _inertial(inertia: Any) -> Inertial | None:

@@ -65,10 +65,10 @@ def _leaders_first(model: Model) -> list[Joint]:
     of = {joint.name: joint for joint in model.joints}
 
     def path(joint: Joint) -> list[Joint]:
-        found = [joint]
-        while found[-1].parent in carrier:
-            found.append(carrier[found[-1].parent])
-        return found[::-1]
+        chain = [joint]
+        while chain[-1].parent in carrier:
+            chain.append(carrier[chain[-1].parent])
+        return chain[::-1]
 
     branches: dict[str, TopologicalSorter[str]] = defaultdict(TopologicalSorter)
     for joint in model.joints:
@@ -86,27 +86,27 @@ def _leaders_first(model: Model) -> list[Joint]:
 
 def _first(joints: list[Joint]) -> dict[str, tuple[int, int, int]]:
     """Number, first coordinate and first rate of every joint that moves."""
-    found, q, v = {}, 0, 0
+    starts, q, v = {}, 0, 0
     for k, joint in enumerate((joint for joint in joints if joint.kind != "fixed"), 1):
-        found[joint.name] = (k, q, v)
+        starts[joint.name] = (k, q, v)
         q, v = q + joint.nq, v + joint.nv
-    return found
+    return starts
 
 
 def _joint(pin: Any, joint: Joint, first: dict[str, tuple[int, int, int]]) -> Any:
     """The joint itself; one that follows another has the indices of that one."""
     axis = np.array(joint.axis)
     if joint.kind == "helical":
-        made = pin.JointModelHelicalUnaligned(axis, joint.lead / (2.0 * math.pi))
+        pin_joint = pin.JointModelHelicalUnaligned(axis, joint.lead / (2.0 * math.pi))
     elif joint.kind in ("spherical", "free"):
-        made = pin.JointModelSpherical() if joint.kind == "spherical" else pin.JointModelFreeFlyer()
+        pin_joint = pin.JointModelSpherical() if joint.kind == "spherical" else pin.JointModelFreeFlyer()
     else:
         plain = pin.JointModelPrismaticUnaligned if joint.kind == "prismatic" else pin.JointModelRevoluteUnaligned
-        made = plain(axis)
+        pin_joint = plain(axis)
     if joint.mimic is None:
-        return made
-    made.setIndexes(*first[joint.mimic.joint])
-    return pin.JointModelMimic(pin.JointModel(made), joint.mimic.multiplier, joint.mimic.offset)
+        return pin_joint
+    pin_joint.setIndexes(*first[joint.mimic.joint])
+    return pin.JointModelMimic(pin.JointModel(pin_joint), joint.mimic.multiplier, joint.mimic.offset)
 
 
 def _equip(out: Any, at: int, joint: Joint) -> None:

@@ -67,12 +67,12 @@ def _hull(draft: Draft, files: Files, locate: Callable[[str], str], link: Link, 
 
 def geoms_of_shapes(links: Iterable[Link], friction: Mapping[str, float]) -> list[Geom]:
     """A geom for every collision shape of plain kinds."""
-    found = []
+    geoms = []
     for link in links:
         for k, shape in enumerate(link.shapes):
             if shape.role == "collision" and _touches(shape):
-                found.append(_geom(link, k, shape, friction))
-    return found
+                geoms.append(_geom(link, k, shape, friction))
+    return geoms
 
 
 def _geom(link: Link, k: int, shape: Shape, friction: Mapping[str, float]) -> Geom:
@@ -119,16 +119,16 @@ def own_elements(model: Model, gravity: bool) -> list[str]:
 def read_own(draft: Draft, root: Element) -> None:
     """Reads the elements of Drevo in a robot's element."""
     reader = Reader(draft.problems.append, draft.name)
-    for found in root.all(GRAVITY):
-        x, y, z = reader.vector(found, "xyz", draft.gravity)
+    for entry in root.all(GRAVITY):
+        x, y, z = reader.vector(entry, "xyz", draft.gravity)
         draft.gravity = (x, y, z)
-    for found in root.all(CONTACT):
-        x, y, z = reader.vector(found, "xyz", ORIGIN)
-        draft.contacts.append(ContactPoint(found.get("link"), (x, y, z)))
+    for entry in root.all(CONTACT):
+        x, y, z = reader.vector(entry, "xyz", ORIGIN)
+        draft.contacts.append(ContactPoint(entry.get("link"), (x, y, z)))
     for key in LISTS:
-        for found in root.all(f"drevo:{key}"):
+        for entry in root.all(f"drevo:{key}"):
             try:
-                plain = json.loads(found.text)
+                plain = json.loads(entry.text)
             except (ValueError, RecursionError) as error:
-                raise ModelError(f"<{found.tag}> on line {found.line} is not valid JSON: {error}") from None
-            getattr(draft, key).extend(native.parts_of(key, [plain], f"<{found.tag}> on line {found.line}", draft))
+                raise ModelError(f"<{entry.tag}> on line {entry.line} is not valid JSON: {error}") from None
+            getattr(draft, key).extend(native.parts_of(key, [plain], f"<{entry.tag}> on line {entry.line}", draft))

@@ -35,8 +35,8 @@ def to_sdf(robot: Model) -> Written:
     """The robot as SDF has it: joints of two or three coordinates as chains of plain ones."""
     model = _told_apart(with_world(with_chains(robot, SDF_WRITTEN_KINDS)))
     closing, rest = _closing(model)
-    told = replace(model, loops=rest)
-    out = begin(robot, told, SDF_WRITTEN_KINDS, reserved="::|^__.*__$|^\\s|\\s$|^$")
+    open_model = replace(model, loops=rest)
+    out = begin(robot, open_model, SDF_WRITTEN_KINDS, reserved="::|^__.*__$|^\\s|\\s$|^$")
     out.model = model
     if model.links[0].inertial and model.links[0].inertial.mass:
         out.left_out.append(f"the mass of the immovable link {WORLD!r}")
@@ -46,7 +46,7 @@ def to_sdf(robot: Model) -> Written:
         *(_link(link, joints[link.name]) for link in model.links[1:]),
         *map(_joint, (*model.joints, *closing)),
         () if any(link.inertial for link in robot.links) else element(primitives.KINEMATIC),
-        primitives.own_elements(told, gravity=False),
+        primitives.own_elements(open_model, gravity=False),
         name=model.name,
     )
     if model.gravity != STANDARD_GRAVITY:
@@ -68,11 +68,11 @@ def _closing(model: Model) -> tuple[list[Joint], tuple[Loop, ...]]:
         stands[joint.child] = compose(stands[joint.parent], place)
     closing, rest = [], []
     for k, loop in enumerate(model.loops):
-        found = closing_joint(loop, compose(inverse_pose(stands[loop.link_a]), stands[loop.link_b]))
-        if found is None or (name := f"loop_{k}") in names:
+        closing_of_loop = closing_joint(loop, compose(inverse_pose(stands[loop.link_a]), stands[loop.link_b]))
+        if closing_of_loop is None or (name := f"loop_{k}") in names:
             rest.append(loop)
         else:
-            closing.append(replace(found, name=name))
+            closing.append(replace(closing_of_loop, name=name))
     return closing, tuple(rest)
 
 

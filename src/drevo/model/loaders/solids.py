@@ -187,8 +187,8 @@ def combined_inertia(parts: Iterable[tuple[float, Vec3, Mat3]]) -> Inertial:
         return Inertial()
     cx, cy, cz = (sum(m * c[k] for m, c, _ in parts) / mass for k in range(3))
     total = ZERO_TENSOR
-    for m, c, own in parts:
-        away = shift_tensor(own, m, (c[0] - cx, c[1] - cy, c[2] - cz))
+    for m, c, tensor in parts:
+        away = shift_tensor(tensor, m, (c[0] - cx, c[1] - cy, c[2] - cz))
         total = (add_vectors(total[0], away[0]), add_vectors(total[1], away[1]), add_vectors(total[2], away[2]))
     return Inertial(mass, (cx, cy, cz), total)
 
@@ -231,18 +231,18 @@ def _standing_out(chosen: Array, corners: Array) -> Array:
     """The distance by which corners stand out of the hull of some of them; negative inside."""
     spatial = package("scipy.spatial", "a mesh that touches", "scipy")
     planes = spatial.ConvexHull(chosen, qhull_options="Qt QJ").equations
-    found: Array = (corners @ planes[:, :3].T + planes[:, 3]).max(1)
-    return found
+    heights: Array = (corners @ planes[:, :3].T + planes[:, 3]).max(1)
+    return heights
 
 
 def hull_of(draft: Draft, files: Files, label: str, points: Array) -> tuple[Vec3, ...]:
     """The support points of a mesh, which the notes tell of."""
-    found, corners, out = support_points(points, files.hulls)
+    support, corners, out = support_points(points, files.hulls)
     draft.notes.append(
-        f"{label} touches by {len(found)} of the {corners} corners of its convex hull, which stands out by up to "
-        f"{1000.0 * out:.3g} mm"
+        f"{label} touches by {len(support)} of the {corners} corners of its convex hull, which stands out by up "
+        f"to {1000.0 * out:.3g} mm"
     )
-    return found
+    return support
 
 
 def check_hulls(count: object) -> int:

@@ -101,9 +101,9 @@ def _positive(text: str) -> float | None:
 def _doubt_stray(draft: Draft, root: Element) -> None:
     """Adds a doubt for each <dynamics> that stands in no joint."""
     for element in (root, *root.all("link")):
-        for found in element.all("dynamics"):
+        for stray in element.all("dynamics"):
             draft.doubts.append(
-                f"<dynamics> on line {found.line} stands in <{element.tag}> and acts on nothing; move it into a "
+                f"<dynamics> on line {stray.line} stands in <{element.tag}> and acts on nothing; move it into a "
                 "<joint>"
             )
 

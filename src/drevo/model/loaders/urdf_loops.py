@@ -42,27 +42,29 @@ def read_loops(draft: Draft, root: Element) -> None:
 def _read_loop_joint(draft: Draft, element: Element) -> None:
     name, kind = key_of(element), element.get("type")
     reader = Reader(draft.problems.append, f"loop_joint {name!r} (line {element.line})")
-    (parent, here), (child, there) = (_placed(reader, element, tag) for tag in ("link1", "link2"))
+    (parent, parent_pose), (child, child_pose) = (_placed(reader, element, tag) for tag in ("link1", "link2"))
     x, y, z = reader.vector(element.first("axis"), "xyz", (1.0, 0.0, 0.0))
-    place, turn = inverse_pose(there)
-    joint = Joint(name, LOOP_JOINT_KINDS.get(kind, kind), parent, child, *here, axis=(x, y, z), line=element.line)
+    place, turn = inverse_pose(child_pose)
+    joint = Joint(
+        name, LOOP_JOINT_KINDS.get(kind, kind), parent, child, *parent_pose, axis=(x, y, z), line=element.line
+    )
     close(draft, replace(joint, child_origin=place, child_rotation=turn))
 
 
 def _placed(reader: Reader, element: Element, tag: str) -> tuple[str, FramePose]:
     """A link and a frame in it."""
-    found = element.first(tag)
-    if found is None or not found.get("link"):
+    end = element.first(tag)
+    if end is None or not end.get("link"):
         reader.report(f"{reader.owner} names no {tag}; add <{tag} link=.../>")
         return f"<{tag}>", IDENTITY_POSE
-    x, y, z = reader.vector(found, "xyz", ORIGIN)
-    rpy = reader.vector(found, "rpy", ORIGIN)
-    return found.get("link"), ((x, y, z), from_rpy(*rpy) if any(rpy) else IDENTITY)
+    x, y, z = reader.vector(end, "xyz", ORIGIN)
+    rpy = reader.vector(end, "rpy", ORIGIN)
+    return end.get("link"), ((x, y, z), from_rpy(*rpy) if any(rpy) else IDENTITY)
 
 
 def _end(reader: Reader, element: Element, tag: str) -> str:
-    found = element.first(tag)
-    name = found.get("name") or found.text if found else ""
+    end = element.first(tag)
+    name = end.get("name") or end.text if end else ""
     if not name:
         reader.report(f"{reader.owner} has no <{tag}>; add it")
     return name or f"<{tag}>"
@@ -85,7 +87,7 @@ def _read_bushing(draft: Draft, root: Element, element: Element) -> None:
             return
         x, y, z = reader.vector(frames[name], "xyz", ORIGIN)
         ends.append((frames[name].get("link"), (x, y, z), from_rpy(*reader.vector(frames[name], "rpy", ORIGIN))))
-    force, torque = (_point(reader, element, f"drake:bushing_{what}_stiffness") for what in ("force", "torque"))
+    force, torque = (_point(reader, element, f"drake:bushing_{load}_stiffness") for load in ("force", "torque"))
     free = [k for k in range(3) if torque[k] == 0.0]
     (a, point_a, turn_a), (b, point_b, turn_b) = ends
     if not all(force) or len(free) == 2:

@@ -29,15 +29,15 @@ def to_urdf(robot: Model) -> Written:
     """The robot as URDF has it: screws and joints of two or three coordinates as chains of plain ones."""
     model = with_carriers(with_chains(robot, (*URDF_WRITTEN_KINDS, "spherical")))
     out = begin(robot, model, URDF_WRITTEN_KINDS)
-    own = own_elements(model, gravity=True)
+    drevo_elements = own_elements(model, gravity=True)
     coupled = {name for joint in model.joints if joint.mimic for name in (joint.name, joint.mimic.joint)}
     out.lines = element(
         "robot",
         *map(_link, model.links),
         *(_joint(joint, joint.name in coupled) for joint in model.joints),
-        own,
+        drevo_elements,
         name=model.name,
-        **({"xmlns:drevo": NAMESPACE} if own else {}),
+        **({"xmlns:drevo": NAMESPACE} if drevo_elements else {}),
     )
     return out
 

@@ -34,10 +34,10 @@ def text_of(written: Written, suffix: str, certificate: Mapping[str, str | float
     """The text of a file, with what it says of its own dynamics."""
     module, function = WRITERS[suffix]
     if module == "native":
-        found: str = getattr(import_module("drevo.model.loaders.native"), function)(written.model, certificate)
+        text: str = getattr(import_module("drevo.model.loaders.native"), function)(written.model, certificate)
     else:
         says = ", ".join(f"{key} {value}" for key, value in (certificate or {}).items())
-        found = "\n".join([*([f"<!-- drevo certificate: {says} -->"] if says else []), *written.lines, ""])
-    if (size := len(found.encode())) > xml.MAX_XML_BYTES:
+        text = "\n".join([*([f"<!-- drevo certificate: {says} -->"] if says else []), *written.lines, ""])
+    if (size := len(text.encode())) > xml.MAX_XML_BYTES:
         raise ModelError(f"robot {written.model.name!r} as {suffix[1:].upper()}: {xml.too_many_bytes(size)}")
-    return found
+    return text

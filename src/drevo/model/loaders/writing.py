@@ -62,12 +62,12 @@ def begin(
     out = Written(model)
     if not closes:
         held = {"closed loops": model.closures, "tendons": sum(tendon.pulls for tendon in model.tendons)}
-        out.lost += [f"its {count} {what}" for what, count in held.items() if count]
+        out.lost += [f"its {count} {term}" for term, count in held.items() if count]
     if model.keyframes:
         out.left_out.append(f"its keyframes {listed(key.name for key in model.keyframes)}")
-    for what, named in ((x, said) for x, said in _SELDOM_SAID.items() if x not in says):
-        if found := [j.name for j in robot.joints if getattr(j.dynamics or JointDynamics(), what)]:
-            out.lost.append(f"{named} of {listed(found)}")
+    for term, named in ((x, said) for x, said in _SELDOM_SAID.items() if x not in says):
+        if affected := [j.name for j in robot.joints if getattr(j.dynamics or JointDynamics(), term)]:
+            out.lost.append(f"{named} of {listed(affected)}")
     if "mocap" not in says and (given := [link.name for link in robot.links if link.mocap]):
         out.lost.append(f"the motion capture of {listed(given)}")
     if "gravcomp" not in says and (lifted := [link.name for link in robot.links if link.gravcomp]):

@@ -66,8 +66,8 @@ def link_rows(model: Model) -> tuple[dict[str, int], dict[str, Array]]:
     for j in model.joints:
         if j.child not in rows:
             rows[j.child] = rows[j.parent]
-            own = _pose(j.rotation, j.origin) @ _pose(j.child_rotation, j.child_origin)
-            offsets[j.child] = offsets[j.parent] @ own
+            step = _pose(j.rotation, j.origin) @ _pose(j.child_rotation, j.child_origin)
+            offsets[j.child] = offsets[j.parent] @ step
     return rows, offsets
 
 
@@ -109,9 +109,9 @@ def _own_place(j: Joint) -> list[float]:
 
 
 def _shape(s: Shape, meshes: MeshFiles, most: int) -> dict[str, Any]:
-    found = meshes.triangles(s) if s.kind == "mesh" else None
-    if found is not None:
-        points, faces = coarser(*found, most)
+    triangles = meshes.triangles(s) if s.kind == "mesh" else None
+    if triangles is not None:
+        points, faces = coarser(*triangles, most)
         inside, more = np.stack([points.min(0), points.max(0)]), in_steps(points, faces)
         inside = np.where(CORNERS > 0, inside[1], inside[0])
     else:

@@ -47,8 +47,8 @@ class MeshFiles:
                 self.known[shape.uri] = self._read(shape.uri)
             except DrevoError as error:
                 self.known[shape.uri], self.faults[shape.uri] = None, str(error)
-        found = self.known[shape.uri]
-        return None if found is None else (found[0] * shape.size, found[1])
+        mesh = self.known[shape.uri]
+        return None if mesh is None else (mesh[0] * shape.size, mesh[1])
 
     def _read(self, uri: str) -> tuple[Array, Array]:
         path = located(uri, self.files, self.files.folder)
@@ -59,8 +59,8 @@ class MeshFiles:
         """The shapes that are shown, else, where none can be drawn, those that collide."""
         for role in ("visual", "collision"):
             given = [s for s in link.shapes if s.role == role]
-            if found := [s for s in given if s.kind != "mesh" or self.triangles(s) is not None]:
-                return found
+            if drawable := [s for s in given if s.kind != "mesh" or self.triangles(s) is not None]:
+                return drawable
         return []
 
     def told(self) -> str:
@@ -85,16 +85,16 @@ def coarser(points: Array, faces: Array, most: int) -> tuple[Array, Array]:
     cells = [COARSE_CELLS]
     while cells[-1] * 0.85 >= COARSEST:
         cells.append(int(cells[-1] * 0.85))
-    found: dict[int, tuple[Array, Array]] = {}
+    merged: dict[int, tuple[Array, Array]] = {}
 
     def fewer(k: int) -> int:
-        found[k] = _merged(points, faces, (points - low) * (cells[k] / size))
-        return -len(found[k][1])
+        merged[k] = _merged(points, faces, (points - low) * (cells[k] / size))
+        return -len(merged[k][1])
 
     first = bisect_left(range(len(cells) - 1), -most, key=fewer)
-    if first not in found:
+    if first not in merged:
         fewer(first)
-    return found[first]
+    return merged[first]
 
 
 def _merged(points: Array, faces: Array, place: Array) -> tuple[Array, Array]:
@@ -129,9 +129,9 @@ BOX = np.array([[0, 1, 3], [0, 3, 2], [4, 6, 7], [4, 7, 5], [0, 4, 5], [0, 5, 1]
 
 def triangles_of(shape: Shape, meshes: MeshFiles) -> tuple[Array, Array]:
     """Points (n, 3) and faces (m, 3) of a shape, in its own axes."""
-    found = meshes.triangles(shape) if shape.kind == "mesh" else None
-    if found is not None:
-        return found
+    mesh = meshes.triangles(shape) if shape.kind == "mesh" else None
+    if mesh is not None:
+        return mesh
     if shape.kind == "box":
         return CORNERS * shape.size, BOX
     r, half = shape.size[0], shape.size[-1] / 2

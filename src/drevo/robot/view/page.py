@@ -114,21 +114,21 @@ def _functions(model: Model) -> tuple[dict[str, LiveFunction], list[str]]:
     """The functions that the panels compute, and notes why some of them are not there."""
     notes = []
     try:
-        found = {"state": live_function(_program(model, PAGE_QUANTITIES))}
+        functions = {"state": live_function(_program(model, PAGE_QUANTITIES))}
     except DrevoError as error:
         program = _program(model, ("poses",))
         poses = program.outputs[0]._replace(name="poses")
         return {"state": live_function(replace(program, outputs=(poses,)))}, [f"No dynamics here: {error}."]
     if model.closed:
-        return found, ["The closed loops of this robot are open here: its links move as those of the tree."]
+        return functions, ["The closed loops of this robot are open here: its links move as those of the tree."]
     try:
-        found["motion"] = live_function(_program(model, ("forward_dynamics",), passive=True))
+        functions["motion"] = live_function(_program(model, ("forward_dynamics",), passive=True))
         if any(j.turns for j in model.moving_joints):
-            found["integrate"] = live_function(motion_on(model, "integrate"))
+            functions["integrate"] = live_function(motion_on(model, "integrate"))
     except DrevoError as error:
-        found.pop("motion", None)
+        functions.pop("motion", None)
         notes.append(f"No motion here: {error}.")
-    return found, notes
+    return functions, notes
 
 
 def _program(model: Model, quantities: Sequence[str], passive: bool = False) -> Any:
@@ -147,11 +147,11 @@ def _plotted(model: Model) -> list[dict[str, Any]]:
 
 def _walls(model: Model) -> list[tuple[int, int, float, float]]:
     """Place in q and in v of what has limits, and these."""
-    found = []
+    walls = []
     for j, sq, sv in model.slices():
         if j.nq == 1 and j.limit and j.limit.lower is not None and j.limit.upper is not None:
-            found.append((sq.start, sv.start, j.limit.lower, j.limit.upper))
-    return found
+            walls.append((sq.start, sv.start, j.limit.lower, j.limit.upper))
+    return walls
 
 
 def _floating(model: Model) -> list[int]:

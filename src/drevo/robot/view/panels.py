@@ -38,8 +38,8 @@ def heat(M: Array) -> Array:
     each = max(2, PIXELS // max(1, len(M)))
     image = image.repeat(each, 0).repeat(each, 1)
     image[::each], image[:, ::each] = 255.0, 255.0
-    made: Array = image.astype(np.uint8)
-    return made
+    pixels: Array = image.astype(np.uint8)
+    return pixels
 
 
 def bar_table(names: Sequence[str], values: Array, most: float) -> str:
@@ -116,10 +116,10 @@ class LinkSections:
 def checked_tables(model: Model, tables: Sequence[LinkSections]) -> tuple[LinkSections, ...]:
     """The tables, of this robot."""
     names = {link.name for link in model.links}
-    found = tuple(tables) if isinstance(tables, (tuple, list)) else (None,)
-    if not all(isinstance(t, LinkSections) and t.link in names for t in found):
+    given_tables = tuple(tables) if isinstance(tables, (tuple, list)) else (None,)
+    if not all(isinstance(t, LinkSections) and t.link in names for t in given_tables):
         raise InputError("view: loads is what drevo.loads.diagrams makes of the same robot")
-    return found
+    return given_tables
 
 
 def loads_at(s: LinkSections, poses: Mapping[str, Array], wrenches: Mapping[str, Array], gravity: Array) -> Array:
@@ -197,11 +197,11 @@ class Ribbons:
         if not self.on:
             self.text.content = ""
             return
-        found = [ordinates(loads_at(t, self.scene.places, wrenches, gravity), self.on) for t in self.tables]
-        largest = [float(y[np.abs(y).argmax()]) for y, _ in found]
+        drawn = [ordinates(loads_at(t, self.scene.places, wrenches, gravity), self.on) for t in self.tables]
+        largest = [float(y[np.abs(y).argmax()]) for y, _ in drawn]
         most, (text, unit) = max(map(abs, largest)), DIAGRAM_KINDS[self.on]
         scale = ORDINATE * self.scene.size / (most or 1.0)
-        for t, node, (_, to) in zip(self.tables, self.nodes, found):
+        for t, node, (_, to) in zip(self.tables, self.nodes, drawn):
             node.points = _hatched(t.places, t.places + scale * to @ t.axes[:, 1:].T)
         self.text.content = (
             f"<p style='font-size:.8rem'>{text}, {unit}: the largest of each link, at rest where it stands. The "

@@ -389,8 +389,8 @@ def _series(motion: Any, name: str) -> Array | None:
     """A column of a table or of a walk."""
     if callable(series := getattr(motion, "series", None)):
         return np.asarray(series(name), float)
-    found = getattr(motion, name, None)
-    return None if found is None else np.asarray(found, float)
+    values = getattr(motion, name, None)
+    return None if values is None else np.asarray(values, float)
 
 
 def _round(x: float) -> float:

@@ -89,10 +89,10 @@ def _first(element: Element, attribute: str) -> Element:
     return Element(element.tag, {attribute: text} if text else {}, element.line)
 
 
-def _range(file: File, reader: Reader, element: Element, what: str) -> tuple[float, float] | None:
-    if not limited(file, element, what):
+def _range(file: File, reader: Reader, element: Element, prefix: str) -> tuple[float, float] | None:
+    if not limited(file, element, prefix):
         return None
-    low, high = reader.vector(element, f"{what}range", (0.0, 0.0), xml.ANY)
+    low, high = reader.vector(element, f"{prefix}range", (0.0, 0.0), xml.ANY)
     return low, high
 
 

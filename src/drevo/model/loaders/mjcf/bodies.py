@@ -57,13 +57,13 @@ def read_bodies(file: File) -> Layout:
 
 def _read_sites(layout: Layout, body: str, inside: list[PlacedElement]) -> None:
     """The named sites of a body, with their sizes."""
-    for own, element, childclass, frame in inside:
+    for file_of_site, element, childclass, frame in inside:
         if element.tag == "site" and element.get("name"):
             faults: list[str] = []
-            reader, site = Reader(faults.append, "site"), own.attributes(element, childclass)
+            reader, site = Reader(faults.append, "site"), file_of_site.attributes(element, childclass)
             pose = pose_of_ends(reader, site) or (
                 read_vector(reader, site, "pos", ORIGIN),
-                rotation_of(own, reader, site),
+                rotation_of(file_of_site, reader, site),
             )
             name = element.get("name")
             layout.sites[name] = body, placed_in(frame, pose)
@@ -93,12 +93,12 @@ def _read_body(
         if joint.kind in ("revolute", "prismatic"):
             at[joint.name] = _reference(held, joint)
     geoms = []
-    for own, geom, childclass, within in inside:
+    for file_of_geom, geom, childclass, within in inside:
         if geom.tag == "geom":
-            found = own.attributes(geom, childclass)
-            if file.medium and found.get("fluidshape", "none") != "none":
+            attributes = file_of_geom.attributes(geom, childclass)
+            if file.medium and attributes.get("fluidshape", "none") != "none":
                 file.draft.ignore("fluidshape", f"a geom of {owner}")
-            geoms.append(geom_of(own, owner, found, within))
+            geoms.append(geom_of(file_of_geom, owner, attributes, within))
     lack = file.draft.standing.append if stands else reader.report
     inertial = inertial_of(file, reader, element.first("inertial"), geoms, lack)
     shapes = tuple(shape for geom in geoms if (shape := shape_of(geom)))

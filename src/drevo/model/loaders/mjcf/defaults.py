@@ -82,18 +82,18 @@ def _with_actuator(above: Usual, usual: Usual, element: Element) -> Usual:
     gain; a <general> has those of any.
     """
     tag, shared = element.tag, {a: x for a, x in element.attributes.items() if a not in OWN}
-    made = laid_over(usual.get(tag, {}), element.attributes)
-    out = {**usual, tag: made}
+    merged = laid_over(usual.get(tag, {}), element.attributes)
+    out = {**usual, tag: merged}
     for kind in PARAMETERS:
         if kind != tag:
-            own = {a: x for a, x in above.get(kind, {}).items() if a in OWN}
+            kept = {a: x for a, x in above.get(kind, {}).items() if a in OWN}
             both = {a: x for a, x in usual.get(kind, {}).items() if a not in OWN}
-            out[kind] = {**laid_over(both, shared), **own}
+            out[kind] = {**laid_over(both, shared), **kept}
     if tag == "general":
-        for kind, parameters in _servos(made).items():
+        for kind, parameters in _servos(merged).items():
             out[kind] = {a: x for a, x in out[kind].items() if a not in OWN} | parameters
     else:
-        out["general"] = {a: x for a, x in out["general"].items() if a not in OWN} | as_general(tag, made)
+        out["general"] = {a: x for a, x in out["general"].items() if a not in OWN} | as_general(tag, merged)
     return out
 
 

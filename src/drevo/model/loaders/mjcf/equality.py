@@ -79,11 +79,11 @@ _KIND = {"connect": "point", "weld": "weld"}
 
 def _ends(reader: Reader, element: Element, known: Mapping[str, object]) -> tuple[str, str] | None:
     """The two bodies, or sites; the world where the second is not named."""
-    what = "site" if "site1" in element.attributes else "body"
-    names = element.get(f"{what}1"), element.get(f"{what}2") or "world"
+    kind = "site" if "site1" in element.attributes else "body"
+    names = element.get(f"{kind}1"), element.get(f"{kind}2") or "world"
     for name in names:
         if name not in known:
-            reader.report(f"{reader.owner}: the {what} {name!r} does not exist; correct the name")
+            reader.report(f"{reader.owner}: the {kind} {name!r} does not exist; correct the name")
             return None
     return names
 
@@ -101,10 +101,12 @@ def _seen_from(between: FramePose, point: Vec3) -> Vec3:
 
 def _read_joint(file: File, reader: Reader, element: Element, at: Mapping[str, float]) -> None:
     """y - y0 = sum c_k (x - x0)^k as a polynomial in x itself."""
-    found = read_polynomial(reader, element, "joint", at, "is no hinge or slide of the file; correct the name")
-    if found is None:
+    polynomial = read_polynomial(
+        reader, element, "joint", at, "is no hinge or slide of the file; correct the name"
+    )
+    if polynomial is None:
         return
-    y, x, moved = found
+    y, x, moved = polynomial
     if element.get("name").startswith(MIMIC) and x and not any(moved[2:]):
         joints = file.draft.joints
         k = next(k for k, joint in enumerate(joints) if joint.name == y)
@@ -152,11 +154,11 @@ def read_tendons(file: File, layout: Layout, stands: Posture) -> dict[str, float
     for element in (child for section in file.root.all("tendon") for child in section.children):
         if element.tag not in TENDONS:
             continue
-        found = file.attributes(element, "", "tendon")
+        attributes = file.attributes(element, "", "tendon")
         name = element.get("name") or f"{element.tag} on line {element.line}"
         reader = Reader(file.draft.problems.append, f"{element.tag} {name!r} (line {element.line})")
         if element.first("geom"):
-            _note_wrapping(file, reader, found, f"{element.tag} {name!r}")
+            _note_wrapping(file, reader, attributes, f"{element.tag} {name!r}")
             continue
         tendon = _route(reader, element, name, layout)
         if len(tendon.joints) + len(tendon.segments) == 0:
@@ -164,8 +166,8 @@ def read_tendons(file: File, layout: Layout, stands: Posture) -> dict[str, float
                 reader.report(f"{reader.owner} joins nothing; give it two sites, or a joint")
             continue
         lengths[name] = stands.length(tendon)
-        tendon = _with_forces(file, reader, found, tendon, slack)
-        file.draft.tendons.append(_with_limits(file, reader, found, tendon, stands))
+        tendon = _with_forces(file, reader, attributes, tendon, slack)
+        file.draft.tendons.append(_with_limits(file, reader, attributes, tendon, stands))
     return lengths
 
 
@@ -258,6 +260,6 @@ def spring_of_limit(solref: Solref) -> tuple[float, float]:
 def read_tendon_equality(file: File, reader: Reader, element: Element, lengths: Mapping[str, float]) -> None:
     """L - L0 = sum c_k (x - x0)^k as a polynomial in the other length x itself."""
     unknown = "is no tendon of the file, or runs around geoms; correct the name"
-    found = read_polynomial(reader, element, "tendon", lengths, unknown)
-    if found is not None:
-        file.draft.tendon_couplings.append(TendonCoupling(*found, **softness_of_equality(reader, element)))
+    polynomial = read_polynomial(reader, element, "tendon", lengths, unknown)
+    if polynomial is not None:
+        file.draft.tendon_couplings.append(TendonCoupling(*polynomial, **softness_of_equality(reader, element)))

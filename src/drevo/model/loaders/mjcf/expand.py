@@ -57,19 +57,19 @@ def _text(numbers: Vec3) -> str:
 def _attach(element: Element, models: dict[str, Element], report: Complaint, budget: Budget) -> None:
     """A body or a frame of another model, or all of its world."""
     name, prefix = element.get("model"), element.get("prefix")
-    what = "body" if element.get("body") else "frame"
-    part = element.get(what)
+    kind = "body" if element.get("body") else "frame"
+    part = element.get(kind)
     element.tag, element.attributes, root = "frame", {MODEL_SUFFIX: name}, models.get(name)
     if root is None:
         report(f"<attach> on line {element.line} names the model {name!r}, which no <asset> has; correct the name")
         return
-    found = [held for world in root.all("worldbody") for held in world.children]
+    attached = [held for world in root.all("worldbody") for held in world.children]
     if part:
-        inside = [e for world in root.all("worldbody") for e in world.walk() if e.tag == what]
-        found = [e for e in inside if e.get("name") == part][:1]
-        if not found:
-            report(f"<attach> on line {element.line} names the {what} {part!r}, which the model {name!r} has not")
-    element.children = [copied(child, prefix, "", budget) for child in found]
+        inside = [e for world in root.all("worldbody") for e in world.walk() if e.tag == kind]
+        attached = [e for e in inside if e.get("name") == part][:1]
+        if not attached:
+            report(f"<attach> on line {element.line} names the {kind} {part!r}, which the model {name!r} has not")
+    element.children = [copied(child, prefix, "", budget) for child in attached]
 
 
 def copied(top: Element, prefix: str, suffix: str, budget: Budget) -> Element:
@@ -129,7 +129,7 @@ def _opened(
     element: Element, folder: str, place: IncludedFrom, files: Files, budget: Budget
 ) -> tuple[IncludedFrom, Element]:
     """The root of the file that an <include> names."""
-    who = f"<include> on line {element.line}"
+    label = f"<include> on line {element.line}"
     try:
         path = files.find(element.get("file"), (folder, place.folder))
         real = os.path.realpath(path)
@@ -139,12 +139,12 @@ def _opened(
             )
         data = files.read(path, xml.MAX_XML_BYTES, xml.WEIGHT)
     except ModelError as error:
-        raise ModelError(f"{who}: {error}") from None
+        raise ModelError(f"{label}: {error}") from None
     name = os.path.basename(path)
     try:
         root = xml.parse(data, file=name, budget=budget)
     except ModelError as error:
-        raise ModelError(f"{who}, {name!r}: {error}") from None
+        raise ModelError(f"{label}, {name!r}: {error}") from None
     if root.tag not in ROOTS:
-        raise ModelError(f"{who}: {name!r} begins with <{root.tag[:40]}>; <mujoco> or <mujocoinclude> is needed")
+        raise ModelError(f"{label}: {name!r} begins with <{root.tag[:40]}>; <mujoco> or <mujocoinclude> is needed")
     return IncludedFrom(os.path.dirname(path), (*place.chain, real)), root

@@ -75,12 +75,12 @@ class File:
 
     def unused(self, name: str) -> str:
         """The name itself, or with a number where another element has it."""
-        found = name
-        while found in self.names:
+        free_name = name
+        while free_name in self.names:
             self.taken[name] += 1
-            found = f"{name}_{self.taken[name] + 1}"
-        self.names.add(found)
-        return found
+            free_name = f"{name}_{self.taken[name] + 1}"
+        self.names.add(free_name)
+        return free_name
 
     def attributes(self, element: Element, childclass: str, tag: str = "") -> Element:
         """The element with what its default class says filled in."""
@@ -100,12 +100,12 @@ class File:
         return Element(element.tag, laid_over(usual, element.attributes), element.line)
 
 
-def limited(file: File, element: Element, what: str = "") -> bool:
-    """True if the range of a joint or tendon holds, or another one that `what` names."""
-    limited = element.get(f"{what}limited", "auto")
+def limited(file: File, element: Element, prefix: str = "") -> bool:
+    """True if the range of a joint or tendon holds, or another one that `prefix` names."""
+    limited = element.get(f"{prefix}limited", "auto")
     if limited == "auto":
-        return f"{what}range" in element.attributes and file.compiler.get("autolimits") != "false"
-    return limited != "false" and f"{what}range" in element.attributes
+        return f"{prefix}range" in element.attributes and file.compiler.get("autolimits") != "false"
+    return limited != "false" and f"{prefix}range" in element.attributes
 
 
 # --- frames and orientation -----------------------------------------------------------
@@ -122,12 +122,12 @@ class PlacedElement(NamedTuple):
 
 def held_in(file: File, top: Element, childclass: str) -> list[PlacedElement]:
     """The children of an element in file order, frames opened; a frame only places what it holds."""
-    found: list[PlacedElement] = []
+    placed: list[PlacedElement] = []
     stack = [PlacedElement(file, child, childclass) for child in reversed(top.children)]
     while stack:
         file, element, childclass, frame = held = stack.pop()
         if element.tag != "frame":
-            found.append(held)
+            placed.append(held)
             continue
         reader = Reader(file.draft.problems.append, f"<frame> (line {element.line})")
         frame = placed_in(frame, (read_vector(reader, element, "pos", ORIGIN), rotation_of(file, reader, element)))
@@ -135,7 +135,7 @@ def held_in(file: File, top: Element, childclass: str) -> list[PlacedElement]:
         if MODEL_SUFFIX in element.attributes:  # classes and settings of its own
             file, childclass = file.models.get(element.get(MODEL_SUFFIX), file), ""
         stack += [PlacedElement(file, child, childclass, frame) for child in reversed(element.children)]
-    return found
+    return placed
 
 
 def placed_in(frame: FramePose, inner: FramePose) -> FramePose:

@@ -91,26 +91,26 @@ def _part(reader: Reader, geom: SolidGeom, lack: Complaint) -> tuple[float, Vec3
         return None
     mass = reader.optional(element, "mass", xml.MAX_MASS)
     density = reader.scalar(element, "density", 1000.0, xml.MAX_MASS)
-    what, amount = ("density", density) if mass is None else ("mass", mass)
+    given_as, amount = ("density", density) if mass is None else ("mass", mass)
     if amount < 0.0:
         reader.report(
-            f"{reader.owner}: <geom> on line {element.line} has the negative {what} {amount:g}; correct it"
+            f"{reader.owner}: <geom> on line {element.line} has the negative {given_as} {amount:g}; correct it"
         )
     if amount <= 0.0:
         return None
     for fault in geom.faults:
         reader.report(fault)
     try:
-        found = _solid(reader, geom)
+        weighed = _solid(reader, geom)
     except ModelError as error:
         lack(f"{reader.owner}: its <geom> on line {element.line}: {error}")
         return None
-    if found.volume <= 0.0:  # a fault is told already
+    if weighed.volume <= 0.0:  # a fault is told already
         return None
-    mass = density * found.volume if mass is None else mass
-    k = mass / found.volume
-    a, b, c = ((k * x, k * y, k * z) for x, y, z in found.tensor)
-    return mass, add_vectors(geom.place, apply(geom.turn, found.centre)), turn_tensor(geom.turn, (a, b, c))
+    mass = density * weighed.volume if mass is None else mass
+    k = mass / weighed.volume
+    a, b, c = ((k * x, k * y, k * z) for x, y, z in weighed.tensor)
+    return mass, add_vectors(geom.place, apply(geom.turn, weighed.centre)), turn_tensor(geom.turn, (a, b, c))
 
 
 def _solid(reader: Reader, geom: SolidGeom) -> MassProperties:
@@ -120,8 +120,8 @@ def _solid(reader: Reader, geom: SolidGeom) -> MassProperties:
         return solids.solid(geom.kind, geom.size, shell)
     if geom.kind != "mesh":
         raise ModelError(f"the type {geom.kind!r} has no inertia that is read; give the body an <inertial>")
-    found = geom.file.meshes.solid(geom.element.get("mesh"))
-    return _fit(reader, geom, found, shell) if geom.fitted else found
+    of_mesh = geom.file.meshes.solid(geom.element.get("mesh"))
+    return _fit(reader, geom, of_mesh, shell) if geom.fitted else of_mesh
 
 
 def _fit(reader: Reader, geom: SolidGeom, mesh: MassProperties, shell: bool) -> MassProperties:
@@ -138,10 +138,10 @@ def _fit(reader: Reader, geom: SolidGeom, mesh: MassProperties, shell: bool) -> 
         "capsule": (around, max(0.0, c - around / 2)),
         "cylinder": (around, c),
     }.get(geom.fitted, (a, b, c))
-    found = solids.solid(geom.fitted, size, shell)
+    fitted = solids.solid(geom.fitted, size, shell)
     turn = (axes * np.linalg.det(axes)).tolist()
-    tensor = turn_tensor((tuple(turn[0]), tuple(turn[1]), tuple(turn[2])), found.tensor)
-    return MassProperties(found.volume, mesh.centre, tensor)
+    tensor = turn_tensor((tuple(turn[0]), tuple(turn[1]), tuple(turn[2])), fitted.tensor)
+    return MassProperties(fitted.volume, mesh.centre, tensor)
 
 
 # --- where they stand --------------------------------------------------------------------------------------------

@@ -25,13 +25,15 @@ def inertial_of(
     lack: takes the sentence that the inertia of a geom cannot be read.
     """
     rule = file.compiler.get("inertiafromgeom", "auto")
-    found = None
+    inertial = None
     chosen = [geom for geom in geoms if in_groups(reader, geom)] if rule == "true" or element is None else []
     if rule != "false" and chosen:
-        found = inertial_of_geoms(reader, chosen, reader.report if _setting(file, "settotalmass") > 0.0 else lack)
+        inertial = inertial_of_geoms(
+            reader, chosen, reader.report if _setting(file, "settotalmass") > 0.0 else lack
+        )
     elif element is not None:
-        found = _explicit(file, reader, element)
-    return _within(file, reader, found)
+        inertial = _explicit(file, reader, element)
+    return _within(file, reader, inertial)
 
 
 def _explicit(file: File, reader: Reader, element: Element, frame: FramePose = IDENTITY_POSE) -> Inertial:

@@ -80,8 +80,8 @@ class Posture:
 
     def _place(self, link: str, point: Any) -> Array:
         place, turn = self._walked[0][link]
-        found: Array = np.array(place) + np.array(turn) @ point
-        return found
+        placed: Array = np.array(place) + np.array(turn) @ point
+        return placed
 
     @cached_property
     def _inverse(self) -> Array:
@@ -97,10 +97,10 @@ class Posture:
             k = np.arange(rates[joint.name].start, rates[joint.name].stop)
             M[k, k] += (joint.dynamics or JointDynamics()).armature
         try:
-            found: Array = np.linalg.inv(M)
+            inverse: Array = np.linalg.inv(M)
         except np.linalg.LinAlgError:
             return np.zeros((0, 0))
-        return found if bool(np.isfinite(found).all()) else np.zeros((0, 0))
+        return inverse if bool(np.isfinite(inverse).all()) else np.zeros((0, 0))
 
 
 def _twists(joint: Joint, axis: Array, place: Array, turn: Array) -> list[Array]:

@@ -30,39 +30,41 @@ def read_sections(file: File, layout: Layout, stands: Posture) -> None:
         held = [child for element in file.root.all(section) for child in element.children]
         left: Counter[str] = Counter()
         for child in held:
-            found = file.attributes(child, "", SHARED_DEFAULTS.get(section, ""))
-            _read(file, section, found, layout, lengths)
+            attributes = file.attributes(child, "", SHARED_DEFAULTS.get(section, ""))
+            _read(file, section, attributes, layout, lengths)
             left[child.tag] += not (
-                _driven(file, found, layout) if section in LATE_SECTIONS else child.tag in READ.get(section, ())
+                _driven(file, attributes, layout)
+                if section in LATE_SECTIONS
+                else child.tag in READ.get(section, ())
             )
         if left := +left:
             file.draft.notes.append(f"{section} not read: {list_counts(left)}")
 
 
-def _driven(file: File, found: Element, layout: Layout) -> bool:
+def _driven(file: File, element: Element, layout: Layout) -> bool:
     """An actuator or a sensor is read."""
-    if found.tag in PARAMETERS:
-        return read_actuator(file, found, label_of(found))
-    return read_sensor(file, found, layout)
+    if element.tag in PARAMETERS:
+        return read_actuator(file, element, label_of(element))
+    return read_sensor(file, element, layout)
 
 
-def _read(file: File, section: str, found: Element, layout: Layout, lengths: Mapping[str, float]) -> None:
+def _read(file: File, section: str, element: Element, layout: Layout, lengths: Mapping[str, float]) -> None:
     """One element beside the bodies."""
-    draft, flags, label = file.draft, file.flags, label_of(found)
-    if section == "equality" and found.get("active", "true") != "false" and "equality" not in flags.off:
-        if found.tag == "tendon":
-            read_tendon_equality(file, Reader(draft.problems.append, label), found, lengths)
-        elif found.tag in LOOP_ELEMENTS:
-            read_equality(file, found, label, layout)
+    draft, flags, label = file.draft, file.flags, label_of(element)
+    if section == "equality" and element.get("active", "true") != "false" and "equality" not in flags.off:
+        if element.tag == "tendon":
+            read_tendon_equality(file, Reader(draft.problems.append, label), element, lengths)
+        elif element.tag in LOOP_ELEMENTS:
+            read_equality(file, element, label, layout)
         else:
-            draft.ignore(f"equality {found.tag}", label)
-    elif section == "contact" and found.tag == "exclude":
-        draft.exclusions.append(ContactExclusion(found.get("body1"), found.get("body2")))
-    elif section == "contact" and found.tag == "pair":
-        read_pair(file, found, label)
-    elif section == "deformable" and found.tag in ELASTIC and flags.passive:
-        draft.ignore(found.tag, label)
-    elif section == "actuator" and "actuation" not in flags.off and acts_alone(found):
+            draft.ignore(f"equality {element.tag}", label)
+    elif section == "contact" and element.tag == "exclude":
+        draft.exclusions.append(ContactExclusion(element.get("body1"), element.get("body2")))
+    elif section == "contact" and element.tag == "pair":
+        read_pair(file, element, label)
+    elif section == "deformable" and element.tag in ELASTIC and flags.passive:
+        draft.ignore(element.tag, label)
+    elif section == "actuator" and "actuation" not in flags.off and acts_alone(element):
         draft.ignore("the force without control", label)
 
 

@@ -49,8 +49,8 @@ def read_solimp(reader: Reader, element: Element, name: str = "solimp") -> Solim
 
 def read_softness(reader: Reader, element: Element, name: str, limit_angle: float | None) -> JointSoftness | None:
     """Reads the softness of a joint's limits and dry friction, and a ball's limit; None where all is as usual."""
-    found = JointSoftness(name, **limit_and_friction(reader, element), limit_angle=limit_angle)
-    return None if found == JointSoftness(name) else found
+    softness = JointSoftness(name, **limit_and_friction(reader, element), limit_angle=limit_angle)
+    return None if softness == JointSoftness(name) else softness
 
 
 def limit_and_friction(reader: Reader, element: Element) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def _read_assets(file: File, assets: list[Element], files: Files, folder: str) -
 
 
 def _model(file: File, element: Element, files: Files, folder: str) -> File:
-    who = f"<model> on line {element.line}"
+    label = f"<model> on line {element.line}"
     try:
         if file.depth >= MAX_ATTACH_DEPTH:
             raise ModelError(f"it is attached more than {MAX_ATTACH_DEPTH} deep; take it out")
@@ -156,15 +156,15 @@ def _model(file: File, element: Element, files: Files, folder: str) -> File:
         if root.tag != "mujoco":
             raise ModelError(f"it begins with <{root.tag[:40]}>; <mujoco> is needed")
     except ModelError as error:
-        raise ModelError(f"{who}: {error}") from None
+        raise ModelError(f"{label}: {error}") from None
     return read_file(file.draft, root, files, path, file)
 
 
 def _merged(root: Element, tag: str) -> Element:
     """All elements of a tag as one: what a later one says holds."""
-    found = root.all(tag)
-    attributes = {key: value for element in found for key, value in element.attributes.items()}
-    return Element(tag, attributes, found[0].line if found else root.line)
+    elements = root.all(tag)
+    attributes = {key: value for element in elements for key, value in element.attributes.items()}
+    return Element(tag, attributes, elements[0].line if elements else root.line)
 
 
 def _read_options(file: File) -> None:

@@ -25,8 +25,10 @@ def read_world(file: File, inside: list[PlacedElement]) -> None:
     read_geoms(
         "world",
         [
-            geom_of(own, f"the world (line {geom.line})", own.attributes(geom, childclass), within)
-            for own, geom, childclass, within in inside
+            geom_of(
+                file_of_geom, f"the world (line {geom.line})", file_of_geom.attributes(geom, childclass), within
+            )
+            for file_of_geom, geom, childclass, within in inside
             if geom.tag == "geom"
         ],
     )
@@ -36,17 +38,17 @@ def read_geoms(body: str, geoms: list[SolidGeom]) -> None:
     """Those of a body that may touch; what has no collider here is listed by its kind."""
     for k, geom in enumerate(geoms):
         file, element = geom.file, geom.element
-        own = element.get("name")
+        given_name = element.get("name")
         faults = list(geom.faults)
         reader = Reader(faults.append, f"geom on line {element.line} of body {body!r}")
         bits = [read_whole(reader, element, key, 1) for key in ("contype", "conaffinity")]
-        if not any(bits) and own not in _paired(file):
+        if not any(bits) and given_name not in _paired(file):
             continue
-        points = _hull(geom, own or f"a geom of {body!r}") if geom.kind == "mesh" and not faults else ()
+        points = _hull(geom, given_name or f"a geom of {body!r}") if geom.kind == "mesh" and not faults else ()
         if (geom.kind not in GEOM_SIZES and not points) or faults:
-            file.draft.leave_out(f"{geom.kind} geoms", own or body)
+            file.draft.leave_out(f"{geom.kind} geoms", given_name or body)
             continue
-        name = own if own else _unused(file, f"{body}_geom{k}")
+        name = given_name if given_name else _unused(file, f"{body}_geom{k}")
         if reader.scalar(element, "gap", 0.0) < 0.0:
             file.draft.ignore("a negative gap", f"geom {name!r}")
         file.draft.geoms.append(

@@ -93,27 +93,27 @@ def _chosen(root: Element, wanted: str, missing: list[str]) -> tuple[Element, El
     """The model of the file that is wanted, by default the one that moves, and the world that holds it."""
     models: list[tuple[Element, Element | None]] = [(model, None) for model in root.all("model")]
     models += [(model, world) for world in root.all("world") for model in world.all("model")]
-    found = [held for held in models if not true(child_text(held[0], "static"))]
+    candidates = [held for held in models if not true(child_text(held[0], "static"))]
     names = listed(model.get("name") for model, _ in models)
     if wanted:
-        found = [held for held in models if held[0].get("name") == wanted]
-        if len(found) != 1:
-            raise ModelError(f"the file has {len(found)} models {wanted!r}; it has {names}: correct the name")
-    if not found and missing:
+        candidates = [held for held in models if held[0].get("name") == wanted]
+        if len(candidates) != 1:
+            raise ModelError(f"the file has {len(candidates)} models {wanted!r}; it has {names}: correct the name")
+    if not candidates and missing:
         raise ModelError(missing[0])
-    if len(found) != 1:
+    if len(candidates) != 1:
         static = listed(model.get("name") for model, _ in models if true(child_text(model, "static")))
         why = f" ({static} {'is' if len(models) == 1 else 'are'} static)" if static else ""
         raise ModelError(
-            f"the file has {len(found)} models that can move{why}; it must hold exactly one, or name it "
+            f"the file has {len(candidates)} models that can move{why}; it must hold exactly one, or name it "
             f"(drevo.load(..., model=...)): there are {names or 'none'}"
         )
-    return found[0]
+    return candidates[0]
 
 
 def _joints_of_world(draft: Draft, world: Element, model: str) -> list[Element]:
     """The joints beside the models that hold this one in the world; those to other models are not read."""
-    found = []
+    joints = []
     for joint in world.all("joint"):
         ends = [child for child in joint.children if child.tag in ("parent", "child")]
         names = {child.text.partition("::")[0] for child in ends}
@@ -124,8 +124,8 @@ def _joints_of_world(draft: Draft, world: Element, model: str) -> list[Element]:
             continue
         for end in ends:
             end.texts = [end.text.removeprefix(f"{model}::") if end.text != model else MODEL]
-        found.append(joint)
-    return found
+        joints.append(joint)
+    return joints
 
 
 def _stand(scene: Scene) -> None:

@@ -124,13 +124,13 @@ def _in_world(scene: Scene, model: Element, world: Element | None) -> FramePose:
     relative = (pose.get("relative_to") or pose.get("frame")) if pose else ""
     if not relative or relative == WORLD:
         return own_pose
-    beside = Scene(scene.draft, scene.files, placed={MODEL: IDENTITY_POSE, WORLD: IDENTITY_POSE})
+    world_scene = Scene(scene.draft, scene.files, placed={MODEL: IDENTITY_POSE, WORLD: IDENTITY_POSE})
     for element in world.children if world else ():
         if element.tag in ("frame", "model"):
-            there = element.first("pose")
-            to = (there.get("relative_to") if there else "") or element.get("attached_to") or MODEL
-            beside.frames[key_of(element)] = to, read_pose(reader, there)
-    return compose(beside.where(relative), own_pose)
+            pose_element = element.first("pose")
+            to = (pose_element.get("relative_to") if pose_element else "") or element.get("attached_to") or MODEL
+            world_scene.frames[key_of(element)] = to, read_pose(reader, pose_element)
+    return compose(world_scene.where(relative), own_pose)
 
 
 # --- values ------------------------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ def included(root: Element, files: Files, folder: str, depth: int = 0) -> list[s
 
 def _opened(element: Element, files: Files, folder: str, depth: int) -> Element:
     """The model of the file that an <include> names, under its name and at its pose."""
-    who = f"<include> on line {element.line}"
+    label = f"<include> on line {element.line}"
     uri = element.first("uri")
     try:
         if depth >= MAX_NESTED_MODELS:
@@ -52,10 +52,10 @@ def _opened(element: Element, files: Files, folder: str, depth: int) -> Element:
             raise ModelError(f"{os.path.basename(path)!r} holds {len(models)} models; one is needed")
     except ModelError as error:
         deeper = str(error).startswith("<include>")  # the innermost one says it all
-        raise ModelError(str(error) if deeper else f"{who}: {error}") from None
+        raise ModelError(str(error) if deeper else f"{label}: {error}") from None
     model = models[0]
-    own = {child.tag: child for child in element.children if child.tag in ("pose", "static")}
-    model.children = [child for child in model.children if child.tag not in own] + list(own.values())
+    overrides = {child.tag: child for child in element.children if child.tag in ("pose", "static")}
+    model.children = [child for child in model.children if child.tag not in overrides] + list(overrides.values())
     for tag in ("name", "placement_frame"):
         if given := element.first(tag):
             model.attributes[tag] = given.text
@@ -114,11 +114,11 @@ def _inlined(model: Element, budget: Budget) -> list[Element]:
     """Elements of a nested model, under its name; its own frame, of its name too, stands where the model does."""
     merged = true(model.get("merge"))
     name, before = key_of(model), "" if merged else f"{key_of(model)}::"
-    here = f"_merged__{name}__model__" if merged else name
+    model_frame = f"_merged__{name}__model__" if merged else name
     pose = model.first("pose") or Element("pose", {}, model.line)
     if not (pose.get("relative_to") or pose.get("frame")):
         pose = Element("pose", {**pose.attributes, "relative_to": MODEL}, pose.line, [], pose.texts)
-    frame = Element("frame", {"name": here}, model.line, [pose])
+    frame = Element("frame", {"name": model_frame}, model.line, [pose])
     held = [child for child in model.children if child.tag in RENAMED_ELEMENTS]
     if first := model.get("canonical_link") or next((key_of(link) for link in held if link.tag == "link"), ""):
         frame.attributes["attached_to"] = f"{before}{first}"
@@ -128,15 +128,15 @@ def _inlined(model: Element, budget: Budget) -> list[Element]:
     for child in held:
         if wrong := budget.spend(child.tag):
             raise ModelError(f"<model> on line {model.line}: {wrong}; the file is refused")
-        out.append(_renamed(child, before, here))
+        out.append(_renamed(child, before, model_frame))
     return out
 
 
-def _renamed(element: Element, before: str, here: str) -> Element:
+def _renamed(element: Element, before: str, model_frame: str) -> Element:
     """An element as the outer model names it, and all that it refers to."""
 
     def named(name: str) -> str:
-        return here if name in (MODEL, "") else name if name == WORLD else f"{before}{name}"
+        return model_frame if name in (MODEL, "") else name if name == WORLD else f"{before}{name}"
 
     def copy(old: Element) -> Element:
         new = Element(old.tag, dict(old.attributes), old.line, [copy(x) for x in old.children], old.texts)
@@ -156,7 +156,7 @@ def _renamed(element: Element, before: str, here: str) -> Element:
     if default and pose is None:
         twin.children.append(pose := Element("pose", {}, element.line))
     if default and pose and not (pose.get("relative_to") or pose.get("frame")):
-        pose.attributes["relative_to"] = here
+        pose.attributes["relative_to"] = model_frame
     if element.tag == "frame" and not element.get("attached_to"):
-        twin.attributes["attached_to"] = here
+        twin.attributes["attached_to"] = model_frame
     return twin

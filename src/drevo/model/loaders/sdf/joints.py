@@ -26,27 +26,27 @@ def read_joint(scene: Scene, element: Element) -> None:
     if kind == GEARBOX:
         scene.gearboxes.append(element)
         return
-    here, axis = scene.where(name), element.first("axis")
+    joint_pose, axis = scene.where(name), element.first("axis")
     joint = Joint(
         name,
         SDF_JOINT_KINDS.get(kind, kind),
         parent,
         child,
-        *compose(inverse_pose(_link_pose(scene, parent)), here),
-        _axis(scene, reader, axis, here),
+        *compose(inverse_pose(_link_pose(scene, parent)), joint_pose),
+        _axis(scene, reader, axis, joint_pose),
         lead=_lead(scene, reader, element) if kind == "screw" else 0.0,
         limit=_limit(reader, axis),
         mimic=_mimic(reader, axis),
         line=element.line,
         dynamics=_dynamics(reader, element, axis),
     )
-    place, turn = compose(inverse_pose(here), _link_pose(scene, child))
+    place, turn = compose(inverse_pose(joint_pose), _link_pose(scene, child))
     joint = replace(joint, child_origin=place, child_rotation=turn)
     if joint.kind != "universal":
         scene.draft.joints.append(joint)
         return
     second = element.first("axis2")
-    joint = replace(joint, axis2=_axis(scene, reader, second, here))
+    joint = replace(joint, axis2=_axis(scene, reader, second, joint_pose))
     scene.draft.joints += _apart(scene, joint, _limit(reader, second), _dynamics(reader, element, second))
 
 
@@ -78,7 +78,7 @@ def _link_pose(scene: Scene, name: str) -> FramePose:
     return scene.where(name) if name in scene.frames or name == WORLD else IDENTITY_POSE
 
 
-def _axis(scene: Scene, reader: Reader, element: Element | None, here: FramePose) -> Vec3:
+def _axis(scene: Scene, reader: Reader, element: Element | None, joint_pose: FramePose) -> Vec3:
     """The axis in the frame of the joint, from the frame that it is expressed in."""
     xyz = element.first("xyz") if element else None
     if element is None or xyz is None:
@@ -89,21 +89,21 @@ def _axis(scene: Scene, reader: Reader, element: Element | None, here: FramePose
         frame = MODEL
     if not frame:
         return axis
-    return apply(matmul(transpose(here[1]), scene.where(frame)[1]), axis)
+    return apply(matmul(transpose(joint_pose[1]), scene.where(frame)[1]), axis)
 
 
 def _lead(scene: Scene, reader: Reader, element: Element) -> float:
     """Metres per revolution; the older thread_pitch is radians per metre, left-handed."""
-    if found := element.first("screw_thread_pitch"):
-        return read_numbers(reader, found, (1.0,))[0]
-    found = element.first("thread_pitch")
-    if found is None:
+    if pitch_element := element.first("screw_thread_pitch"):
+        return read_numbers(reader, pitch_element, (1.0,))[0]
+    pitch_element = element.first("thread_pitch")
+    if pitch_element is None:
         scene.draft.doubts.append(
             f"{reader.owner} has no <screw_thread_pitch>, taken as 1 metre per revolution, as SDFormat means it; "
             "add it"
         )
         return 1.0
-    pitch = read_numbers(reader, found, (1.0,))[0]
+    pitch = read_numbers(reader, pitch_element, (1.0,))[0]
     if abs(pitch) < 1e-6:
         reader.report(
             f"{reader.owner} has the thread_pitch {pitch:g}; give <screw_thread_pitch>, metres per revolution"
@@ -163,7 +163,7 @@ def read_gearboxes(scene: Scene) -> None:
     for element in scene.gearboxes:
         reader = Reader(scene.draft.problems.append, f"joint {element.get('name')!r} (line {element.line})")
         body = scene.link_of(child_text(element, "gearbox_reference_body"))
-        ratio, here = (
+        ratio, gearbox_pose = (
             read_numbers(reader, element.first("gearbox_ratio"), (1.0,))[0],
             scene.where(element.get("name")),
         )
@@ -171,7 +171,10 @@ def read_gearboxes(scene: Scene) -> None:
             reader.report(
                 f"{reader.owner}: gearbox_ratio is 0; give the turns of the parent per turn of the child"
             )
-        ends = [_hinge(scene, reader, element, here, body, *x) for x in (("parent", "axis"), ("child", "axis2"))]
+        ends = [
+            _hinge(scene, reader, element, gearbox_pose, body, *x)
+            for x in (("parent", "axis"), ("child", "axis2"))
+        ]
         if None in ends:
             continue
         (one, sign), (other, sign2) = (end for end in ends if end)
@@ -179,12 +182,12 @@ def read_gearboxes(scene: Scene) -> None:
 
 
 def _hinge(
-    scene: Scene, reader: Reader, element: Element, here: FramePose, body: str, role: str, tag: str
+    scene: Scene, reader: Reader, element: Element, gearbox_pose: FramePose, body: str, role: str, tag: str
 ) -> tuple[str, float] | None:
     """The hinge between the reference body and an end of a gearbox, and whether it turns the other way."""
     end, wanted = (
         scene.link_of(child_text(element, role)),
-        apply(here[1], _axis(scene, reader, element.first(tag), here)),
+        apply(gearbox_pose[1], _axis(scene, reader, element.first(tag), gearbox_pose)),
     )
     for joint in scene.draft.joints:
         if joint.kind in ("revolute", "continuous") and {joint.parent, joint.child} == {body, end}:

@@ -81,13 +81,13 @@ def _by_shapes(scene: Scene, link: Element, inertial: Element, owner: str) -> In
         try:
             if density < 0.0:
                 raise ModelError(f"its density {density:g} is negative; correct it")
-            found = _weighed(scene, reader, solid)
+            weighed = _weighed(scene, reader, solid)
         except DrevoError as error:
             reader.report(f"{owner}: its <collision> on line {element.line}: {error}")
             return Inertial()
-        rows: Mat3 = tuple(tuple(density * x for x in row) for row in found.tensor)  # type: ignore[assignment]
-        centre: Vec3 = add_vectors(place, apply(turn, found.centre))
-        parts.append((density * found.volume, centre, turn_tensor(turn, rows)))
+        rows: Mat3 = tuple(tuple(density * x for x in row) for row in weighed.tensor)  # type: ignore[assignment]
+        centre: Vec3 = add_vectors(place, apply(turn, weighed.centre))
+        parts.append((density * weighed.volume, centre, turn_tensor(turn, rows)))
     body = solids.combined_inertia(parts)
     if body.mass <= 0.0:
         reader.report(f"{owner}: its <inertial auto='true'> has no collision that weighs; write the inertia out")
@@ -128,10 +128,10 @@ def _shapes(scene: Scene, link: Element, name: str) -> tuple[Shape, ...]:
         if shape is None:
             continue
         for path in FRICTION_PATHS if shape.role == "collision" else ():
-            found: Element | None = child
+            friction_element: Element | None = child
             for tag in path:
-                found = found and found.first(tag)
-            mu = read_numbers(Reader(lambda fault: None, ""), found, (-1.0,))[0]
+                friction_element = friction_element and friction_element.first(tag)
+            mu = read_numbers(Reader(lambda fault: None, ""), friction_element, (-1.0,))[0]
             if mu >= 0.0:
                 scene.friction[f"{name}_collision{len(shapes)}"] = mu
         shapes.append(shape)
