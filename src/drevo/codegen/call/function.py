@@ -105,6 +105,7 @@ class Function(FunctionFace):
         self.code = built.code
         self._known = {"out", "threads", *(n for n, _ in m.inputs)}
         self._again = built.again
+        self._arenas: list[Array] = []  # one for each thread that ran at once
         self._made: set[str] = set()  # of the calls of the code
         names = tuple(n for n, _ in m.outputs)
         self._several = _several(m.name, names) if len(names) > 1 else None
@@ -363,8 +364,14 @@ class Function(FunctionFace):
         arrays = [*inputs, *outputs]
         axis = 0 if self.layout == "rows" else 1
         pointers = [_address(x) + start * x.strides[axis] for x in arrays]
-        arena, strides = native.line_array(self.manifest.arena, np.uint8), [x.strides[0] for x in arrays]
-        return bool(self.code.drive(pointers, strides, stop - start, _address(arena), count))
+        strides = [x.strides[0] for x in arrays]
+        try:  # the pages of a new one are cleared, which takes longer than a step of a large robot
+            arena = self._arenas.pop()
+        except IndexError:
+            arena = native.line_array(self.manifest.arena, np.uint8)
+        failed = self.code.drive(pointers, strides, stop - start, _address(arena), count)
+        self._arenas.append(arena)
+        return bool(failed)
 
 
 def _address(x: Array) -> int:
