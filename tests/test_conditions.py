@@ -16,8 +16,8 @@ from telegin_cases import case, hinged, model_of
 import drevo
 from drevo.design import polynomial
 from drevo.design.conditions import Conditions, conditions
-from drevo.design.parameters import SNAP
-from drevo.design.polynomial import Angle, Poly, forms, rational
+from drevo.design.parameters import SNAP, Parameters
+from drevo.design.polynomial import rational
 from drevo.errors import InputError, NumericsError, TraceError
 from drevo.mechanics.algorithms import inertia_matrix
 from drevo.mechanics.spatial import RigidInertia, Sym, Vec
@@ -277,12 +277,13 @@ def test_free_lengths_make_the_conditions_polynomial(two_arm: Model) -> None:
 
 def test_exact_numbers() -> None:
     assert rational(0.3) == Fraction(3, 10) == rational(0.1 + 0.2)
-    both = Angle({0: 1, 1: -2})
+    known = Parameters(model_of(case("ex1_3link_0")["bodies"]))
+    both = known.q[0] - known.q[1] * 2.0
     s, c = both.sin(), both.cos()
-    assert forms(s * s + c * c) == {(): {-1: Fraction(1)}}
-    assert isinstance(s, Poly) and s - s == 0.0
-    with pytest.raises(TraceError):
-        Poly.parameter(0) * Poly.parameter(1)
+    assert known.forms(s * s + c * c) == {(): {-1: Fraction(1)}}
+    assert known.forms(s) and s - s == 0.0
+    with pytest.raises(TraceError, match="are multiplied"):
+        known.forms(known.symbol(0, "m") * known.symbol(1, "m"))
     assert polynomial.rank([{0: Fraction(1), 1: Fraction(2)}, {0: Fraction(2), 1: Fraction(4)}, {}]) == 1
 
 

@@ -19,9 +19,9 @@ from drevo.codegen.graph.node import Graph
 from drevo.codegen.graph.ops import SQRT
 from drevo.compiler.tracer import Tracer
 from drevo.contact.laws.soft.law import _power
+from drevo.design.exact import Algebra
 from drevo.design.expressions import read_formula
 from drevo.design.formulas import check_formulas
-from drevo.design.polynomial import Angle
 from drevo.errors import DrevoError
 from drevo.io.collada import read_collada
 from drevo.io.xml import parse_number, parse_numbers
@@ -131,7 +131,10 @@ SAID: dict[str, tuple[Callable[[], object], str]] = {
     "long formula": (lambda: read_formula("+".join("a" * 3000)), "symbols in one line"),
     "sum on the left": (lambda: check_formulas(robot("three-link"), "a + b = 1"), "is not one name"),
     "no sign of equality": (lambda: check_formulas(robot("three-link"), "a + b"), "has no '='"),
-    "an angle and a number": (lambda: Angle({0: 1}) + 1.0, "an angle with the constant part 1.0"),
+    "an angle and a number": (
+        lambda: (Algebra(["q_1", "c_1", "s_1"], 0).symbol("q_1") + 1.0).sin(),
+        r"the sine of q_1 \+ 1 is no polynomial",
+    ),
     "flat solids": (
         lambda: fitted("a", [loads.box(1.0, (1.0, 1.0, 0.0))], np.eye(4)),
         "are flat or thin where the inertia",

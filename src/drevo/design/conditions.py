@@ -38,7 +38,7 @@ from .free_lengths import (
     texts,
 )
 from .parameters import SNAP, Coefficients, Parameters
-from .polynomial import NUMBER, UNIT_MONOMIAL, Form, Monomial, Poly, Space, SparseRow, forms, space
+from .polynomial import NUMBER, UNIT_MONOMIAL, Form, Monomial, Space, SparseRow, space
 
 CONSTANT = ("mass_matrix", "potential_energy")
 EQUAL_COEFFICIENTS = 1e-12
@@ -206,16 +206,16 @@ class Conditions:
 
     def _read(self, text: str) -> list[tuple[str, SparseRow]]:
         """The rows of a chain of equalities, each with its own text."""
-        sides = sides_of(text)
+        sides, exact = sides_of(text), self.parameters.algebra.exact
         try:
-            values = [expressions.value(s, self._name, lambda t: _exactly(Fraction(t))) for s in sides]
+            values = [expressions.value(s, self._name, lambda t: exact(Fraction(t))) for s in sides]
         except ZeroDivisionError:
             raise InputError(f"condition {shown(text.strip())} divides by zero") from None
         last = expressions.formula_text(sides[-1])
         out = []
         known = {abs(c) for row in self.space.rows.values() for c in row.values()}
         for side, x in zip(sides[:-1], values):
-            row = forms(x - values[-1]).get(UNIT_MONOMIAL, {})
+            row = self.parameters.forms(x - values[-1]).get(UNIT_MONOMIAL, {})
             row = {k: snapped_to_known(c, known) for k, c in row.items()}
             if NUMBER in row:
                 raise InputError(f"condition {shown(text.strip())} has a term without inertial parameters")
@@ -225,13 +225,13 @@ class Conditions:
     def _name(self, name: str) -> Scalar:
         known = self.parameters
         if name in known.index:
-            return Poly.parameter(known.index[name])
+            return known.algebra.symbol(name)
         body = known.by_number.get(re.sub(r"^[A-Za-z]+_o?", "", name), -1)
         if name.startswith("m_o") and body >= 0:
-            return Poly({UNIT_MONOMIAL: known.own_mass(body)})
+            return known.sum_of(known.own_mass(body))
         length = known.length(name)
         if length is not None:
-            return _exactly(length)
+            return known.algebra.exact(length)
         raise InputError(
             f"condition: {name!r} is no parameter here; there are m_4, m_o4, d_x3, I_3^x, I_3^yz, L_4 and x_23^e, "
             f"with the bodies {', '.join(known.by_number)}"
@@ -247,10 +247,6 @@ class Conditions:
         model = model_of(self.robot, "realise")
         given = bodies, counterweights, reach, density, proportions
         return realise(model, self.parameters, self.space, *given)
-
-
-def _exactly(x: Fraction) -> Scalar:
-    return Poly({UNIT_MONOMIAL: {NUMBER: x}}) if x else 0.0
 
 
 @asked
@@ -274,8 +270,8 @@ def conditions(
     letters = [x for x in free or () if x.startswith("L_")]
     parameters = Parameters(model, lengths_of(model, letters))
     solved = _free(parameters, None if free is None else [x for x in free if x not in letters])
-    H = {key: forms(x) for key, x in elements(parameters.symbolic, parameters.q, "paper").items()}
-    V = forms(potential_energy(parameters.symbolic, parameters.q))
+    H = {key: parameters.forms(x) for key, x in elements(parameters.symbolic, parameters.q, "paper").items()}
+    V = parameters.forms(potential_energy(parameters.symbolic, parameters.q))
     varied, vanish = _wanted(parameters, constant, zero, diagonal)
     demands = _demands(parameters, H, V, varied, vanish)
     if letters:

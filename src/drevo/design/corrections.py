@@ -173,6 +173,8 @@ class MendSearch:
 
     def _single(self) -> Iterator[Mend]:
         node = self.node
+        if not np.any(self.true):
+            yield 0.7, number_node(0.0)
         for part in self._parts(node, None, self.true):
             if np.all(np.isfinite(part.need)):
                 for cost, new in chain(self._edits(part), self._sums(part)):

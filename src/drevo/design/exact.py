@@ -124,8 +124,9 @@ class EliminationStep(NamedTuple):
 class Algebra:
     """Symbols of polynomials with sines, unit directions and reciprocals."""
 
-    def __init__(self, names: Sequence[str], reciprocals: int) -> None:
-        """names: the symbols; of c_k and s_k both belong to the angle q_k."""
+    def __init__(self, names: Sequence[str], reciprocals: int, most: int = MAX_TERMS) -> None:
+        """names: the symbols; of c_k and s_k both belong to the angle q_k. most: terms of a polynomial."""
+        self.most = most
         self.names = [*(f"u_{k + 1}" for k in range(reciprocals)), *names]
         self.place = {name: k for k, name in enumerate(self.names)}
         self.free = [self.place[f"u_{k + 1}"] for k in range(reciprocals)]
@@ -160,9 +161,13 @@ class Algebra:
 
     def scalar(self, p: Polynomial) -> Any:
         """A polynomial as a scalar; zero is the number 0.0, which algorithms see through."""
-        if len(p) > MAX_TERMS:
-            raise TooLarge(f"a polynomial of {len(p)} terms is too large for an exact proof (at most {MAX_TERMS})")
+        if len(p) > self.most:
+            raise TooLarge(f"a polynomial of {len(p)} terms is too large for an exact proof (at most {self.most})")
         return Exact(self, p) if p else 0.0
+
+    def exact(self, x: Fraction | float) -> Any:
+        """A number as a scalar; 0 and +-1 stay floats, which the algorithms see through."""
+        return float(x) if x in (0, 1, -1) else self.scalar(self.number(x))
 
     def reduced(self, p: Polynomial) -> Polynomial:
         """The normal form: no square of a sine."""
@@ -187,7 +192,7 @@ class Algebra:
             if r.lead == p:
                 return gen(r.place) * constant(1 / size)
         if not self.free:
-            raise TooLarge("more divisors than an exact proof takes")
+            raise TooLarge("more divisions by what is no number than exact arithmetic takes")
         k = self.free.pop()  # later ones stand before those that their divisors hold
         self.reciprocals.append(Relation(k, 1, p, -POLYNOMIAL_ONE))
         return gen(k) * constant(1 / size)
@@ -261,7 +266,7 @@ class Exact:
     def __mul__(self, other: Any) -> Any:
         if not isinstance(other, Exact):
             return self.algebra.scalar(self.p * self.algebra.number(other)) if other else 0.0
-        if len(self.p) * len(other.p) > 40 * MAX_TERMS:
+        if len(self.p) * len(other.p) > 40 * self.algebra.most:
             raise TooLarge(f"a product of {len(self.p)} by {len(other.p)} terms is too large for an exact proof")
         return self.algebra.scalar(self.algebra.reduced(self.p * other.p))
 

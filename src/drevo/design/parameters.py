@@ -20,23 +20,15 @@ from ..mechanics.tree import Tree, plain_tree
 from ..mechanics.tree_indices import children_of
 from ..model.description import Model
 from ..model.rotations import quaternion_of
-from .polynomial import NUMBER, UNIT_MONOMIAL, Angle, Poly, SparseRow, add_multiple, exact, forms, rational, slide
+from .exact import EXPONENT_BITS, Algebra, Polynomial, exponents
+from .polynomial import NUMBER, Form, Monomial, SparseRow, add_multiple, rational
 
-INTEGRAL_KINDS = (
-    "xy",
-    "xz",
-    "yz",
-    "dx",
-    "dy",
-    "dz",
-    "y",
-    "x",
-    "z",
-    "m",
-)  # a condition is solved for the first of these
+# a condition is solved for the first of these
+INTEGRAL_KINDS = ("xy", "xz", "yz", "dx", "dy", "dz", "y", "x", "z", "m")
 LENGTH_POWER = {"m": 0, "dx": 1, "dy": 1, "dz": 1}  # power of a length in each; 2 for the rest
 MAX_DENOMINATOR = 10**6  # a denominator that tells a reader nothing
 SNAP = 1e-9  # rad, as in write_out
+MAX_CONDITION_TERMS = 10**7  # of a polynomial of conditions: as many as there are
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,29 +71,48 @@ class Parameters:
             for k in INTEGRAL_KINDS
             for i, b in enumerate(self.tree.bodies)
         ]
+        turns = [f"{letter}_{k}" for k in range(self.tree.nq + n) for letter in "qcs"]
+        self.algebra = Algebra([*(p.name for p in self.all), *turns], 0, most=MAX_CONDITION_TERMS)
         self.index = {p.name: k for k, p in enumerate(self.all)}
         self.at = {(p.body, p.kind): k for k, p in enumerate(self.all)}
         self.offset = [self._offset(i, b.p, i in symbols) for i, b in enumerate(self.tree.bodies)]
         self.symbolic = self.tree.replace(
             bodies=tuple(
-                b._replace(R=exact_rotation(b.R), p=self.offset[i], inertia=self._body(i))
+                b._replace(R=exact_rotation(b.R, self.algebra), p=self.offset[i], inertia=self._body(i))
                 for i, b in enumerate(self.tree.bodies)
             ),
-            gravity=Vec(*(exact(x) for x in self.tree.gravity)),
+            gravity=Vec(*(self.algebra.exact(x) for x in self.tree.gravity)),
         )
         self.by_number = {b.number: i for i, b in enumerate(self.tree.bodies)}
-        self.q: list[Scalar] = [0.0] * self.tree.nq
-        for i in range(n):
-            b = self.tree.bodies[i]
-            self.q[b.q] = Angle({b.q: 1}) if b.kind == "revolute" else slide(b.q)
+        self.q: list[Scalar] = [self.algebra.symbol(f"q_{k}") for k in range(self.tree.nq)]
 
     def _offset(self, i: int, p: Vec, symbol: bool) -> Vec:
         if not symbol:
-            return Vec(*(exact(x) for x in p))
-        return Vec(*(slide(self.tree.nq + i) * _fraction(x) if x else 0.0 for x in unit_vector(p)))
+            return Vec(*(self.algebra.exact(rational(x)) for x in p))
+        L = self.algebra.symbol(f"q_{self.tree.nq + i}")
+        return Vec(*(L * self.algebra.exact(x) if x else 0.0 for x in unit_vector(p)))
 
-    def symbol(self, i: int, kind: str) -> Poly:
-        return Poly.parameter(self.at[i, kind])
+    def symbol(self, i: int, kind: str) -> Scalar:
+        return self.algebra.symbol(self.all[self.at[i, kind]].name)
+
+    def sum_of(self, row: SparseRow) -> Scalar:
+        """A linear form in the parameters as a scalar."""
+        return self.algebra.scalar(Polynomial({1 << EXPONENT_BITS * k: x for k, x in row.items()}))
+
+    def forms(self, x: Scalar) -> dict[Monomial, Form]:
+        """Coefficients of a scalar by monomials in sines, cosines, displacements and lengths."""
+        out: dict[Monomial, Form] = {}
+        for m, c in self.algebra.polynomial(x).items():
+            powers, known = exponents(m), len(self.all)
+            own = [k for k, e in powers.items() for _ in range(e) if k < known]
+            if len(own) > 1:
+                raise TraceError("two inertial parameters are multiplied: the conditions are linear in them")
+            turns: dict[int, list[int]] = {}
+            for place in (k - known for k in powers if k >= known):
+                turns.setdefault(place // 3, [0, 0])[place % 3 == 2] += powers[place + known]
+            monomial = tuple((k, a, b) for k, (a, b) in turns.items())
+            out.setdefault(monomial, {})[own[0] if own else NUMBER] = Fraction(c)
+        return out
 
     def _body(self, i: int) -> RigidInertia:
         """Mass, first moment and second moments of the body alone, through its subtree's and augmented ones."""
@@ -111,11 +122,7 @@ class Parameters:
             m = m - self.symbol(j, "m")
             h = h - self.offset[j] * self.symbol(j, "m")
         x, y, z = (self.symbol(i, a) for a in "xyz")
-        half = Fraction(1, 2)
-        second = [
-            Poly({UNIT_MONOMIAL: {k: half * c for k, c in forms(s)[UNIT_MONOMIAL].items()}})
-            for s in (y + z - x, z + x - y, x + y - z)
-        ]
+        second = [s * 0.5 for s in (y + z - x, z + x - y, x + y - z)]
         xy, xz, yz = (self.symbol(i, a) for a in ("xy", "xz", "yz"))
         return RigidInertia(m, h, Sym(second[0], xy, xz, second[1], yz, second[2]))
 
@@ -196,8 +203,8 @@ def unit_vector(p: Vec) -> list[Fraction]:
     return [2 * x / (1 + square) if k != last else sign * (1 - square) / (1 + square) for k, x in enumerate(flat)]
 
 
-def exact_rotation(R: Mat) -> Mat:
-    """Quarter turns as they are; any other rotation as the nearest one with rational entries."""
+def exact_rotation(R: Mat, algebra: Algebra) -> Mat:
+    """Quarter turns as they are; any other rotation as the nearest one with rational entries, as scalars."""
     if all(x in (0.0, 1.0, -1.0) for row in R for x in row):
         return R
     x, y, z, w = (Fraction(t).limit_denominator(10**7) for t in quaternion_of(R))
@@ -207,11 +214,7 @@ def exact_rotation(R: Mat) -> Mat:
         (2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x)),
         (2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z),
     )
-    return Mat.of((_fraction(t / n) for t in row) for row in rows)
-
-
-def _fraction(x: Fraction) -> Scalar:
-    return float(x) if x in (0, 1, -1) else Poly({UNIT_MONOMIAL: {NUMBER: x}})
+    return Mat.of((algebra.exact(t / n) for t in row) for row in rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,7 @@ their way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -302,7 +301,7 @@ def exact_truth(tree: Tree, notation: str) -> tuple[Truth, Algebra]:
     trig = [f"{letter}{n[1:]}" for letter in "sc" for n in angles]
     algebra = Algebra([*_directions_first(numbers), *trig], 2 * len(tree) + 6)
     _unit_directions(algebra, list(numbers))
-    rational_tree = tree.replace(bodies=tuple(b._replace(R=_exact_matrix(b.R, algebra)) for b in tree.bodies))
+    rational_tree = tree.replace(bodies=tuple(b._replace(R=exact_rotation(b.R, algebra)) for b in tree.bodies))
     return Truth(rational_tree, notation, lambda name, _: algebra.symbol(name)), algebra
 
 
@@ -310,24 +309,15 @@ def _directions_first(names: Mapping[str, float]) -> list[str]:
     return sorted(names, key=lambda n: not n.endswith("^e"))
 
 
-def _exact_matrix(R: Any, algebra: Algebra) -> Any:
-    def entry(x: Any) -> Any:
-        if isinstance(x, float) and x in (0.0, 1.0, -1.0):
-            return x
-        terms = getattr(x, "terms", None)
-        value = next(iter(terms[()].values())) if terms else Fraction(x)
-        return algebra.scalar(algebra.number(value))
-
-    return Mat.of((entry(x) for x in row) for row in exact_rotation(R))
+def _unit_vectors(names: Collection[str]) -> list[list[str]]:
+    """The components x_12^e, y_12^e, z_12^e of each direction."""
+    ends = dict.fromkeys(n[1:] for n in names if n.endswith("^e"))
+    return [[n for n in names if n[1:] == end] for end in ends]
 
 
 def _unit_directions(algebra: Algebra, names: Sequence[str]) -> None:
     """The squares of x_12^e, y_12^e, z_12^e sum up to one."""
-    groups: dict[str, list[str]] = {}
-    for n in names:
-        if n.endswith("^e"):
-            groups.setdefault(n[1:], []).append(n)
-    for members in groups.values():
+    for members in _unit_vectors(names):
         rest = algebra.number(-1)
         for n in members[1:]:
             rest = rest + gen(algebra.place[n], 2)
@@ -359,11 +349,7 @@ def sampled_truth(
 
 
 def _normalise(draws: dict[str, Any]) -> None:
-    groups: dict[str, list[str]] = {}
-    for n in draws:
-        if n.endswith("^e"):
-            groups.setdefault(n[1:], []).append(n)
-    for members in groups.values():
+    for members in _unit_vectors(draws):
         size = np.sqrt(sum(draws[n] ** 2 for n in members))
         for n in members:
             draws[n] = draws[n] / size
