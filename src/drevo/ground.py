@@ -178,6 +178,7 @@ class TracedGround(Uneven):
 
 
 def _friction_at(trace: TracedFunction, x: Scalar, y: Scalar) -> Scalar:
+    """The coefficient of friction of a traced ground at a place."""
     return trace([x, y])[0][0]
 
 

@@ -130,6 +130,7 @@ def _against_recursion(robot: Robot, name: str, args: list[Any], got: Any) -> fl
 
 
 def _relative(got: Any, expected: Any) -> float:
+    """The largest difference of two arrays over the largest entry of the expected one."""
     import numpy as np
 
     return float(np.max(np.abs(got - expected)) / np.max(np.abs(expected)))

@@ -76,6 +76,7 @@ def simulate(
 
 
 def _tell(moved: Table) -> None:
+    """Prints a motion: its steps, its energy, and how well constraints are met."""
     print(repr(moved)[1:-1])
     print(f"energy: {moved.energy[0]:.10g} J at the start, later off by at most {moved.energy_drift:.3g} J")
     if moved.rows:

@@ -107,6 +107,7 @@ def _facts(walked: Walk, steps: int, gait: str) -> dict[str, Any]:
 
 
 def _tell(f: dict[str, Any]) -> None:
+    """Prints the facts of a walk as sentences."""
     end = "stands" if f["fell"] is None else f"falls at {f['fell']:.3g} s"
     print(f"{f['robot']}: {f['steps']} steps, {f['gait']} gait, {f['time']:.3g} s: {end}")
     print(f"plan: zero-moment point {100 * f['margin']:.3g} cm or more inside the soles that stand")

@@ -84,10 +84,12 @@ def _tell(about: dict[str, Any], text: str, output: Path | None, as_json: bool) 
 
 
 def _symbols(given: str) -> str | list[str] | None:
+    """The option --symbols as `drevo.write_out` takes it."""
     return "all" if given == "all" else words_in(given) or None
 
 
 def _target(to: str, output: Path | None) -> str:
+    """The language of the equations: that of --to, else of the ending of the file."""
     from ..errors import EmitError, one_of
 
     by_ending = BY_ENDING.get(output.suffix.lower()) if output else None

@@ -101,6 +101,7 @@ def efforts_under(
 
 
 def _fast(f: Function | None) -> Callable[..., Any] | None:
+    """The C-level entry of a compiled function, where it has one."""
     return f and (f.fast or f)
 
 
@@ -118,13 +119,16 @@ class EffortsTail(Tail):
 
     @property
     def idle(self) -> list[int]:
+        """Indices of the rates that nothing drives."""
         return [i for i, x in enumerate(self.driven) if not x]
 
     @property
     def moved(self) -> list[int]:
+        """Indices of the rates that drives move."""
         return [i for i, x in enumerate(self.driven) if x]
 
     def room(self, low: Lowered, l: Lanes) -> Room:
+        """Working memory of the solve, by name, with the starts of the hidden outputs."""
         sizes = [port.size for port in low.outputs[-self.hidden :]]
         starts = [sum(sizes[:k]) for k in range(self.hidden)]
         m, parts = padded(self.rows), [len(self.idle), len(self.moved)]
@@ -194,6 +198,7 @@ class _Efforts:
         return s.top
 
     def write(self) -> None:
+        """Writes the solve for the efforts of one sample."""
         f, m, n = self.f, self.m, len(self.tail.driven)
         with f.loop(n * m, some=True, total=f.zero(F64)) as s:
             x = self.value(f.G, s.i)

@@ -134,6 +134,7 @@ class Constraint:
 
 
 def _flat(rows: Iterable[Iterable[Scalar]]) -> list[Scalar]:
+    """Rows of scalars, one after the other."""
     return [x for row in rows for x in row]
 
 
@@ -197,6 +198,7 @@ class Contact(Constraint):
         return [*place, *(_flat(at.R) if self._turns_openly else ())]
 
     def anchored(self, numbers: Iterator[Scalar]) -> Contact:
+        """The contact with its anchor and rotation taken from the numbers, where they were left open."""
         anchor: Any = self.anchor or tuple(next(numbers) for _ in range(3))
         return replace(self, anchor=anchor, rotation=_matrix(numbers) if self._turns_openly else self.rotation)
 
@@ -257,6 +259,7 @@ class PointToPoint(_BetweenPoints):
         return rows_of.point_to_point(k, self.link_a, self.point_a, self.link_b, self.point_b, self.W)
 
     def _pushed(self, pose: Callable[[str], Array], N: Array) -> tuple[Array, Array]:
+        """Force and moment on the first link, at its point."""
         return N[..., :3] if self.W is None else N @ np.array(self.W), np.zeros(3)
 
 
@@ -304,6 +307,7 @@ class Weld(_BetweenPoints):
             configuration.state(model, f"{self.label}: at", q=self.at)
 
     def _pushed(self, pose: Callable[[str], Array], N: Array) -> tuple[Array, Array]:
+        """Force and moment on the first link, at its point."""
         return N[..., :3], N[..., 3:]
 
 

@@ -42,6 +42,7 @@ class Cholesky(NamedTuple):
     L: Array
 
     def inwards(self, rows: Array) -> Array:
+        """Rows times the inverse of L transposed."""
         return np.asarray(np.swapaxes(np.linalg.solve(self.L, np.swapaxes(rows, -1, -2)), -1, -2))
 
     def outwards(self, rows: Array) -> Array:

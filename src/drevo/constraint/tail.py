@@ -69,6 +69,7 @@ class SolveTail(Tail):
         return len(self.first)
 
     def room(self, low: Lowered, l: Lanes) -> Room:
+        """Working memory of the solve, by name, with the starts of the hidden outputs."""
         starts, at = list[int](), 0
         for port in low.outputs[-self.hidden :]:
             starts.append(at)

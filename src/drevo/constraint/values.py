@@ -226,6 +226,7 @@ def _between(kind: str, ends: str, a: object, b: object) -> str:
 
 
 def _two_points(who: str, link_a: str, a: Numbers, link_b: str, b: Numbers) -> tuple[Triple, Triple]:
+    """The points of two different links, checked."""
     if link_a == link_b:
         raise InputError(f"{who}: both ends are on the same link, which holds nothing")
     return _checked(who, "point_a", values.vector, a), _checked(who, "point_b", values.vector, b)

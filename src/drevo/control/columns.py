@@ -57,6 +57,7 @@ class ColumnsTail(SolveTail):
     driven: tuple[int, ...]
 
     def stays(self, l: Lanes) -> frozenset[int]:
+        """The hidden outputs that stay in memory for the loops: all."""
         return frozenset(range(self.hidden))
 
     def beside(self, l: Lanes) -> int:

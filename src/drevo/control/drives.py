@@ -226,6 +226,7 @@ class DrivenRobot:
         return z
 
     def _program(self) -> Program:
+        """The program of the rates of the state of a robot and its drives."""
         model = self.robot.model
         t = Tracer("driven_motion", model, acting=True)
         raw, v, z, u = (

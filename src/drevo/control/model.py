@@ -209,6 +209,7 @@ class LinearModel(Pictured, HasProgram):
     # -- poles, zeros, responses ------------------------------------------------------------------------------
 
     def _matrices(self, who: str) -> Matrices:
+        """The matrices of one model, for the caller that the error names."""
         m = single(who, self)
         return Matrices(m.A, m.B, m.C, m.D, m.dt, m.inputs, m.outputs)
 
@@ -312,6 +313,7 @@ def units_named(given: Any, names: set[str]) -> dict[str, str]:
 
 
 def _names(what: str, given: Sequence[str], size: int, own: Sequence[str]) -> tuple[str, ...]:
+    """Names of states, inputs or outputs, checked; the default ones where none are given."""
     names = tuple(given) if isinstance(given, (tuple, list)) else (given,)
     if not names:
         return tuple(own)

@@ -213,6 +213,7 @@ class Stabiliser(Law):
 
     @cached_property
     def _apart(self) -> tuple[LawForm, Array]:
+        """The form of the law, and its numbers: those of the constraints, the gains, the regularisation."""
         own, gains = Numbered.of(settled(self.robot.model, self.constraints)), (self.stiffness, self.damping)
         sides = [g.diagonal() for g in gains]
         if joined := any(np.count_nonzero(g) > np.count_nonzero(d) for g, d in zip(gains, sides)):

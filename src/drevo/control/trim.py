@@ -109,6 +109,7 @@ class _Held:
 
     @property
     def size(self) -> float:
+        """The norm of the residual."""
         return float(np.linalg.norm(self.left))
 
 

@@ -258,6 +258,7 @@ def _parent(parent: object, k: int, done: Mapping[str, object]) -> str:
 
 
 def _joint(label: str, joint: object) -> str:
+    """The kind of a joint by its name or short name, checked."""
     kind = KIND_BY_SHORT_NAME.get(str(joint), str(joint))
     kind = "helical" if kind == "screw" else kind
     if kind not in ALLOWED:

@@ -159,6 +159,7 @@ def _turn(origin: Element | None) -> Mat3:
 
 
 def _sdf_inertial(text: FileText, owner: str, inertial: Element, old: Inertial, new: Inertial) -> Iterator[Told]:
+    """Edits that write a new inertial into an SDF file, unless shapes give it."""
     if true(inertial.get("auto")):
         return  # what stands in the file is computed from shapes
     pose = inertial.first("pose")
@@ -256,6 +257,7 @@ def _link_name(text: FileText, change: Change) -> Iterator[Told]:
 
 
 def _mesh(text: FileText, change: Change) -> Iterator[Told]:
+    """Edits that name another mesh file wherever the old one is named."""
     attribute, old, new = change.value
     for element in text.root.walk():
         if element.tag == "mesh" and element.get(attribute) == old:

@@ -107,6 +107,7 @@ def hull_faces(points: Array) -> Array:
 
 
 def _corners(points: Array) -> tuple[Array, Array]:
+    """Points and faces of triangles that are given by their corners alone."""
     return points.reshape(-1, 3), np.arange(len(points.reshape(-1, 3))).reshape(-1, 3)
 
 
@@ -249,6 +250,7 @@ def _candidates(uri: str, folder: str) -> Iterator[str]:
 
 
 def _above(folder: str) -> Iterator[str]:
+    """Yields a folder and all above it, the nearest first."""
     while True:
         yield folder
         up = os.path.dirname(folder)

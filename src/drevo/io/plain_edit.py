@@ -102,6 +102,7 @@ def _header(root: Spot, keys: list[str], many: bool, at: int, end: int) -> Spot:
 
 
 def _entries(spot: Spot) -> dict[str, Spot]:
+    """The entries of a place that is known to hold a table."""
     assert isinstance(spot.inside, dict)
     return spot.inside
 

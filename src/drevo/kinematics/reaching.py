@@ -192,6 +192,7 @@ def damped_step(J: Matrix, e: Vector, damping: Scalar) -> list[Scalar]:
 
 
 def _end(reach: PoseTargets) -> Program:
+    """The program that ends a search: q, and the worst residual of the targets in m and rad."""
     t = Tracer("end", reach.model)
     q, errors = _errors(t, reach)
     worst: list[Scalar] = [0.0, 0.0]

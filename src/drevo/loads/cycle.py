@@ -242,6 +242,7 @@ def drives(
 
 
 def _require_same(robot: Robot, trajectory: Trajectory) -> None:
+    """InputError where the trajectory is none, or of another robot."""
     expect_robot(robot, "a cycle of loads")
     if not isinstance(trajectory, Trajectory):
         raise InputError(f"the trajectory is {shown(trajectory)}; give a drevo.loads.Trajectory")

@@ -55,6 +55,7 @@ def _on_shapes(model: Model, link: Link, cut: Cut, sections: int) -> Array:
 
 
 def _table(model: Model, link: Link, sections: int, given: GivenDistribution) -> Iterator[LinkSections]:
+    """Yields a link's cut with the moments of what lies beyond each section; none without mass or length."""
     hung = attached(model, link.name)
     if not (link.inertial and link.inertial.mass) and not hung:
         return

@@ -180,6 +180,7 @@ def _transport(S: Array, target: Array) -> Array:
 
 
 def _root(S: Array) -> Array:
+    """The symmetric square root of a matrix that has no negative eigenvalues."""
     w, V = np.linalg.eigh(S)
     return np.asarray((V * np.sqrt(np.maximum(w, 0.0))) @ V.T)
 
@@ -223,6 +224,7 @@ def _stated(link: str, given: tuple[Solid, ...], target: Array) -> Distribution:
 
 
 def _list(x: Array) -> str:
+    """Numbers with commas between them."""
     return ", ".join(f"{c:.6g}" for c in x)
 
 

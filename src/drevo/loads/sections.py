@@ -364,6 +364,7 @@ def _carried(moving: Array, P: Array) -> tuple[Array, Array]:
 
 
 def _back(R: Array, x: Array) -> Array:
+    """Vectors in axes of the world told in those of a frame: R^T x."""
     return matvec(np.swapaxes(R, -1, -2), x)
 
 

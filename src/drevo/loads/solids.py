@@ -253,6 +253,7 @@ def total_pseudo_inertia(solids: Sequence[Solid]) -> Array:
 
 
 def _placed(at: ArrayLike, rotation: ArrayLike | None, size: Iterable[Any]) -> Array:
+    """The affine map (4, 4) from a unit solid to one of these sizes, turned, at a place; checked."""
     T, sizes = np.eye(4), [number("size of a solid", x, *NOT_NEGATIVE) for x in size]
     turn = np.eye(3) if rotation is None else finite("the rotation of a solid", rotation, (3, 3))
     if np.abs(turn).max() > 2.0 or not np.allclose(turn @ turn.T, np.eye(3), atol=1e-6):  # 1e200 has no square
@@ -271,6 +272,7 @@ CUBE = CORNERS[BOX]  # triangles, turned outward
 
 
 def _ball(m: Array, h: Array) -> Array:
+    """Pseudo-inertias (n, 4, 4) of the parts of a unit ball, of mass 1, beyond planes m x = h."""
     size = float(np.linalg.norm(m))
     u, t = m / size, np.clip(h / size, -1.0, 1.0)
     mass = 0.75 * (2 / 3 - t + t**3 / 3)

@@ -439,6 +439,7 @@ def _require_joints(robot: Robot, name: str, given: Mapping[str, Any], known: Se
 
 
 def _sources(robot: Robot, chain: _Chain) -> list[str]:
+    """Names of the errors: one for each rate, then six for each frame."""
     rates = [f"q:{joint}{i}" for joint, i in robot.model.freedoms()]
     return rates + [f"frame:{joint.name}.{axis}" for joint, _ in chain.frames for axis in TASK_AXES]
 

@@ -169,6 +169,7 @@ def _columns(x: Array) -> list[Array]:
 
 
 def _lead(a: Array, b: Array) -> tuple[int, ...]:
+    """The leading dimensions of two arrays of vectors, broadcast."""
     return np.broadcast_shapes(a.shape[:-1], b.shape[:-1])
 
 

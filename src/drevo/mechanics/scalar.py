@@ -90,6 +90,7 @@ def where(condition: Any, a: Scalar, b: Scalar) -> Scalar:
 
 
 def _less(x: Scalar, y: Scalar) -> Any:
+    """x < y of plain numbers; InputError where they cannot be compared."""
     try:
         return x < y
     except DrevoError:

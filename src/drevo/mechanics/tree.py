@@ -200,6 +200,7 @@ class Tree:
         return v
 
     def named_sym(self, m: Sym, label: str, i: int) -> Sym:
+        """Names the six entries of a symmetric matrix of body i."""
         letter, hat, above = label.partition("^")
         for axes, x in zip(("xx", "xy", "xz", "yy", "yz", "zz"), m):
             self.context.name(f"{letter}_{self.bodies[i].number}{axes}{hat}{above}", x)

@@ -46,6 +46,7 @@ def is_number(x: Scalar) -> bool:
 
 
 def _part(x: Scalar, of: Scalar) -> float:
+    """The share |x / of|: 0 of zero, inf where it is not known."""
     if is_zero(x):
         return 0.0
     return abs(float(x / of)) if is_number(x) and is_number(of) and of else float("inf")

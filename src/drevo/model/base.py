@@ -80,6 +80,7 @@ def _trunk(model: Model) -> list[Joint]:
 
 
 def _on(model: Model, joints: list[Joint]) -> Model:
+    """The model on joints that carry its root, each with a link, and its stored configurations with their q."""
     carriers = tuple(Link(joint.parent) for joint in joints)
     below = (0.0,) * 6 if len(joints) > 1 else (0.0,) * 6 + (1.0,)
     keyframes = tuple(replace(key, q=below + key.q) for key in model.keyframes)

@@ -120,6 +120,7 @@ def renamed(model: Model, names: Mapping[str, str]) -> Model:
 
 
 def _renamed(ends: tuple[Ends, ...], name: Callable[[str], str]) -> tuple[Ends, ...]:
+    """Ends of loops or contacts with their links under other names."""
     return tuple(replace(x, link_a=name(x.link_a), link_b=name(x.link_b)) for x in ends)
 
 

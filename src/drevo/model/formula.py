@@ -132,6 +132,7 @@ def _parsed(text: str) -> ast.expr:
 
 
 def _require_ours(top: ast.expr) -> None:
+    """ModelError for a formula that has more than arithmetic and known functions, or is too deep."""
     level: list[ast.AST] = [top]
     for _ in range(MAX_FORMULA_DEPTH):
         for node in level:

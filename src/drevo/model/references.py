@@ -94,6 +94,7 @@ def check_tendons(draft: Draft) -> None:
 
 
 def _check_forces(draft: Draft, label: str, tendon: Tendon) -> None:
+    """Doubts negative terms of a tendon."""
     for term in ("stiffness", "damping", "quadratic", "friction", "limit_stiffness", "limit_damping"):
         if getattr(tendon, term) < 0.0:
             draft.doubts.append(

@@ -195,6 +195,7 @@ def _run(groups: list[_Group], group: _Group, coupled: set[str]) -> list[Joint]:
 
 
 def _redundant_sentence(run: list[Joint], group: _Group) -> str:
+    """The sentence that says which turn of a run of joints has no inertia."""
     end = f"{at(run[0])} of type {run[0].kind}"
     if len(run) == 1:
         return (

@@ -181,6 +181,7 @@ def given_dynamics(label: str, whole: JointDynamics | None, rotor: Any, *given: 
 
 
 def _rotor(label: str, given: Any) -> dict[str, Any]:
+    """Fields of a rotor: inertia, gear ratio and axis, checked."""
     if not isinstance(given, (tuple, list)) or len(given) not in (2, 3):
         raise ModelError(f"{label}: rotor is (inertia, gear ratio), or with an axis besides, not {shown(given)}")
     numbers = [_checked(label, "rotor", lambda x: values.scalar(x, ANY), x) for x in given[:2]]
@@ -222,6 +223,7 @@ def _count(given: object) -> int:
 
 
 def _text(label: str, name: Any, x: Any) -> str:
+    """A number or a name as the text of a formula."""
     if isinstance(x, str):
         return x
     try:

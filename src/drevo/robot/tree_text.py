@@ -23,6 +23,7 @@ def tree_of(model: Model, most: int = MAX_LINES) -> str:
 
 
 def _lines(model: Model) -> Iterator[str]:
+    """Lines of the tree of links, each with its joint, its place in q and its mass."""
     below: defaultdict[str, list[Joint]] = defaultdict(list)
     for joint in model.joints:
         below[joint.parent].append(joint)

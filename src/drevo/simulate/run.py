@@ -335,6 +335,7 @@ class _Run:
         rejected: int = 0,
         nodes: Sequence[TimedState] | None = None,
     ) -> Table:
+        """The records as a Table, between which a shorter step gives any time."""
         found = nodes or list(zip(t.tolist(), q, v))
         times = [x[0] for x in found]
 

@@ -200,6 +200,7 @@ def _counts(what: str, given: Any) -> tuple[int, ...]:
 
 
 def _histogram(given: Mapping[str, Any]) -> Histogram:
+    """A histogram of the plan, checked: entries, bounds and bins."""
     for key in ("entries", "lower", "upper", "bins"):
         if not isinstance(given.get(key), (list, tuple)):
             raise InputError(f"sweep: histogram lacks {key!r}, a list with one value for each entry")

@@ -160,6 +160,7 @@ def _read(line: bytes) -> ManifestRow:
 
 
 def _write_manifest(p: Prepared, place: Path, rows: Sequence[ManifestRow]) -> None:
+    """Writes the list of the shards that are done."""
     head = {"drevo": VERSION, "plan": p.digest, "samples": p.plan.samples, "shards": p.plan.shards}
     write_whole("sweep", place / MANIFEST, "".join(json.dumps(x) + "\n" for x in (head, *rows)))
 

@@ -244,6 +244,7 @@ class RateLimits:
 
 
 def _least(x: Scalar, y: Bound) -> Scalar:
+    """The smaller of a number and a bound, which may be none."""
     return x if y is None else minimum(x, y)
 
 

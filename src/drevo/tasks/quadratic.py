@@ -106,6 +106,7 @@ class LevelSolver:
     # -- stages -----------------------------------------------------------------------------------------------
 
     def _stage(self, name: str) -> tuple[Tracer, LevelReader]:
+        """Begins a straight-line stage of the solver, which reads and writes its memory by name."""
         t = Tracer(f"{self.name}{name}")
         self._read: dict[str, list[Scalar]] = {}
         self._t = t
@@ -386,6 +387,7 @@ class LevelSolver:
         c.call(f"{self.name}measure")
 
     def _until_right(self, c: StageCalls, write_round: Callable[[], None]) -> None:
+        """Writes the rounds of pivoting, repeated until every lane is right or has had its trials."""
         c.fill(NO_COUNT, "least", 0, 1)
         c.fill(float(MAX_TRIALS), "tries", 0, 1)
         if self.sweeps:

@@ -104,6 +104,7 @@ class StackProgram:
         self.levels = [self._level(k) for k in sorted({x.priority for x in problem.tasks})]
 
     def _named(self) -> list[tuple[KinematicTask, str]]:
+        """Tasks and equalities with their names."""
         p = self.p
         return [*zip(p.tasks, p.names), *zip(p.equal, p.equal_names)]
 

@@ -124,6 +124,7 @@ def _stretches(
         p.append(path[1:])
 
     def shift(end: Array, name: str, wait: tuple[float, float]) -> None:
+        """Adds a stretch on all feet in which the zero-moment point travels to a place."""
         n = gait.ticks(name)
         add(everyone, resting(places, n), _travel(p[-1][-1], end, n, wait))
 

@@ -218,6 +218,7 @@ class TouchFollower(Follower):
     # -- soles that touch -----------------------------------------------------------------------------------
 
     def _soles(self, wish: PlannedState, m: WalkState, stands: list[int]) -> Array:
+        """Accelerations of the soles; one that has touched on an edge settles."""
         out = super()._soles(wish, m, stands)
         for i, foot in enumerate(self.feet):
             if foot.touched is not None and foot.flat is None:

@@ -54,6 +54,7 @@ class Solver:
             self.limits.begin(self.cost, kept)
 
     def _close(self) -> None:
+        """Closes the gaps of the trajectory where they are rounding."""
         if self.open <= CLOSED_GAPS:
             self.s.x.close()
 

@@ -48,6 +48,7 @@ class ArmForm(NamedTuple):
 
 
 def _one_turn(arm: ScrewJoints, c: Vec, w: Vec) -> Iterator[Displacements]:
+    """Angles of one turn that carries a point to a place, by subproblem 1 of Paden and Kahan."""
     (s,) = arm
     yield (subproblem1(s.axis, c - s.point, w - s.point),)
 

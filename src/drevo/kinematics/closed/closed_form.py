@@ -148,6 +148,7 @@ def _too_many(wanted: BranchRequest, chain: Chain, numbers: Mapping[str, float])
 
 
 def _unknown(wanted: BranchRequest, chain: Chain) -> str:
+    """The sentence that says why no closed form of the link is known."""
     names = [s.joint for s in chain.screws]
     return (
         f"closed_form: no closed form is known of link {wanted.link!r}: of its joints {listed(names)} neither the "

@@ -68,6 +68,7 @@ def _kept(S: Sym, mask: Mat) -> Sym:
 
 
 def _outer(a: Vec, b: Vec) -> Mat:
+    """The outer product a b^T."""
     return Mat(b * a.x, b * a.y, b * a.z)
 
 

@@ -120,6 +120,7 @@ def between(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
 
 
 def _sphere_sphere(a: PlacedGeom, b: PlacedGeom) -> list[Proximity]:
+    """The place where two spheres are nearest."""
     return [of_balls(a.p, a.size[0], b.p - a.p, b.size[0], perpendicular(a.axis, b.axis))]
 
 

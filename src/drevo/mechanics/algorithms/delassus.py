@@ -169,6 +169,7 @@ def _delassus(f: Factors, J: Matrix, P: RowSums) -> tuple[Matrix, Matrix, Matrix
 
 
 def _symmetric(lower: Matrix) -> Matrix:
+    """The whole matrix from its lower triangle."""
     n = range(len(lower))
     return [[lower[max(i, j)][min(i, j)] for j in n] for i in n]
 

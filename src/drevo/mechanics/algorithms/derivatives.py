@@ -130,6 +130,7 @@ def inverse_dynamics_derivatives(tree: Tree, q: Vector, v: Vector, a: Vector) ->
 
 
 def _derivatives(tree: Tree, q: Vector, v: Vector, a: Vector) -> tuple[Matrix, Matrix, SparseRows]:
+    """dtau/dq, dtau/dv and M by one sweep outwards and one inwards, in axes of the world."""
     s = world_sweep(tree, q, v, a)
     dq, dv, M = _zeros(tree.nv), _zeros(tree.nv), rotor_rows(tree)
     parents = tree.parents

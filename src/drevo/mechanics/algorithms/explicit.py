@@ -159,6 +159,7 @@ def _bias(parts: Parts, tree: Tree, q: Vector, v: Vector, external: External | N
 
 
 def _gravity(parts: Parts, tree: Tree, q: Vector) -> list[Scalar]:
+    """g of a tree with joints by formula: that of its steps, folded by their rates."""
     e = Explicit(tree, q)
     return e.fold(parts["gravity"](e.tree, e.expanded_q))
 
@@ -292,6 +293,7 @@ def _operational_space(
 
 
 def _power_balance(parts: Parts, tree: Tree, q: Vector, v: Vector, a: Vector) -> LinkPowers:
+    """Power of a tree with joints by formula, from that of its steps."""
     e = Explicit(tree, q)
     at = e.expanded_q, e.rates(v), e.accelerations(v, a)
     tau = e.fold(parts["inverse_dynamics"](e.tree.replace(armature={}), *at))

@@ -219,6 +219,7 @@ def _efforts(compute: Compute, p: JointForces, tree: Tree, q: Vector, v: Vector,
 def _accelerations(
     compute: Compute, p: JointForces, tree: Tree, q: Vector, v: Vector, tau: Vector, **extra: Any
 ) -> Any:
+    """Forward dynamics with the forces that act in the joints added to tau."""
     return compute(tree, q, v, [x + y for x, y in zip(tau, p.value(tree, q, v))], **extra)
 
 

@@ -265,6 +265,7 @@ def _require_mobile(J: Matrix, link: str) -> None:
 
 
 def _times(A: Matrix, x: Vector) -> list[Scalar]:
+    """A matrix times a vector."""
     return [dot(row, x) for row in A]
 
 

@@ -144,6 +144,7 @@ def own_angle_products(S: Sym, angles: Vec) -> Sym:
 def _body(
     mass: float, com: Numbers, inertia: Numbers, R: Numbers, v: Numbers, omega: Numbers
 ) -> tuple[float, Array, Array, Array, Array, Array]:
+    """The numbers of a rigid body, checked: mass, centre, inertia, rotation and velocities."""
     m = number("the mass", mass, "finite and not negative", lambda x: 0.0 <= x < math.inf)
     turn = finite("R", R, (3, 3))
     wild = np.max(np.abs(turn)) > 2.0  # 1e200 has no square

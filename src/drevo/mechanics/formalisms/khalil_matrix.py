@@ -268,6 +268,7 @@ class Screws:
         return self.tree.motion_subspace(self.tree.bodies[self.tree.bodies[i].parent])
 
     def _next(self, i: int) -> dict[tuple[int, int], Screw]:
+        """The screws of all bodies above body i, with its parent's own, in the axes of body i."""
         p = self.tree.bodies[i].parent
         above = dict(self.made[p])
         for l, column in enumerate(self.columns(i)):

@@ -257,6 +257,7 @@ def mechanism_of(tree: Tree) -> Mechanism:
 
 
 def _link(b: TreeBody) -> MechanismLink:
+    """A body as a link of the book; TraceError for a joint of several freedoms."""
     if b.kind not in ("revolute", "prismatic", "helical"):
         raise TraceError(
             f"joint {b.joint!r} is {b.kind}; formalism 'kovalchuk' has joints of one freedom: use "

@@ -221,6 +221,7 @@ class Plane:
     # -- elements -------------------------------------------------------------------------------------------
 
     def element(self, j: int, i: int, value: Scalar, how: str) -> None:
+        """Enters H_ji under its name in the book, and how it was found."""
         label = f"H_{self.name(j)}{self.name(i)}"
         self.record[label] = how
         self.H[j, i] = self.tree.named(value, label)

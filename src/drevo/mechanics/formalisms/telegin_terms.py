@@ -213,6 +213,7 @@ class Cosines:
         return self._seen[key]
 
     def _name(self, axis: str, letter: str, i: int, j: int, x: Scalar) -> None:
+        """Names a direction cosine as the book does."""
         bodies = self.tree.bodies
         self.tree.named(x, f"{axis}_{bodies[j].number}{bodies[i].number}^{self.shown(letter, i)}")
 
@@ -221,6 +222,7 @@ class Cosines:
         return "R" if letter == "e" and not all(is_constant(x) for x in self.X[i].p) else letter
 
     def _turned(self, letter: str, i: int, j: int, body: int) -> Vec:
+        """An axis of body i in those of body j: one rotation for all parallel joints from `body` on."""
         b = self.tree.bodies[j]
         if b.kind != "revolute":
             return self.X[j].to_child(self(letter, i, b.parent))

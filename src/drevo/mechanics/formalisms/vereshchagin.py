@@ -84,6 +84,7 @@ def separate(tree: Tree, q: Vector, v: Vector, external: External | None) -> lis
 
 
 def _at(w: Vec, v: Vec, arm: Vec) -> Motion:
+    """The motion of a point of a body, an arm away from where v is."""
     return Motion(w, v + w.cross(arm))
 
 

@@ -116,6 +116,7 @@ def _transposed(word: str) -> str:
 
 
 def _dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
+    """A sum of products without the zeros, as a line of the book has it."""
     terms = [x * y for x, y in zip(a, b) if not (is_zero(x) or is_zero(y))]
     total: Scalar = sum(terms[1:], terms[0]) if terms else 0.0
     numbers = [abs(x) for x in terms if isinstance(x, float)]

@@ -270,6 +270,7 @@ def _bias(c: ZarembaLines, v: Vector, letter: str) -> list[Worded]:
 
 
 def _by_rates(tree: Tree, c: ZarembaLines, values: list[Worded]) -> list[Scalar]:
+    """Values of the book's joints in the order of v."""
     out: list[Scalar] = [0.0] * tree.nv
     for j, x in zip(c.joints, values):
         out[j.body.v] = x.rows[0][0]

@@ -79,6 +79,7 @@ def closing_joint(loop: Loop, between: FramePose) -> Joint | None:
 
 
 def _root(carrier: dict[str, str], name: str) -> str:
+    """The link at the top of the chain of carriers."""
     while carrier.get(name):
         name = carrier[name]
     return name

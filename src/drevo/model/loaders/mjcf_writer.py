@@ -133,6 +133,7 @@ def _sites(model: Model) -> defaultdict[str, list[str]]:
 
 
 def _excluded(model: Model) -> Iterator[list[str]]:
+    """Elements of pairs of bodies that never touch."""
     for pair in model.exclusions:
         yield element("exclude", body1=pair.link_a, body2=pair.link_b)
 
@@ -286,6 +287,7 @@ def _joint(joint: Joint, frame: FramePose, ref: float, soft: JointSoftness | Non
 
 
 def _limits(limit: Limit) -> dict[str, tuple[float, float] | None]:
+    """Attributes that limit a joint; wide bounds stand for one that has none."""
     low = -BOUND_THAT_IS_NONE if limit.lower is None else limit.lower
     high = BOUND_THAT_IS_NONE if limit.upper is None else limit.upper
     bounded = low < high and (limit.lower, limit.upper) != (None, None)

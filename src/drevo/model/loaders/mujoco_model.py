@@ -239,4 +239,5 @@ def _name(model: Any, address: int) -> str:
 
 
 def _text(numbers: Any) -> str:
+    """Numbers as an attribute of MJCF."""
     return " ".join(repr(float(x)) for x in np.ravel(numbers))

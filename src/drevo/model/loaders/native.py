@@ -98,6 +98,7 @@ def to_toml(model: Model, certificate: Mapping[str, str | float] | None = None) 
 
 
 def _plain(model: Model, certificate: Mapping[str, str | float] | None) -> dict[str, Any]:
+    """The model as plain tables, with the version of the format and the certificate."""
     held = {"certificate": dict(certificate)} if certificate else {}
     return {"drevo": FILE_FORMAT, **held, **_encode(model)}
 
@@ -263,6 +264,7 @@ def _of(*words: str) -> Callable[[object], str]:
 
 
 def _whole(value: object) -> int:
+    """A whole number; ValueError for anything else, True too."""
     if type(value) is not int:
         raise ValueError(f"{str(value)[:40]!r} is not a whole number")
     return value

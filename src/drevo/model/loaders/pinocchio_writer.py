@@ -155,6 +155,7 @@ def _se3(pin: Any, pose: FramePose) -> Any:
 
 
 def _inertia(pin: Any, body: Inertial, link: str) -> Any:
+    """Pinocchio's inertia of a link; ModelError where it refuses the numbers."""
     try:
         return pin.Inertia(body.mass, np.array(body.com), np.array(body.tensor))
     except (RuntimeError, ValueError) as error:

@@ -119,6 +119,7 @@ def _inertial(body: Inertial) -> list[str]:
 
 
 def _shape(shape: Shape, name: str) -> list[str]:
+    """Lines of a collision or visual element."""
     if shape.kind == "mesh":
         inside = [*text_element("uri", shape.uri), *text_element("scale", shape.size)]
     elif shape.kind == "box":
@@ -134,6 +135,7 @@ def _shape(shape: Shape, name: str) -> list[str]:
 
 
 def _joint(joint: Joint) -> list[str]:
+    """Lines of a joint element, its frame in the child's."""
     back = inverse_pose((joint.child_origin, joint.child_rotation))
     d = joint.dynamics or JointDynamics()
     moves = joint.kind not in ("fixed", "spherical", "free")
@@ -153,6 +155,7 @@ def _joint(joint: Joint) -> list[str]:
 
 
 def _axis(joint: Joint, d: JointDynamics) -> list[str]:
+    """Lines of an axis element with limits, dynamics and mimic."""
     mimic, limit = joint.mimic, joint.limit or Limit()
     acts = {"damping": d.damping, "friction": d.friction}
     acts |= {"spring_stiffness": d.stiffness, "spring_reference": d.reference}

@@ -183,6 +183,7 @@ def _origin(reader: Reader, element: Element | None) -> FramePose:
 
 
 def _link(draft: Draft, element: Element) -> Link:
+    """A link element: inertial and shapes, its faults in the draft."""
     name = _name(draft, element)
     owner = f"link {name!r} (line {element.line})"
     _warn_repeated(draft, element, owner)
@@ -205,6 +206,7 @@ def _inertial(draft: Draft, element: Element, owner: str) -> Inertial:
 
 
 def _tensor(draft: Draft, reader: Reader, element: Element) -> Mat3:
+    """Six entries of the inertia element, in its own axes."""
     inertia = element.first("inertia")
     xx, yy, zz = (reader.needed(inertia, element, "inertia", a, xml.MAX_INERTIA) for a in ("ixx", "iyy", "izz"))
     xy, xz, yz = (reader.scalar(inertia, a, 0.0, xml.MAX_INERTIA) for a in ("ixy", "ixz", "iyz"))
@@ -287,6 +289,7 @@ def _end(draft: Draft, element: Element, role: str, owner: str) -> str:
 
 
 def _axis2(reader: Reader, element: Element) -> Vec3 | None:
+    """The second axis of a universal joint, None where none is given."""
     axis2 = element.first("axis2")
     if axis2 is None:
         return None

@@ -40,6 +40,7 @@ def read_loops(draft: Draft, root: Element) -> None:
 
 
 def _read_loop_joint(draft: Draft, element: Element) -> None:
+    """Enters a loop_joint element as a loop, or its faults."""
     name, kind = key_of(element), element.get("type")
     reader = Reader(draft.problems.append, f"loop_joint {name!r} (line {element.line})")
     (parent, parent_pose), (child, child_pose) = (_placed(reader, element, tag) for tag in ("link1", "link2"))

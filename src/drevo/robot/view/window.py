@@ -241,6 +241,7 @@ class Window:
         self.handle = LinkHandle(self.server, self.robot, self.scene.size, self._dragged)
 
     def _panels(self) -> None:
+        """Adds the panels: pose, manipulability, matrix, gravity and energies."""
         gui, names = self.server.gui, [link.name for link in self.model.links]
         if self.note:
             gui.add_html(f"<p>{escape(self.note)}</p>")
@@ -323,6 +324,7 @@ class Window:
         self.q = q
 
     def _unit(self) -> None:
+        """Makes the quaternions of q unit."""
         for j, sq, _ in self.model.slices():
             if j.turns:
                 part = self._q[sq.stop - 4 : sq.stop]

@@ -37,6 +37,7 @@ def inertial_of(
 
 
 def _explicit(file: File, reader: Reader, element: Element, frame: FramePose = IDENTITY_POSE) -> Inertial:
+    """The inertial that an element gives by numbers, in axes of the body."""
     if "pos" not in element.attributes:
         reader.report(f"{reader.owner}: <inertial> on line {element.line} has no pos; add it")
     mass = reader.needed(element, element, "inertial", "mass", xml.MAX_MASS)

@@ -58,6 +58,7 @@ class Meshes:
             raise ModelError(f"the mesh {name!r} (line {self.assets[name].line}): {error}") from None
 
     def _made(self, element: Element) -> MassProperties:
+        """Volume, centre and tensor of an asset by its rule of inertia."""
         rule = element.get("inertia", "legacy")
         if rule not in MESH_INERTIA_RULES:
             raise ModelError(f"its inertia={rule!r} is none of {', '.join(MESH_INERTIA_RULES)}")

@@ -38,6 +38,7 @@ def read_friction(reader: Reader, element: Element) -> tuple[float, float, float
 
 
 def read_solref(reader: Reader, element: Element, name: str = "solref", usual: Solref = SOLREF) -> Solref:
+    """The two numbers of a solref attribute."""
     a, b = read_some(reader, element, name, usual, xml.ANY)
     return a, b
 

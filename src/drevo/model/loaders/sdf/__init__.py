@@ -74,6 +74,7 @@ def draft_of(root: Element, source: str = "", files: Files | None = None, model:
 
 
 def _note_unread(draft: Draft, model: Element) -> None:
+    """Notes what the model's element holds and nothing here reads."""
     unused = Counter(child.tag for child in model.children if child.tag not in KNOWN_OPTIONS)
     if unused:
         draft.notes.append("tags not used: " + list_counts(unused))
