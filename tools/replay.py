@@ -197,8 +197,9 @@ class Tape:
         parse = llvm.parse_assembly
 
         def recorded(text: str, *args: Any, **given: Any) -> Any:
-            if self.stop and "@entry(" in text and "@drive(" not in text:
-                return parse(text, *args, **given)  # what Python calls, the same for all arrays of these shapes
+            entry = self.stop and "@entry(" in text and "@drive(" not in text
+            if entry or not text:  # what Python calls, the same for all arrays of these shapes; a loader's module
+                return parse(text, *args, **given)
             self.seen.append(digest(canonical(text)))
             if self.stop:
                 raise Made
