@@ -174,7 +174,7 @@ class MendSearch:
     def _single(self) -> Iterator[Mend]:
         node = self.node
         if not np.any(self.true):
-            yield 0.7, number_node(0.0)
+            yield 1.0, number_node(0.0)
         for part in self._parts(node, None, self.true):
             if np.all(np.isfinite(part.need)):
                 for cost, new in chain(self._edits(part), self._sums(part)):
@@ -249,8 +249,11 @@ class MendSearch:
         for k in self.symbols.with_value(part.need):
             new = self.names[k]
             if new not in (self.name, old) and not (part.node is self.node and new in self.other):
-                cost = self.distance(old, new)
-                yield cost + 0.9 * (part.node is self.node and cost > 1.5), leaf(new)
+                cost, whole = (
+                    self.distance(old, new),
+                    self.node in (part.node, FormulaNode("neg", None, (part.node,))),
+                )
+                yield cost + 0.9 * (whole and cost > 1.5), leaf(new)
         for x in self._projections(part):
             known = all(str(y.value) in self.context or str(y.value)[0] in "sc" for y in expressions.leaves(x))
             yield 3.2 if known else 4.6, x
@@ -322,6 +325,11 @@ class MendSearch:
                        key=lambda k: (rank[self.names[k]], k))  # fmt: skip
         return SymbolProducts([self.names[k] for k in order], self.symbols.values[order])
 
+    def _above(self, name: str) -> float:
+        """Cost of an element above the diagonal, H_12: papers write those below."""
+        base, sub, _ = split_name(name)
+        return 0.01 * (base in self.c.truth.results and sub[:1] < sub[1:2] and sub.isdigit())
+
     def _unknown(self, name: str) -> int:
         """Bodies of a symbol that the formula does not speak of."""
         return len(set(re.findall(r"\d", name)) - self.digits)
@@ -337,8 +345,10 @@ class MendSearch:
         letters, letters_2 = (re.sub(r"[\d,]", "", s) for s in (sub, sub_2))
         bodies, bodies_2 = (re.sub(r"[^\d,]", "", s) for s in (sub, sub_2))
         changes = (base != base_2) + (letters != letters_2) + (bodies != bodies_2) + (sup != sup_2)
-        cost = 0.9 * (min(changes, 2) if new in self.context else changes) + 0.1 * (
-            bodies != bodies_2 and len(bodies) != len(bodies_2)
+        cost = (
+            0.9 * (min(changes, 2) if new in self.context else changes)
+            + 0.2 * (changes > 1)
+            + 0.1 * (bodies != bodies_2 and len(bodies) != len(bodies_2))
         )
         if bodies != bodies_2 and len(bodies) == len(bodies_2) > 1:
             cost += 0.1 * (sum(a != b for a, b in zip(bodies, bodies_2)) - 1)
@@ -351,15 +361,14 @@ class MendSearch:
             and not (base in COORDINATE_LETTERS and sup)
         ):
             cost += 3.0  # a direction cosine is for the author to write out
-        above = base_2 in self.c.truth.results and bodies_2[:1] < bodies_2[1:2]  # the diagonal: H_12
-        return cost - 0.15 * (new in self.context) + 0.01 * above
+        return cost - 0.15 * (new in self.context) + self._above(new)
 
     def _rarity(self, name: str) -> float:
         """Cost of a symbol that is left out: least of those like the formula's own, then parameters, others."""
         if name in self.context:
             return 0.0
         base, _, sup = split_name(name)
-        far = 0.15 * self._unknown(name) + 0.004 * len(name)
+        far = (0.05 if base in ("s", "c") else 0.15) * self._unknown(name) + 0.004 * len(name) + self._above(name)
         if re.sub("[xyz]", "x", name) in self.turned:
             return far + 0.05
         if base in ("s", "c"):
