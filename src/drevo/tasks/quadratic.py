@@ -14,7 +14,8 @@ be met, by the pivot -PROXIMAL of the quasi-definite matrix
     [G  -PROXIMAL]        (Vanderbei 1995, "Symmetric quasidefinite matrices"),
 
 and exactly where they can, by refinement, which is the proximal method of multipliers. Of many inequalities few
-hold at once: they are gathered lane by lane into places of the matrix; where they are too many, all are in it.
+hold at once: the farthest ones first, gathered lane by lane into places of the matrix; where they are too many,
+all are in it.
 """
 
 from __future__ import annotations
@@ -44,8 +45,9 @@ BLOCK_TRIALS = 2  # rounds that need not lessen what is contradicted, while all 
 SWEEPS_A_ROUND = 6  # of a round that has not lessened it, where at least MANY_CONTRADICTED are contradicted
 MANY_CONTRADICTED = 6
 SWEEPING_TRIALS = 10  # such rounds that end in sweeps
-MAX_TRIALS = 100  # such rounds, before entries change one by one
+MAX_TRIALS = 20  # such rounds, before entries change one by one
 HOLDING_WEIGHT = 1e30  # on the diagonal of what is at a bound, and of rows that do not hold
+FAR_SHARE = 0.5  # of the farthest of many rows: what is missed by less does not hold yet
 NO_COUNT = 1e6  # more than there are entries
 BOUND_TOLERANCE = 1e-12  # of multipliers and of values beyond bounds, relative to the slopes and the ranges
 MAX_STRAIGHT_PRODUCTS = 4000  # of a factorisation in straight-line code; beyond it loops are faster
@@ -312,12 +314,16 @@ class LevelSolver:
         t.output("least", [where(better, count, least)])
         t.output("tries", [left])
         t.output("going", [where(count > 0.5, 1.0, 0.0)])
+        block, rows = list(wrong), slice(len(beyond) - len(inequalities), None)
+        if self.selects:  # few of the rows that are missed hold in the end
+            near = FAR_SHARE * _largest(beyond[rows])
+            block[rows] = [where(x > 0.0, where(x < near, 0.0, 1.0), y) for x, y in zip(beyond[rows], wrong[rows])]
         later: Scalar = 0.0  # contradictions among the entries behind this one
         takes: list[Scalar] = []
-        for x, y in zip(reversed(beyond), reversed(wrong)):
+        for x, y, chosen in zip(reversed(beyond), reversed(wrong), reversed(block)):
             some = where(x > 0.0, where(x < farthest, 0.0, 1.0), y)
             alone = where(later > 0.5, 0.0, y)
-            takes.insert(0, where(together, y, where(left > 0.5, some, alone)))
+            takes.insert(0, where(together, chosen, where(left > 0.5, some, alone)))
             later = later + y
         state, holds = list(self.read("state")), list(self.read("holds"))
         limited = [k for k, b in enumerate(self.bounds) if any(b)]
