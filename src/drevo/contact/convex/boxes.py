@@ -123,5 +123,5 @@ def places_of_face(
     for k in range(4):
         put_corner(polygon, k, p + R @ corner_of(polygon, k))
     if second:
-        return places_over_face(polygon, 4, -n, face, 4, -1.0, margin, MAX_PLACES, out)
-    return places_over_face(face, 4, n, polygon, 4, 1.0, margin, MAX_PLACES, out)
+        return places_over_face(polygon, 4, -n, face, 4, -n, -1.0, margin, MAX_PLACES, out)
+    return places_over_face(face, 4, n, polygon, 4, n, 1.0, margin, MAX_PLACES, out)

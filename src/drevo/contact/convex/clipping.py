@@ -61,11 +61,12 @@ def put_place(out: Floats, k: int, dist: float, point: Vec, n: Vec) -> None:
 
 
 def places_over_face(
-    face: Floats, sides: int, n: Vec, polygon: Floats, count: int, sign: float, margin: float, most: int,
-    out: Floats,
+    face: Floats, sides: int, n: Vec, polygon: Floats, count: int, along: Vec, sign: float, margin: float,
+    most: int, out: Floats,
 ) -> int:  # fmt: skip
     """Enters the corners of a polygon that are over a face, or under it, as places; those that are too far are
-    none. sign: -1 where the normal of the face is not that of the contact but its opposite."""
+    none. along: the direction of distances, n or that in which the polygon faces; sign: -1 where the normal of the
+    contact is its opposite."""
     count = clipped_to_face(face, sides, n, polygon, count)
     kept, at = 0, corner_of(face, 0)
     for k in range(count):
@@ -76,8 +77,9 @@ def places_over_face(
     kept = widest(polygon, kept, most)
     for k in range(kept):
         corner = corner_of(polygon, k)
-        dist = n.dot(corner - at)
-        put_place(out, k, dist, corner - n * (0.5 * dist), n * sign)
+        height = n.dot(corner - at)
+        dist = height * n.dot(along)
+        put_place(out, k, dist, corner - n * height + along * (0.5 * dist), along * sign)
     return kept
 
 

@@ -12,7 +12,7 @@ from math import sqrt
 from ...codegen.lower.plain_values import Floats, Integers, Part
 from ...mechanics.spatial import Vec
 from .clipping import MAX_POLYGON
-from .simplex import BOX, CYLINDER, HULL, NO_DISTANCE, corner_of, put_corner, support_point
+from .simplex import BOX, CYLINDER, HULL, NO_DISTANCE, SEGMENT, corner_of, put_corner, support_point
 
 END_CORNERS = 16  # of the polygon that stands for an end of a cylinder, which begins half a side past its X axis
 END_COSINE, END_SINE = 0.9238795325112867, 0.3826834323650898  # of its angle
@@ -83,11 +83,12 @@ def put_face_polygon(
 
 def put_edge_of(kind: int, size: Floats, points: Floats, count: int, faces: Integers, d: Vec, out: Floats) -> int:
     """Enters the ends of the farthest edge along a direction that is square to it; gives 2, or 0 for no edge."""
-    if kind == CYLINDER:
+    if kind == CYLINDER or kind == SEGMENT:  # noqa: SIM109 (machine code has no tuples)
         flat = sqrt(d.x * d.x + d.y * d.y)
         if abs(d.z) > EDGE_COSINE or flat < EDGE_COSINE:
             return 0
-        x, y = d.x * (size[0] / flat), d.y * (size[0] / flat)
+        radius = size[0] + size[3]  # a capsule is a segment with a ball about each point
+        x, y = d.x * (radius / flat), d.y * (radius / flat)
         put_corner(out, 0, Vec(x, y, size[1]))
         put_corner(out, 1, Vec(x, y, -size[1]))
         return 2

@@ -13,7 +13,7 @@ from ...codegen.lower.plain_values import Floats, Integers, Part, floats
 from ...mechanics.spatial import Mat, Vec
 from .boxes import places_of_boxes
 from .clipping import MAX_POLYGON, PLACE_NUMBERS, places_over_face, put_place
-from .faces import face_in_line, face_normal, put_edge_of
+from .faces import FACE_COSINE, face_in_line, face_normal, put_edge_of
 from .search import rotation_in, separation
 from .simplex import BOX, corner_of, put_corner
 
@@ -30,26 +30,28 @@ def places_of_faces(
     which: Integers, sizes: Floats, points_a: Floats, points_b: Floats, faces_a: Integers, faces_b: Integers,
     R: Mat, p: Vec, n: Vec, margin: float, out: Floats,
 ) -> int:  # fmt: skip
-    """Enters the places over a face that is in line with the normal n of a contact; 0 where there are none."""
+    """Enters the places over a face that is in line with the normal n of a contact; 0 where there are none. Of two
+    that face each other distances are along the second's."""
     face, other, local = floats(3 * MAX_POLYGON + 3), floats(3 * MAX_POLYGON + 3), -(R.T @ n)
     sides = face_in_line(which[0], sizes, points_a, which[1], faces_a, n, face)
     against = face_in_line(which[2], Part(sizes, 4), points_b, which[3], faces_b, local, other)
+    up = face_normal(which[0], points_a, which[1], faces_a, n)
+    down = R @ face_normal(which[2], points_b, which[3], faces_b, local)
     if sides > 0:
+        along = -down if against > 0 and up.dot(down) < -FACE_COSINE else up
         if against == 0:
             against = put_edge_of(which[2], Part(sizes, 4), points_b, which[3], faces_b, local, other)
         if against == 0:
             return 0
         moved_corners(other, against, R, p)
-        up = face_normal(which[0], points_a, which[1], faces_a, n)
-        return places_over_face(face, sides, up, other, against, 1.0, margin, MAX_OTHER_PLACES, out)
+        return places_over_face(face, sides, up, other, against, along, 1.0, margin, MAX_OTHER_PLACES, out)
     if against == 0:
         return 0
     sides = put_edge_of(which[0], sizes, points_a, which[1], faces_a, n, face)
     if sides == 0:
         return 0
     moved_corners(other, against, R, p)
-    up = R @ face_normal(which[2], points_b, which[3], faces_b, local)
-    return places_over_face(other, against, up, face, sides, -1.0, margin, MAX_OTHER_PLACES, out)
+    return places_over_face(other, against, down, face, sides, down, -1.0, margin, MAX_OTHER_PLACES, out)
 
 
 def places_within(

@@ -92,6 +92,8 @@ def searched_places(first: str, second: str) -> int:
     """The most places that the search finds between two kinds of solids."""
     if first == second == "box":
         return MAX_PLACES
+    if {first, second} == {"capsule", "hull"}:
+        return 2
     return MAX_OTHER_PLACES if {first, second} <= {"cylinder", "box", "hull"} else 1
 
 
