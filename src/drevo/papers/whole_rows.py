@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -16,7 +17,9 @@ from ..design.formulas import check_formulas
 from ..errors import DrevoError
 from ..loads import section_motion
 from ..mechanics.scalar import where
+from ..robot.builder import Builder
 from ..robot.face import Robot
+from ..robot.writing import write_out
 from ..robots import model
 from ..walking import Gait, OrientationSensor, adapt, plan
 from .rows import BY_DIFFERENCES, CheckedFormula, agreeing, example, random_states, relative_error
@@ -54,10 +57,21 @@ def telegin_whole() -> Iterator[CheckedFormula]:
     call = "conditions(robot, constant=['H_22'], free=['L_2', 'L_3']).cases()"
     yield agreeing("beyond", call, "L_3 = 0, or balanced bodies", error, says="lengths among the unknowns")
     for name in ("three-link", "two-arm-planar", "two-arm-spatial"):
-        drawn = example(name).draw()
-        error = float(sum(">O<tspan" not in drawn.svg for _ in drawn.name[:1]))
-        call = f"drevo.load({name!r}).draw()"
-        yield agreeing("figures 1-3", call, "poles that are not drawn", error, says="poles, axes, crosses, stars")
+        drawn, n = example(name).draw(letters={}).svg, example(name).nv
+        letters = ((x, k) for x, first in (("O", 1), ("q", 1), ("x", 1), ("y", 1)) for k in range(first, n + 1))
+        error = float(sum(re.search(rf">{x}<tspan[^>]*>{k}<", drawn) is None for x, k in letters))
+        said = "poles, axes, crosses, stars, letters q_i, L_i, A, B, x_i, y_i"
+        call = f"drevo.load({name!r}).draw(letters={{}})"
+        yield agreeing("figures 1-3", call, "letters that are not drawn", error, says=said)
+    q, v, tau = (x[0] for x in random_states(robot, 3))
+    H = np.asarray(write_out(robot, "mass_matrix", formalism="telegin").evaluate(q=q))
+    held = robot.constrained_dynamics(q, v, tau, contacts=[{"link": "link4", "point": (0.1, 0.2, 0.3), "rows": 3}])
+    error = relative_error(H @ held.a, tau - robot.bias(q, v) + held.jacobian.T @ held.reactions)
+    call = "robot.constrained_dynamics(contacts=)"
+    yield agreeing("conclusion", call, "H a + h = tau + J' R by his H", error, says="end bodies that are held")
+    trunk = write_out(Robot(model("biped", base="trunk")), "mass_matrix", formalism="telegin")
+    call = "write_out(biped, 'mass_matrix', formalism='telegin')"
+    yield agreeing("abstract", call, trunk.checks[0][0], trunk.checks[0][1], says="a walking machine in flight")
 
 
 def slides_whole() -> Iterator[CheckedFormula]:
@@ -83,6 +97,15 @@ def slides_whole() -> Iterator[CheckedFormula]:
     yield agreeing(
         "the example", call, "energy at the start", relative_error(*energy), BY_DIFFERENCES, says="its energy"
     )
+
+    b = Builder("every joint")
+    more: dict[str, Any] = {"universal": {"axis2": (0.0, 1.0, 0.0)}, "helical": {"lead": 0.1}}
+    for kind in ("spherical", "universal", "planar", "cylindrical", "helical", "prismatic"):
+        box: Any = {"mass": 1.0, "com": (0.1, 0.2, 0.1), "inertia": np.diag([0.2, 0.3, 0.25])}
+        b.body(kind, joint=kind, **box, **more.get(kind, {}))
+    d = write_out(b.robot(), "forward_dynamics", formalism="vereshchagin")
+    call = "write_out(robot, 'forward_dynamics', formalism='vereshchagin')"
+    yield agreeing("(1)-(21)", call, d.checks[0][0], d.checks[0][1], says="spherical, universal, all other joints")
 
 
 def _refused(call: Callable[[], Any]) -> float:
