@@ -7,10 +7,10 @@
  * Arrays of double, row-major; what a function writes must not overlap what it reads.
  *
  * Operations: 3 additions, 5 multiplications, 3 sines and cosines, 1 sum of angles, 9 operations on parameters alone.
- * mul: products (x^2 is one); add: sums and differences (2x = x + x is one); div; trig: sin or cos
- * calls; angle_sums: additions whose result is used inside sin and cos only; hoisted: work on
- * parameters alone, done once per parameter set. Signs, copies, products by +-1 and whole turns off
- * large angles are free.
+ * mul: products (a square is one); add: sums and differences (2x = x + x is one); div; trig: sin or
+ * cos calls; angle_sums: additions whose result is used inside sin and cos only; hoisted: work on
+ * parameters alone, done once per parameter set. Signs, copies, products by 1 or -1 and whole turns
+ * off large angles are free.
  *
  * Parameters, in this order:
  *   0: I_1zz = 0.5 kg m², inertia tensor of link1 about its centre of mass, entry zz

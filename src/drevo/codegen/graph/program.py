@@ -14,9 +14,9 @@ from .node import Graph
 from .ops import ADD, ATAN2, CHOICE, COS, DIV, FUNCTIONS, INPUT, MUL, SIN
 
 CONVENTION = (
-    "mul: products (x^2 is one); add: sums and differences (2x = x + x is one); div; trig: sin or cos calls; "
+    "mul: products (a square is one); add: sums and differences (2x = x + x is one); div; trig: sin or cos calls; "
     "angle_sums: additions whose result is used inside sin and cos only; hoisted: work on parameters alone, "
-    "done once per parameter set. Signs, copies, products by +-1 and whole turns off large angles are free."
+    "done once per parameter set. Signs, copies, products by 1 or -1 and whole turns off large angles are free."
 )
 
 

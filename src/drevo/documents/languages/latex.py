@@ -141,7 +141,7 @@ def _narrow_table(head: Cells, rows: Iterable[Cells]) -> list[str]:
     first = 0.3 if head[0] == "symbol" else 0.62
     prose = rf"p{{{first}\columnwidth}}p{{{0.9 - first:.2f}\columnwidth}}"
     cells: list[Cells] = [
-        (r[0].replace(", ", "$, $"), " ".join(filter(None, r[1:]))) for r in rows
+        (r[0].replace(", ", "$, $"), ", ".join(filter(None, r[1:]))) for r in rows
     ]  # names break as words do
     return _short(prose, "", cells, MAX_TABLE_ROWS // 3)
 
