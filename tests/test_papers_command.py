@@ -27,12 +27,13 @@ NUMBERED = {  # the formulas that each paper numbers
     ],
 }
 TELLS = {  # what else the papers tell, by words of its row
-    "telegin": ("single support", "inclined", "seven linear", "Lagrange", "crosses", "lengths among"),
-    "vereshchagin": ("body 0", "R_k", "ten rods", "printed, with a plus"),
+    "telegin": ("single support", "inclined", "seven linear", "Lagrange", "crosses", "letters", "held", "flight",
+                "lengths among"),
+    "vereshchagin": ("body 0", "R_k", "ten rods", "printed, with a plus", "all other joints"),
     "kovalchuk": ("s, ns", "dg+", "nan, an", "Dnum_k", "L:", "sigma", "T = T M A", "trunk", "singular", "rank 12",
-                  "forecast", "servos", "unit accelerations"),
+                  "forecast", "servos", "unit accelerations", "velocity", "jacobian"),
     "alyushin": ("det", "W_e", "mode A", "mode B", "mode C", "accelerations"),
-    "zaremba": ("contradict", "repeat", "n = 3", "linear model", "sections", "section", "accuracy"),
+    "zaremba": ("contradict", "repeat", "n = 3", "linear model", "sections", "section", "accuracy", "order 3", "pose"),
 }  # fmt: skip
 DOCS = Path(__file__).parent.parent / "docs"
 

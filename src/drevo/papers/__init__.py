@@ -35,7 +35,10 @@ EXAMPLES = {
 
 FIGURE_LETTERS = {"alyushin": {"O_2": "A", "O_3": "B", "L_2": "H", "L_3": "L_1"}}  # of the screw arm's figure
 DERIVED = {"zaremba": ("mass_matrix", "gravity", "inverse_dynamics")}  # by q, by theorems 1 and 3
-MOTIONS = {"kovalchuk": "velocity jacobian", "zaremba": "pose velocity jacobian acceleration"}  # of the last link
+LINK_MOTIONS = {
+    "kovalchuk": "velocity jacobian",
+    "zaremba": "pose velocity jacobian acceleration",
+}  # of the last link
 MARKS_PATTERN = re.compile(r"[|<>*_\\]")  # of Markdown
 CONSTRAINED_FORMALISMS = ("kovalchuk", "zaremba")
 
@@ -78,7 +81,7 @@ def _pages(name: str, folder: Path) -> Iterator[CheckedFormula]:
         asked: list[tuple[str, str, dict[str, Any]]] = [(x, "", {}) for x in names.split()]
         asked += [(x, ", wrt='q'", {"wrt": "q"}) for x in DERIVED.get(name, ())]
         last = {"link": robot.link_names[-1]}
-        asked += [(x, f", link={last['link']!r}", last) for x in MOTIONS.get(name, "").split()]
+        asked += [(x, f", link={last['link']!r}", last) for x in LINK_MOTIONS.get(name, "").split()]
         if name in CONSTRAINED_FORMALISMS:
             plane = point_on_plane(robot.link_names[-1], (0.2, 0.1, 0.1), (1.0, 0.3, 0.0), offset=0.2)
             held = {"constraints": [plane], "at": np.linspace(0.3, 0.9, robot.nq)}
