@@ -33,7 +33,8 @@ TELLS = {  # what else the papers tell, by words of its row
     "kovalchuk": ("s, ns", "dg+", "nan, an", "Dnum_k", "L:", "sigma", "T = T M A", "trunk", "singular", "rank 12",
                   "forecast", "servos", "unit accelerations", "velocity", "jacobian"),
     "alyushin": ("det", "W_e", "mode A", "mode B", "mode C", "accelerations"),
-    "zaremba": ("contradict", "repeat", "n = 3", "linear model", "sections", "section", "accuracy", "order 3", "pose"),
+    "zaremba": ("contradict", "repeat", "n = 3", "linear model", "sections", "section", "accuracy", "order 3",
+                "pose"),
 }  # fmt: skip
 DOCS = Path(__file__).parent.parent / "docs"
 
