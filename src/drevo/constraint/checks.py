@@ -182,16 +182,16 @@ def _worst(left: Array, against: Array) -> tuple[int, ...] | None:
 # -- arguments ----------------------------------------------------------------------------------------------
 
 
-def driven_rates(model: Model, actuated: Sequence[str] | None, what: str = "actuated") -> Array:
+def driven_rates(model: Model, actuated: Sequence[str] | None, title: str = "actuated") -> Array:
     """A mask of driven rates: those of the joints named, by default of all but a floating base or trunk."""
     names = [j.name for j in model.moving_joints]
-    wanted = list_given(what, actuated, repr(names[0]) if names else "a joint")
+    wanted = list_given(title, actuated, repr(names[0]) if names else "a joint")
     for k, name in enumerate(wanted):
         if not isinstance(name, str) or name not in names:
             hint = did_you_mean(name, names) if isinstance(name, str) else ""
-            raise InputError(f"{what}: {shown(name)} is no moving joint{hint}; there are {listed(names, 40)}")
+            raise InputError(f"{title}: {shown(name)} is no moving joint{hint}; there are {listed(names, 40)}")
         if name in wanted[:k]:
-            raise InputError(f"{what}: {name!r} is named twice; name each driven joint once")
+            raise InputError(f"{title}: {name!r} is named twice; name each driven joint once")
     if actuated is None:
         trunk = trunk_pitch(model) is not None
         base = {j.name for i, j in enumerate(model.joints) if j.parent == model.root and j.kind == "free"}
@@ -232,21 +232,21 @@ _feedback_known: Callable[..., tuple[Array, Array]] = lru_cache(typed=True)(_fee
 
 def refuse_unstable(G1: Array, G0: Array) -> None:
     """[[0, 1], [-G0, -G1]] must be Hurwitz, so that the constraint's error dies out; see `poles`."""
-    found = poles(G1, G0)
-    worst = found[np.argmax(found.real)] if len(found) else complex(-1.0)
-    if not worst.real < -POLE_ROUNDING * np.abs(found).max(initial=0.0):
+    roots = poles(G1, G0)
+    worst = roots[np.argmax(roots.real)] if len(roots) else complex(-1.0)
+    if not worst.real < -POLE_ROUNDING * np.abs(roots).max(initial=0.0):
         raise InputError(
             f"stabilise: with these gains f'' + damping f' + stiffness f = 0 has the pole {worst:.3g}, which does "
             "not decay; take both positive (matrices positive definite), such as (20.0, 100.0)"
         )
 
 
-def gain(what: str, given: ArrayLike, rows: int) -> Array:
+def gain(title: str, given: ArrayLike, rows: int) -> Array:
     """A number, one per row, or a matrix."""
-    g = finite(what, given)
+    g = finite(title, given)
     if g.shape not in ((), (rows,), (rows, rows)):
         raise InputError(
-            f"{what} has shape {g.shape}; it is a number, one for each of the {rows} rows, or a matrix "
+            f"{title} has shape {g.shape}; it is a number, one for each of the {rows} rows, or a matrix "
             f"({rows}, {rows})"
         )
     return g
@@ -262,15 +262,15 @@ def poles(G1: Array, G0: Array) -> Array:
     if G0.ndim == 2:
         m = len(G0)
         return np.asarray(np.linalg.eigvals(np.block([[np.zeros((m, m)), np.eye(m)], [-G0, -G1]])))
-    found = list[complex]()
+    roots = list[complex]()
     for g1, g0 in {(float(x), float(y)) for x, y in np.broadcast(G1, G0)}:
         half, size = 0.5 * g1, cmath.sqrt(g0)
         root = cmath.sqrt(half - size) * cmath.sqrt(half + size)  # whose square may overflow
         far = -half - root if half >= 0.0 else -half + root
-        found += [far, g0 / far if far else far]  # their product is g0
-    return np.array(found)
+        roots += [far, g0 / far if far else far]  # their product is g0
+    return np.array(roots)
 
 
-def limits(who: str, tolerance: Any, steps: Any) -> tuple[float, int]:
+def limits(title: str, tolerance: Any, steps: Any) -> tuple[float, int]:
     """Those of an iteration."""
-    return positive(f"{who}: tolerance", tolerance), whole(f"{who}: steps", steps)
+    return positive(f"{title}: tolerance", tolerance), whole(f"{title}: steps", steps)

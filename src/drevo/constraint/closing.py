@@ -54,9 +54,9 @@ def held_under(
     x, v, time = state(robot.model, "hold", q=q, v=v, t=t)
     held = held_at(robot, given.found, x)
     with suppress(NumericsError):
-        found = _held_by_kernels(given.closing(held), x, v, time, *until)
-        if found is not None:
-            return found
+        state_held = _held_by_kernels(given.closing(held), x, v, time, *until)
+        if state_held is not None:
+            return state_held
     return project_state(robot, x, v, terms_at(robot, given.found, time, held), given.names, *until)
 
 

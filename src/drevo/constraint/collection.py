@@ -38,14 +38,14 @@ def gathered(
     """Contacts as fields, constraints and the model's own loops, with names not yet checked against the model."""
     given = list_given("contacts", contacts, "contact")
     try:
-        found: list[Any] = [contact_fields(**c) if type(c) is dict else _contact(c) for c in given]
+        listed: list[Any] = [contact_fields(**c) if type(c) is dict else _contact(c) for c in given]
     except TypeError:  # of keys
-        found = [_contact(c) for c in given]
+        listed = [_contact(c) for c in given]
     for c in list_given("constraints", constraints, "constraint"):
         if not isinstance(c, Constraint):
             raise InputError(f"constraints: {shown(c)} is none; make it with drevo.constraint")
-        found.append(c.traced([x.name for x in model.links], model.nq))
-    return [*found, *_own(model)] if model.closed else found
+        listed.append(c.traced([x.name for x in model.links], model.nq))
+    return [*listed, *_own(model)] if model.closed else listed
 
 
 def made(model: Model, found: Sequence[Constraint | ContactFields]) -> tuple[Constraint, ...]:

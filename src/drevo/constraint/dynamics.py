@@ -68,8 +68,8 @@ def motion_under(
     with suppress(NumericsError):  # which is said below
         if given.form.compiled:
             times, (solver, behind) = time[..., None], _solver(given, gains)
-            found = solver(x, v, _loaded(robot, x, v, tau, f_ext), times, *behind)
-            return ConstrainedMotion.found(given, found, times)
+            solved = solver(x, v, _loaded(robot, x, v, tau, f_ext), times, *behind)
+            return ConstrainedMotion.found(given, solved, times)
     return accelerations(robot, x, v, tau, terms_at(robot, given.found, time), given.names, f_ext, gains)
 
 
@@ -92,10 +92,10 @@ def _at_once(
 
 
 def asked_set(
-    robot: Dynamics, who: str, contacts: Contacts, constraints: Sequence[Constraint] | None
+    robot: Dynamics, title: str, contacts: Contacts, constraints: Sequence[Constraint] | None
 ) -> PreparedSet:
     """The set of constraints of a call, checked."""
-    expect_robot(robot, who)
+    expect_robot(robot, title)
     return prepared_set(robot, contacts, constraints)
 
 

@@ -25,33 +25,33 @@ OF_NUMPY = "ufunc", "not 'Jet'", "not 'Expr'", "'Jet' object", "'Expr' object"  
 NO_NUMPY = "a function or an array of NumPy met a traced value; give lists"
 
 
-def call_traced(who: str, give: Callable[[], Any]) -> Any:
+def call_traced(title: str, give: Callable[[], Any]) -> Any:
     """Calls a function and returns its result; whatever it raises becomes an InputError about it."""
     try:
         return give()
     except InputError as error:
-        raise type(error)(f"{who}: {error}") from None
+        raise type(error)(f"{title}: {error}") from None
     except ZeroDivisionError:
-        raise InputError(f"{who} divides by zero whatever the state is; correct it") from None
+        raise InputError(f"{title} divides by zero whatever the state is; correct it") from None
     except TraceError as error:
-        raise InputError(f"{who} cannot be traced: {error}") from None
+        raise InputError(f"{title} cannot be traced: {error}") from None
     except (DrevoError, TypeError) as error:
         why = NO_NUMPY if any(word in str(error) for word in OF_NUMPY) else error
-        raise InputError(f"{who} cannot be traced: {why}; {HOW_TO_WRITE}") from error
+        raise InputError(f"{title} cannot be traced: {why}; {HOW_TO_WRITE}") from error
     except Exception as error:
-        raise InputError(f"{who} raised {type(error).__name__}: {error}; correct it") from error
+        raise InputError(f"{title} raised {type(error).__name__}: {error}; correct it") from error
 
 
-def scalars_given(who: str, found: Any, size: int) -> list[Scalar]:
+def scalars_given(title: str, given: Any, size: int) -> list[Scalar]:
     """So many scalars, traced or plain."""
-    if isinstance(found, (Jet, Real, str)) or not isinstance(found, Iterable):
-        raise InputError(f"{who} gave {short(found)}, not a list of {size}; return [value, ...]")
-    values = list(found)
+    if isinstance(given, (Jet, Real, str)) or not isinstance(given, Iterable):
+        raise InputError(f"{title} gave {short(given)}, not a list of {size}; return [value, ...]")
+    values = list(given)
     if len(values) != size:
-        raise InputError(f"{who} gave {len(values)} values, size is {size}")
+        raise InputError(f"{title} gave {len(values)} values, size is {size}")
     for x in values:
         if not isinstance(x, Jet) and not (isinstance(x, Real) and math.isfinite(x)):
-            raise InputError(f"{who} gave {short(x)} among its values; each must be a finite number")
+            raise InputError(f"{title} gave {short(x)} among its values; each must be a finite number")
     return values
 
 
@@ -75,8 +75,8 @@ class PoseTracking(Constraint):
         program = self.traced((), 0).program
 
         def pose(time: Scalar) -> list[Vector]:
-            (found,) = program([time])
-            return [found[i : i + 4] for i in range(0, 16, 4)]
+            (entries,) = program([time])
+            return [entries[i : i + 4] for i in range(0, 16, 4)]
 
         return rows_of.pose_tracking(k, t, self.link, self.point, pose)
 
@@ -94,11 +94,13 @@ class PoseTracking(Constraint):
 
     def checked(self, t: Scalar) -> Sequence[Vector]:
         """The program, with what it gives checked."""
-        who = f"pose_tracking of {self.link!r}"
-        found = call_traced(who, lambda: self.program(t))
-        if not isinstance(found, Iterable) or len(rows := list(found)) != 4:
-            raise InputError(f"{who}: the program gives a 4x4 pose, four rows of four numbers, not {short(found)}")
-        return [scalars_given(f"{who}: row {i} of the pose", row, 4) for i, row in enumerate(rows)]
+        title = f"pose_tracking of {self.link!r}"
+        pose = call_traced(title, lambda: self.program(t))
+        if not isinstance(pose, Iterable) or len(rows := list(pose)) != 4:
+            raise InputError(
+                f"{title}: the program gives a 4x4 pose, four rows of four numbers, not {short(pose)}"
+            )
+        return [scalars_given(f"{title}: row {i} of the pose", row, 4) for i, row in enumerate(rows)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,7 @@ class Traced(Constraint):
         if isinstance(f, TracedFunction):
             return self
         name = getattr(f, "__name__", "f")
-        who, t, poses = f"function constraint {name!r}", Tracer(str(name)), dict[str, list[Jet]]()
+        title, t, poses = f"function constraint {name!r}", Tracer(str(name)), dict[str, list[Jet]]()
         q, (time,) = (list(map(Jet, t.input(*x))) for x in (("q", nq), ("t", 1)))
 
         def pose(link: str) -> Any:
@@ -139,6 +141,6 @@ class Traced(Constraint):
                 poses[link] = list(map(Jet, t.input(link, 12)))
             return NamedEntries([*(poses[link][i : i + 4] for i in (0, 4, 8)), [0.0, 0.0, 0.0, 1.0]])
 
-        found = call_traced(who, lambda: f(pose, q, time))
-        t.output("f", [jet(x).x for x in scalars_given(who, found, self.size)])
+        values = call_traced(title, lambda: f(pose, q, time))
+        t.output("f", [jet(x).x for x in scalars_given(title, values, self.size)])
         return replace(self, f=TracedFunction(t.program()))

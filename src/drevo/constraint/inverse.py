@@ -166,10 +166,10 @@ class _Efforts:
         at, self.parts = f.room, list[tuple[list[int], Ranked, Value, Value]]()
         for rates in (tail.idle, tail.moved):
             k = len(rates)
-            made = Ranked(f, k, self.m, at) if k else None
+            ranked = Ranked(f, k, self.m, at) if k else None
             vectors = at.at(ranked_room(k, self.m))
-            if made is not None:
-                self.parts.append((rates, made, vectors, vectors.at(padded(k))))
+            if ranked is not None:
+                self.parts.append((rates, ranked, vectors, vectors.at(padded(k))))
             at = vectors.at(2 * padded(k))
         self.N, self.x = at, at.at(padded(self.m))
 
@@ -206,24 +206,24 @@ class _Efforts:
         size = f.call(F64, "llvm.sqrt.f64", s.total)
         self.clear(self.N, padded(m))
         before: list[tuple[Ranked, Value]] = []
-        for rates, made, b, other in self.parts:
-            self.rows_without(rates, made, b, before)
-            rank = made.decompose(RANK_TOLERANCE, size)
-            made.solve(rank, b, self.x, other)
+        for rates, ranked, b, other in self.parts:
+            self.rows_without(rates, ranked, b, before)
+            rank = ranked.decompose(RANK_TOLERANCE, size)
+            ranked.solve(rank, b, self.x, other)
             with f.loop(padded(m), some=True) as s:
                 self.N.at(s.i).store(self.N.at(s.i).load() + self.x.at(s.i).load())
-            before.append((made, rank))
+            before.append((ranked, rank))
         self.finish()
 
     def rows_without(
-        self, rates: Sequence[int], made: Ranked, b: Value, before: Sequence[tuple[Ranked, Value]]
+        self, rates: Sequence[int], ranked: Ranked, b: Value, before: Sequence[tuple[Ranked, Value]]
     ) -> None:
         """W of some rates, without the directions of the part before, and what they need."""
         f, m = self.f, self.m
-        self.clear(made.W, len(rates) * padded(m))
+        self.clear(ranked.W, len(rates) * padded(m))
         self.clear(b, padded(len(rates)))
         for r, i in enumerate(rates):
-            row = made.W.at(r * padded(m))
+            row = ranked.W.at(r * padded(m))
             with f.loop(m, some=True) as s:
                 row.at(s.i).store(self.value(f.G, s.i + i * m))
             for other, rank in before:

@@ -97,11 +97,11 @@ def touched_entries(columns: Sequence[Vector], touched: Sequence[tuple[int, int]
 
 def touched_rows(columns: Sequence[Vector], lower: Sequence[Sequence[int]]) -> tuple[tuple[int, int], ...]:
     """By rate, from the first to the last row that it moves, or that a half solve hands to it."""
-    found = [{r for r, x in enumerate(column) if not is_zero(x)} for column in columns]
-    for i in range(len(found) - 1, -1, -1):
+    touched = [{r for r, x in enumerate(column) if not is_zero(x)} for column in columns]
+    for i in range(len(touched) - 1, -1, -1):
         for j in lower[i]:
-            found[j] |= found[i]
-    return tuple((min(rows), max(rows) + 1) if rows else (0, 0) for rows in found)
+            touched[j] |= touched[i]
+    return tuple((min(rows), max(rows) + 1) if rows else (0, 0) for rows in touched)
 
 
 def accelerations_program(model: Model, pattern: tuple[Constraint, ...], fed: str = "") -> Program:

@@ -73,9 +73,9 @@ class Constraint:
         links = [l.name for l in model.links]
         for link in self.links:
             if link not in links:
-                what = "contact" if self.word == "contact" else type(self).__name__
+                kind = "contact" if self.word == "contact" else type(self).__name__
                 raise InputError(
-                    f"{what}: link {link!r} is not in robot {model.name!r}{did_you_mean(str(link), links)}"
+                    f"{kind}: link {link!r} is not in robot {model.name!r}{did_you_mean(str(link), links)}"
                 )
 
     def traced(self, links: Collection[str], nq: int) -> Constraint:

@@ -31,16 +31,16 @@ class Numbered(NamedTuple):
     numbers: list[Scalar]
 
     @staticmethod
-    def of(found: Iterable[Constraint | ContactFields]) -> Numbered:
+    def of(constraints: Iterable[Constraint | ContactFields]) -> Numbered:
         numbers: list[Scalar] = []
         signature = []
-        for c in found:
+        for c in constraints:
             if type(c) is tuple and c[3] is None and c[4] is None:  # a contact, nearly always so: as below
                 signature.append((Contact, (c[0], c[2]), 3, None, None))
                 numbers += c[1]
                 continue
-            own: Any = type(c)
-            kind, plain, numeric = _parts(own)
+            cls: Any = type(c)
+            kind, plain, numeric = _parts(cls)
             shape = [kind, plain(c)]
             for x in numeric(c):
                 if x is None:
@@ -57,14 +57,14 @@ class Numbered(NamedTuple):
 @lru_cache
 def _parts(kind: Any) -> tuple[type, Callable[[Any], Any], Callable[[Any], Any]]:
     """A kind of constraint, and what gives its fields that are no numbers, and those that are."""
-    own = Contact if kind is tuple else kind
-    names = [f.name for f in fields(own)]
-    plain, numeric = [n for n in names if n not in own.numeric], own.numeric
+    cls = Contact if kind is tuple else kind
+    names = [f.name for f in fields(cls)]
+    plain, numeric = [n for n in names if n not in cls.numeric], cls.numeric
     if kind is tuple:
-        return own, itemgetter(*map(names.index, plain)), itemgetter(*map(names.index, numeric))
+        return cls, itemgetter(*map(names.index, plain)), itemgetter(*map(names.index, numeric))
     if len(numeric) > 1:  # of one name attrgetter gives no tuple
-        return own, attrgetter(*plain), attrgetter(*numeric)
-    return own, attrgetter(*plain), lambda c: tuple([getattr(c, n) for n in numeric])
+        return cls, attrgetter(*plain), attrgetter(*numeric)
+    return cls, attrgetter(*plain), lambda c: tuple([getattr(c, n) for n in numeric])
 
 
 def _taken(value: Any, out: list[Scalar]) -> Any:
@@ -80,14 +80,14 @@ def _taken(value: Any, out: list[Scalar]) -> Any:
     return len(value)
 
 
-def with_numbers(found: Iterable[Constraint], numbers: Iterable[Scalar]) -> tuple[Constraint, ...]:
+def with_numbers(constraints: Iterable[Constraint], numbers: Iterable[Scalar]) -> tuple[Constraint, ...]:
     """A copy of the set with other numbers, scalars of any kind, in the order of `Numbered`."""
     rest = iter(numbers)
 
     def filled(c: Any) -> Any:
         return replace(c, **{name: _filled(getattr(c, name), rest) for name in c.numeric})
 
-    return tuple(map(filled, found))
+    return tuple(map(filled, constraints))
 
 
 def _filled(value: Any, rest: Iterator[Scalar]) -> Any:
@@ -96,9 +96,9 @@ def _filled(value: Any, rest: Iterator[Scalar]) -> Any:
     return None if value is None else next(rest)
 
 
-def pattern_of(found: Iterable[Constraint]) -> tuple[Constraint, ...]:
+def pattern_of(constraints: Iterable[Constraint]) -> tuple[Constraint, ...]:
     """The set with zeros for its numbers: what code is compiled for."""
-    return with_numbers(found, repeat(0.0))
+    return with_numbers(constraints, repeat(0.0))
 
 
 def places_of(pattern: Sequence[Constraint]) -> dict[str, Array]:
@@ -127,15 +127,17 @@ def anchored(constraints: Sequence[Constraint], numbers: Vector) -> tuple[Constr
     return tuple([c.anchored(rest) for c in constraints])
 
 
-def with_places(found: Sequence[Constraint], held: Array) -> tuple[tuple[Constraint, ...], Array]:
+def with_places(constraints: Sequence[Constraint], held: Array) -> tuple[tuple[Constraint, ...], Array]:
     """The set with what it leaves open as numbers, and all its numbers, (..., n): those of `anchored` are held."""
-    numbers = np.array(Numbered.of(anchored(found, [np.nan] * held.shape[-1])).numbers)
+    numbers = np.array(Numbered.of(anchored(constraints, [np.nan] * held.shape[-1])).numbers)
     out = np.array(np.broadcast_to(numbers, (*held.shape[:-1], len(numbers))))
     out[..., np.isnan(numbers)] = held
-    return anchored(found, [0.0] * held.shape[-1]), out
+    return anchored(constraints, [0.0] * held.shape[-1]), out
 
 
-def settled(model: Model, found: Sequence[Any], known: dict[Any, Any] | None = None) -> tuple[Constraint, ...]:
+def settled(
+    model: Model, constraints: Sequence[Any], known: dict[Any, Any] | None = None
+) -> tuple[Constraint, ...]:
     """The set with traces of its functions, and orientations that welds take from a configuration.
 
     known: such ones, which are kept.
@@ -152,4 +154,4 @@ def settled(model: Model, found: Sequence[Any], known: dict[Any, Any] | None = N
         kept[c.turn] = R
         return c.turned(R)
 
-    return tuple(map(turned, found))
+    return tuple(map(turned, constraints))

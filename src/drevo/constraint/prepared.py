@@ -44,13 +44,13 @@ class SetForm:
     compiled: there are such functions; plain: they take calls as they come. acts: something acts in the joints.
     """
 
-    def __init__(self, robot: Dynamics, found: tuple[Constraint, ...]) -> None:
-        self.robot, there = robot, settled(robot.model, found)
-        self.pattern, self.turned = pattern_of(there), there != found
-        self.names, self.size = labels(found), sum(c.size for c in found)
+    def __init__(self, robot: Dynamics, constraints: tuple[Constraint, ...]) -> None:
+        self.robot, settled_set = robot, settled(robot.model, constraints)
+        self.pattern, self.turned = pattern_of(settled_set), settled_set != constraints
+        self.names, self.size = labels(constraints), sum(c.size for c in constraints)
         small = (
             not is_large(robot.model)
-            and not by_loops(robot, found)
+            and not by_loops(robot, constraints)
             and robot.nv * self.size**2 <= MAX_WRITTEN_PRODUCTS
         )
         self.compiled = small and of_model(robot)
@@ -131,10 +131,10 @@ class PreparedSet:
     @cached_property
     def placed(self) -> tuple[SetForm, Array]:
         """The form with what it leaves open as numbers, and these: NaN, as others say what they are."""
-        there = settled(self.robot.model, self.found, self.form.turns)
-        there = anchored(there, [math.nan] * anchors(there))
-        apart = Numbered.of(there)
-        form = memoised(self.robot, ("form", apart.signature), lambda: SetForm(self.robot, there))
+        settled_set = settled(self.robot.model, self.found, self.form.turns)
+        settled_set = anchored(settled_set, [math.nan] * anchors(settled_set))
+        apart = Numbered.of(settled_set)
+        form = memoised(self.robot, ("form", apart.signature), lambda: SetForm(self.robot, settled_set))
         return form, np.array(apart.numbers, float)
 
     def closing(self, held: Array) -> Closing | None:
@@ -192,8 +192,8 @@ class Closing(NamedTuple):
         rest, time, size = np.zeros(self.form.robot.nv), t[..., None], self.form.size + 1
 
         def look(q: Array) -> tuple[Array, Callable[[], Array]]:
-            dq, found = self.form.correction(q, rest, time, *self.numbers)
-            return found[..., size:], lambda: dq
+            dq, errors = self.form.correction(q, rest, time, *self.numbers)
+            return errors[..., size:], lambda: dq
 
         return look
 
@@ -213,6 +213,8 @@ def prepared_set(robot: Dynamics, contacts: Any, constraints: Any) -> PreparedSe
     numbers: Sequence[float] = apart.numbers
     if form.turned:
         unseen = any(isinstance(c, Constraint) and c.turn and c.turn not in form.turns for c in parts)
-        there = settled(robot.model, made(robot.model, parts) if unseen else parts, form.turns)  # `at` is checked
-        numbers = Numbered.of(there).numbers
+        settled_set = settled(
+            robot.model, made(robot.model, parts) if unseen else parts, form.turns
+        )  # `at` is checked
+        numbers = Numbered.of(settled_set).numbers
     return PreparedSet(form, parts, numbers)

@@ -76,16 +76,16 @@ class Constrained:
         """at: a configuration on the constraints, away from dead points, at which rows are compared."""
         expect_robot(robot, QUANTITY)
         require_masses(robot.model, QUANTITY)
-        found = collect(robot.model, contacts, constraints)
+        collected = collect(robot.model, contacts, constraints)
         require_affordable(robot.model, ["inverse_mass_matrix"])
-        size, gains = sum(c.size for c in found), None
+        size, gains = sum(c.size for c in collected), None
         if stabilise is not None:
             given = feedback(stabilise, size)
             if any(g.ndim == 2 for g in given):
                 raise InputError(f"{QUANTITY}: stabilise takes numbers here, or one for each row, no matrix")
             gains = tuple(given[0].tolist()), tuple(given[1].tolist())
-        kept = _independent(robot, found, contacts, constraints, at)
-        return Constrained(robot.model, found, kept, gains, flag(f"{QUANTITY}: passive", passive))
+        kept = _independent(robot, collected, contacts, constraints, at)
+        return Constrained(robot.model, collected, kept, gains, flag(f"{QUANTITY}: passive", passive))
 
     def program(self, wrt: tuple[str, ...] = (), name: str = "") -> Program:
         """a and N of (q, v, tau, t), or their derivatives, one more axis for each name in wrt."""
@@ -104,17 +104,17 @@ class Constrained:
             d = unknowns(t.graph, "d", n)
             rows = self.slopes(t.tree, q, v, tau, time, d, wrt[0])
             by = {"q": variables(t.tree, q, q), "v": v, "tau": tau}
-            found = differentiated(rows, by, wrt[:1], wrt[1:])
-            rows = {falling(k, 1, wrt): x for k, x in found.items()}
+            derivatives = differentiated(rows, by, wrt[:1], wrt[1:])
+            rows = {falling(k, 1, wrt): x for k, x in derivatives.items()}
             axes = (n,) * len(wrt)
             for out, first, size in (("a", 0, n), ("N", n, m)):
                 every = (falling((first + k[0], *k[1:]), 1, wrt) for k in product(range(size), *map(range, axes)))
                 entries = [rows.get(k, 0.0) for k in every]
                 t.output(f"d{power}{out}", entries, (size, *axes))
-        told = f"Reactions, in this order: {', '.join(labels(self.found))}."
+        order = f"Reactions, in this order: {', '.join(labels(self.found))}."
         about = f"derivative of {QUANTITY} by {', '.join(wrt)}" if wrt else QUANTITY
-        made = t.program(quantity=about, formalism="newton_euler", wrt=wrt, assumptions=[told] if m else [])
-        return _timeless(made)
+        program = t.program(quantity=about, formalism="newton_euler", wrt=wrt, assumptions=[order] if m else [])
+        return _timeless(program)
 
     def page(self, formalism: str, **how: Any) -> Program:
         """a and N of (q, v, tau, t) line by line, in the letters of Kovalchuk or Zaremba; how: of `trace`."""
@@ -210,9 +210,9 @@ class Constrained:
         load = [dot(column, held[1]) for column in zip(*rows.jacobian)] or [0.0] * n
         load = [x + p for x, p in zip(load, passive_forces(tree, moved, v))] if self.passive else load
         motion = [dot(row, held[0]) + g for row, g in zip(rows.jacobian, self._gamma(rows))]
-        found = [x for row in (*partial(load, variable), *partial(motion, variable)) for x in row]
+        entries = [x for row in (*partial(load, variable), *partial(motion, variable)) for x in row]
         known = dict(zip((x.edge >> 1 for x in (*held[0], *held[1], *d)), (*a, *N, *(0.0 for _ in d))))
-        flat = put(graph, dict(enumerate(found)), known)
+        flat = put(graph, dict(enumerate(entries)), known)
         table = [[flat.get(i * n + k, 0.0) for k in range(n)] for i in range(n + len(motion))]
         slope = fastest(tree, ["inverse_dynamics_derivatives"])["inverse_dynamics_derivatives"]
         dID = slope(tree, q, v, a)["qv".index(by)]
@@ -236,10 +236,10 @@ def constrained_derivative(
     the constraints depend on each other.
     """
     axes = constrained_axes(robot, wrt)
-    made = Constrained.of(robot, contacts, constraints, stabilise, passive, at)
+    constrained = Constrained.of(robot, contacts, constraints, stabilise, passive, at)
     spec = Spec(dtype=dtype, layout=layout, packed=packed, check=check)
-    asked = ("derivative", made.found, made.kept, made.feedback, made.passive, axes)
-    return requested(robot, asked, given_first(made.program, axes), spec=spec)
+    asked = ("derivative", constrained.found, constrained.kept, constrained.feedback, constrained.passive, axes)
+    return requested(robot, asked, given_first(constrained.program, axes), spec=spec)
 
 
 def _timeless(program: Program) -> Program:

@@ -41,9 +41,9 @@ class OnRows:
     @classmethod
     def found(cls: type[AnyOnRows], prepared: Any, motion: Sequence[Array], time: Array) -> AnyOnRows:
         """A result made of the arrays that a kernel of a PreparedSet gave."""
-        made = cls.__new__(cls)
-        made._set, (made._x, made._held), made._time = prepared, motion, time
-        return made
+        result = cls.__new__(cls)
+        result._set, (result._x, result._held), result._time = prepared, motion, time
+        return result
 
     @classmethod
     def of(
@@ -68,8 +68,8 @@ class OnRows:
 
     @property
     def rank(self) -> Any:
-        found = self._held[..., self._set.size]
-        return int(found) if found.ndim == 0 else found.astype(int)
+        ranks = self._held[..., self._set.size]
+        return int(ranks) if ranks.ndim == 0 else ranks.astype(int)
 
     @property
     def _terms(self) -> ConstraintTerms:
@@ -87,9 +87,9 @@ class OnRows:
 
 
 def _rebuilt(cls: type[AnyOnRows], sizes: RowSizes, motion: Sequence[Array], terms: ConstraintTerms) -> AnyOnRows:
-    made = cls.found(sizes, motion, np.zeros(1))
-    made._found = terms
-    return made
+    result = cls.found(sizes, motion, np.zeros(1))
+    result._found = terms
+    return result
 
 
 class ConstrainedMotion(OnRows):

@@ -66,12 +66,12 @@ class Sweeps(NamedTuple):
         try:
             return np.asarray(sweep(self.q[..., None, :], rows))
         except NumericsError as error:
-            told = error
+            refusal = error
         try:  # each state once, so that its own row is named
             sweep(self.q, np.zeros((*self.q.shape[:-1], self.robot.nv)))
         except NumericsError as error:
-            told = error
-        raise NumericsError(f"robot {self.robot.name!r}: {str(told).partition(': ')[2]}")
+            refusal = error
+        raise NumericsError(f"robot {self.robot.name!r}: {str(refusal).partition(': ')[2]}")
 
 
 class RankSplit(NamedTuple):
@@ -151,8 +151,8 @@ def factor_sweeps(robot: Dynamics) -> tuple[Function, ...]:
     """F x and F^T x of (q, x), made once for a large robot."""
 
     def make() -> tuple[Function, ...]:
-        made = [rolled_function(robot.model, name, Spec(check=True)) for name in ("inwards", "outwards")]
-        return tuple(f for f in made if f is not None)
+        functions = [rolled_function(robot.model, name, Spec(check=True)) for name in ("inwards", "outwards")]
+        return tuple(f for f in functions if f is not None)
 
     return memoised(robot, ("factor of the inverse of M",), make)
 
@@ -211,22 +211,22 @@ def independent_rows(weighted: Array, least: float) -> Array:
         best = np.where(most < ENOUGH_LEFT, share == most, share >= ENOUGH_LEFT).argmax(-1)[..., None]
         if not most.any():
             break
-        found = np.arange(size.shape[-1]) == best
-        chosen |= found & (most > 0.0)
+        picked = np.arange(size.shape[-1]) == best
+        chosen |= picked & (most > 0.0)
         length = np.sqrt(np.take_along_axis(left, best, -1))
         row = np.take_along_axis(rest, best[..., None], -2)[..., 0, :]
         direction = np.divide(row, length, out=np.zeros_like(row), where=most > 0.0)
         for _ in range(2):  # twice is enough (Kahan): what rounding leaves of the direction
             rest = rest - matvec(rest, direction)[..., None] * direction[..., None, :]
-        rest[found] = 0.0
+        rest[picked] = 0.0
     return chosen
 
 
 def spanned_by_rows(weighted: Array, kept: Sequence[int], least: float) -> Array:
     """True (n,) where the rows kept, which are independent, span all of (n, m, nv) to the same measure."""
-    own = weighted[:, kept]
-    back = np.swapaxes(own, -1, -2)
-    rest = weighted - weighted @ back @ np.linalg.solve(own @ back, own)
+    basis = weighted[:, kept]
+    back = np.swapaxes(basis, -1, -2)
+    rest = weighted - weighted @ back @ np.linalg.solve(basis @ back, basis)
     return np.asarray((_squares(rest) <= _floor(_squares(weighted), least)).all(-1))
 
 

@@ -167,11 +167,11 @@ class TailSolve:
     def sound(self, schur: Schur) -> Value:
         """Tells if the rows are independent for certain."""
         slight = self.number(sum(schur.diagonal) * LEAST_TRACE_SHARE)
-        found = self.f.const(self.l.many(I1), -1)
+        all_sound = self.f.const(self.l.many(I1), -1)
         for pivot, x in zip(schur.pivots, schur.diagonal):
             size = self.number(x)
-            found = found & (self.number(pivot) > size * LEAST_PIVOT_SHARE) & (size > slight)
-        return found
+            all_sound = all_sound & (self.number(pivot) > size * LEAST_PIVOT_SHARE) & (size > slight)
+        return all_sound
 
     def where_thin(self, sound: Value, told: Sequence[Any]) -> None:
         """The samples whose rows are not independent for certain, one by one."""
@@ -267,7 +267,7 @@ class _Weak:
 
     def agreed(self, rank: Value, sides: Sequence[Any]) -> Value:
         """The rank, or NaN, which the status becomes too."""
-        f, m, found = self.f, self.m, rank.cast("sitofp", F64)
+        f, m, agreed_rank = self.f, self.m, rank.cast("sitofp", F64)
         for k in range(0, len(sides), m):
             size = f.const(F64, 1.0)
             for r, side in enumerate(sides[k : k + m]):
@@ -276,6 +276,6 @@ class _Weak:
                 magnitude = f.call(F64, "llvm.fabs.f64", x)
                 size = f.select(magnitude > size, magnitude, size)
             bad = self.ranked.lost(rank, self.b, self.rest) > size * CONSISTENT_SHARE
-            found = f.select(bad, f.const(F64, "0x7FF8000000000000"), found)
-        f.status.store(f.status.load() + found * 0.0)
-        return found
+            agreed_rank = f.select(bad, f.const(F64, "0x7FF8000000000000"), agreed_rank)
+        f.status.store(f.status.load() + agreed_rank * 0.0)
+        return agreed_rank

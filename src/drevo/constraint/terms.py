@@ -47,9 +47,9 @@ _OPTIONS = {
 }  # fmt: skip
 
 
-def by_loops(robot: Dynamics, found: tuple[Constraint, ...]) -> bool:
+def by_loops(robot: Dynamics, constraints: tuple[Constraint, ...]) -> bool:
     """True if the terms are computed by loops over the bodies; functions of the user's own are traced."""
-    return is_large(robot.model, MAX_TRACED_BODIES) and all(c.on_arrays for c in found)
+    return is_large(robot.model, MAX_TRACED_BODIES) and all(c.on_arrays for c in constraints)
 
 
 class LinkKinematics(Kinematics):
@@ -92,9 +92,9 @@ class LinkKinematics(Kinematics):
         model, options = self.robot.model, {"link": link, **_OPTIONS[quantity]}
 
         def make() -> Function:
-            found = rolled_function(model, quantity, Spec(), options=options, smallest=MAX_TRACED_BODIES)
-            assert found is not None  # `by_loops`
-            return found
+            function = rolled_function(model, quantity, Spec(), options=options, smallest=MAX_TRACED_BODIES)
+            assert function is not None  # `by_loops`
+            return function
 
         f = memoised(self.robot, ("of a link", quantity, link), make)
         return np.asarray(f(*self.states[: len(f.inputs)]))
@@ -116,7 +116,7 @@ TermsAt = Callable[..., ConstraintTerms]  # q, v -> the terms there
 
 
 def constraint_terms(
-    robot: Dynamics, found: tuple[Constraint, ...], q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0,
+    robot: Dynamics, constraints: tuple[Constraint, ...], q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0,
     held: Array | None = None,
 ) -> ConstraintTerms:  # fmt: skip
     """f, f', Gamma (..., m, nv) and gamma (..., m) of constraints that `collection.collect` has checked.
@@ -124,35 +124,35 @@ def constraint_terms(
     held (..., anchors): `held_at` of the configuration whose places and orientations hold where the constraints
     leave them open; without it they are taken as met.
     """
-    return terms_at(robot, found, t, held)(q, v)
+    return terms_at(robot, constraints, t, held)(q, v)
 
 
 def terms_at(
-    robot: Dynamics, found: tuple[Constraint, ...], t: ArrayLike = 0.0, held: Array | None = None
+    robot: Dynamics, constraints: tuple[Constraint, ...], t: ArrayLike = 0.0, held: Array | None = None
 ) -> TermsAt:
     """`constraint_terms` as a function of q and v: what does not depend on these is done once."""
-    if not found:
+    if not constraints:
         return partial(_no_terms, robot.nv)
     time = np.asarray(t, float)[..., None]
     places = held if held is not None and held.shape[-1] else None
-    if by_loops(robot, found):
+    if by_loops(robot, constraints):
         rest = [time] if places is None else [time, places]
-        return lambda q, v: _by_loops(robot, found, q, v, *rest)
-    there = settled(robot.model, found)
+        return lambda q, v: _by_loops(robot, constraints, q, v, *rest)
+    settled_set = settled(robot.model, constraints)
     if places is None:
-        numbers = np.array(Numbered.of(there).numbers)
+        numbers = np.array(Numbered.of(settled_set).numbers)
     else:
-        there, numbers = with_places(there, places)
-    f = constraint_function(robot, there)
+        settled_set, numbers = with_places(settled_set, places)
+    f = constraint_function(robot, settled_set)
 
     def terms(q: ArrayLike, v: ArrayLike) -> ConstraintTerms:
         try:
             return ConstraintTerms(*f(q, v, time, numbers))
         except NumericsError as error:
             if places is None and "is as large as" not in str(error):  # or it names the input that is to blame
-                constraint_program(robot.model, there, numbers.tolist())  # refuses what is nowhere
+                constraint_program(robot.model, settled_set, numbers.tolist())  # refuses what is nowhere
                 _, states = _flat(q, v, time)
-                numeric_terms(robot, found, states[0], states[1], states[2][:, 0])  # names the row
+                numeric_terms(robot, constraints, states[0], states[1], states[2][:, 0])  # names the row
             raise
 
     return terms
@@ -171,23 +171,25 @@ def _flat(*given: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
     return lead, [np.broadcast_to(x, (*lead, x.shape[-1])).reshape(prod(lead), x.shape[-1]) for x in arrays]
 
 
-def _by_loops(robot: Dynamics, found: tuple[Constraint, ...], *given: ArrayLike) -> ConstraintTerms:
+def _by_loops(robot: Dynamics, constraints: tuple[Constraint, ...], *given: ArrayLike) -> ConstraintTerms:
     lead, (x, u, time, *at) = _flat(*given)
-    there = anchored(found, list(at[0].T)) if at else found
+    numbered = anchored(constraints, list(at[0].T)) if at else constraints
     return ConstraintTerms(
-        *(y.reshape(*lead, *y.shape[1:]) for y in numeric_terms(robot, there, x, u, time[:, 0]))
+        *(y.reshape(*lead, *y.shape[1:]) for y in numeric_terms(robot, numbered, x, u, time[:, 0]))
     )
 
 
-def numeric_terms(robot: Dynamics, found: tuple[Constraint, ...], q: Array, v: Array, t: Array) -> ConstraintTerms:
+def numeric_terms(
+    robot: Dynamics, constraints: tuple[Constraint, ...], q: Array, v: Array, t: Array
+) -> ConstraintTerms:
     """Constraint terms without compiling; numbers of the constraints may be arrays over the samples (n,) too.
 
     q (n, nq), v (n, nv), t (n,).
     """
-    if not found:
+    if not constraints:
         return _no_terms(robot.nv, q, v)
     with np.errstate(all="ignore"):  # what is not finite is refused below
-        rows = all_rows(found, _kinematics(robot, found, q, v), t)
+        rows = all_rows(constraints, _kinematics(robot, constraints, q, v), t)
 
     def filled(values: Sequence[Any]) -> Array:
         return np.stack([np.broadcast_to(np.asarray(x, float), (len(q),)) for x in values], -1)
@@ -203,31 +205,31 @@ def numeric_terms(robot: Dynamics, found: tuple[Constraint, ...], q: Array, v: A
     sides = np.stack([terms.value, terms.rate, terms.gamma, *np.moveaxis(jacobian, -1, 0)])
     if not np.isfinite(sides).all():
         row = int((~np.isfinite(sides)).any((0, 1)).argmax())
-        raise NumericsError(f"{labels(found)[row]} or a rate of it is not finite at this state")
+        raise NumericsError(f"{labels(constraints)[row]} or a rate of it is not finite at this state")
     return terms
 
 
-def _kinematics(robot: Dynamics, found: tuple[Constraint, ...], q: Array, v: Array) -> Kinematics:
-    if by_loops(robot, found):
+def _kinematics(robot: Dynamics, constraints: tuple[Constraint, ...], q: Array, v: Array) -> Kinematics:
+    if by_loops(robot, constraints):
         return LinkKinematics(robot, q, v)
     return Kinematics(build_tree(robot.model), list(q.T), list(v.T))
 
 
-def constraint_function(robot: Dynamics, found: tuple[Constraint, ...]) -> Function:
+def constraint_function(robot: Dynamics, constraints: tuple[Constraint, ...]) -> Function:
     """The compiled terms of all sets that differ from a settled one in numbers only."""
-    return compiled_set("constraints", constraint_program, robot, found)
+    return compiled_set("constraints", constraint_program, robot, constraints)
 
 
 def compiled_set(
-    name: str, program: Callable[..., Program], robot: Dynamics, found: tuple[Constraint, ...]
+    name: str, program: Callable[..., Program], robot: Dynamics, constraints: tuple[Constraint, ...]
 ) -> Function:
     """The compiled `program` of a model and a set, a function of all sets of this form; made once per robot."""
 
     def make() -> Function:
-        pattern = pattern_of(found)
+        pattern = pattern_of(constraints)
         return requested(robot, (name, pattern), partial(program, robot.model, pattern))
 
-    return memoised(robot, (name, "compiled", Numbered.of(found).signature), make)
+    return memoised(robot, (name, "compiled", Numbered.of(constraints).signature), make)
 
 
 def constraint_program(
@@ -250,21 +252,21 @@ def held_at(robot: Dynamics, constraints: Sequence[Constraint], q: Array) -> Arr
     """The numbers for `anchored` where q (..., nq) says what is left open, (..., anchors)."""
     if not anchors(constraints):
         return np.zeros((*q.shape[:-1], 0))
-    found = tuple(constraints)
-    if of_model(robot) and not by_loops(robot, found):
+    every = tuple(constraints)
+    if of_model(robot) and not by_loops(robot, every):
         with suppress(NumericsError):
-            there: Array = compiled_set("held places", places_program, robot, found)(
-                q, np.array(Numbered.of(found).numbers, float)
+            places: Array = compiled_set("held places", places_program, robot, every)(
+                q, np.array(Numbered.of(every).numbers, float)
             )
-            return there
+            return places
     flat = q.reshape(prod(q.shape[:-1]), q.shape[-1])
-    out = _places(_kinematics(robot, found, flat, np.zeros((len(flat), robot.nv))), found)
+    out = _places(_kinematics(robot, every, flat, np.zeros((len(flat), robot.nv))), every)
     return np.stack([np.broadcast_to(x, len(flat)) for x in out], -1).reshape(*q.shape[:-1], len(out))
 
 
-def _places(k: Kinematics, found: tuple[Constraint, ...]) -> list[Scalar]:
+def _places(k: Kinematics, constraints: tuple[Constraint, ...]) -> list[Scalar]:
     """The numbers that `held_at` gives for what the constraints leave open, at one state."""
-    return [x for c in found for x in c.opened(k)]
+    return [x for c in constraints for x in c.opened(k)]
 
 
 def places_program(model: Model, pattern: tuple[Constraint, ...]) -> Program:

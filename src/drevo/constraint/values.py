@@ -61,18 +61,18 @@ def contact_fields(
 ) -> ContactFields:
     """The checked fields of a Contact, which are sooner made than it."""
     try:
-        who, size = _foot_known(link, rows)
+        label, size = _foot_known(link, rows)
     except TypeError:  # they are not looked up
-        who, size = _foot(link, rows)
-    at = None if anchor is None else _checked(who, "anchor", values.vector, anchor)
-    turn = None if rotation is None else _checked(who, "rotation", values.rotation, rotation)
-    return link, _checked(who, "point", values.vector, point), size, at, turn
+        label, size = _foot(link, rows)
+    at = None if anchor is None else _checked(label, "anchor", values.vector, anchor)
+    turn = None if rotation is None else _checked(label, "rotation", values.rotation, rotation)
+    return link, _checked(label, "point", values.vector, point), size, at, turn
 
 
 def _foot(link: str, rows: int) -> tuple[str, int]:
     """The words for a contact in messages, and its number of rows, checked."""
-    who = f"contact of {_name('contact', 'link', link)!r}"
-    return who, int(number(f"{who}: rows", rows, "3 (a point) or 6 (a foot)", lambda x: x in (3.0, 6.0)))
+    label = f"contact of {_name('contact', 'link', link)!r}"
+    return label, int(number(f"{label}: rows", rows, "3 (a point) or 6 (a foot)", lambda x: x in (3.0, 6.0)))
 
 
 _foot_known: Callable[..., tuple[str, int]] = lru_cache(typed=True)(_foot)
@@ -86,28 +86,28 @@ def point_on_plane(
 
     The reaction is along the normal, in newtons if the normal is a unit vector.
     """
-    who = f"point_on_plane of {_name('point_on_plane', 'link', link)!r}"
-    n0, n1 = (_checked(who, "normal", values.vector, n) for n in (normal, normal_rate))
+    label = f"point_on_plane of {_name('point_on_plane', 'link', link)!r}"
+    n0, n1 = (_checked(label, "normal", values.vector, n) for n in (normal, normal_rate))
     if not any(n0) and not any(n1):
-        raise InputError(f"{who}: the normal is zero; give a direction")
-    d = [_checked(who, "offset", values.scalar, x) for x in (offset, offset_rate, offset_acceleration)]
-    return PointOnPlane(link, _checked(who, "point", values.vector, point), (n0, n1), (d[0], d[1], d[2]))
+        raise InputError(f"{label}: the normal is zero; give a direction")
+    d = [_checked(label, "offset", values.scalar, x) for x in (offset, offset_rate, offset_acceleration)]
+    return PointOnPlane(link, _checked(label, "point", values.vector, point), (n0, n1), (d[0], d[1], d[2]))
 
 
 def point_to_point(
     link_a: str, point_a: Numbers, link_b: str, point_b: Numbers, rows: Numbers = None
 ) -> PointToPoint:
     """Two points stay together: W (r_a - r_b) = 0, world axes; rows: W (k, 3) of any rank."""
-    who = _between("point_to_point", "link", link_a, link_b)
-    a, b = _two_points(who, link_a, point_a, link_b, point_b)
+    label = _between("point_to_point", "link", link_a, link_b)
+    a, b = _two_points(label, link_a, point_a, link_b, point_b)
     if rows is None:
         return PointToPoint(link_a, a, link_b, b)
     W = tuple(
-        _checked(who, f"rows[{i}]", values.vector, w)
-        for i, w in enumerate(list_given(f"{who}: rows", rows, "(x, y, z)"))
+        _checked(label, f"rows[{i}]", values.vector, w)
+        for i, w in enumerate(list_given(f"{label}: rows", rows, "(x, y, z)"))
     )
     if not W:
-        raise InputError(f"{who}: rows is empty; give at least one row of three numbers")
+        raise InputError(f"{label}: rows is empty; give at least one row of three numbers")
     return PointToPoint(link_a, a, link_b, b, W)
 
 
@@ -120,12 +120,12 @@ def weld(
     weld holds the orientation that each call begins with: of `simulate`, `assemble` and `hold` that of their first
     configuration, of calls about one state that state's own, so that the orientation is never off.
     """
-    who = _between("weld", "link", link_a, link_b)
-    a, b = _two_points(who, link_a, point_a, link_b, point_b)
+    label = _between("weld", "link", link_a, link_b)
+    a, b = _two_points(label, link_a, point_a, link_b, point_b)
     if rotation is not None and at is not None:
-        raise InputError(f"{who}: rotation and at say the same thing; give one of them")
-    turn = None if rotation is None else _checked(who, "rotation", values.rotation, rotation)
-    return Weld(link_a, a, link_b, b, turn, None if at is None else _checked(who, "at", values.sequence, at))
+        raise InputError(f"{label}: rotation and at say the same thing; give one of them")
+    turn = None if rotation is None else _checked(label, "rotation", values.rotation, rotation)
+    return Weld(link_a, a, link_b, b, turn, None if at is None else _checked(label, "at", values.sequence, at))
 
 
 def joint_closure(
@@ -140,44 +140,44 @@ def joint_closure(
     Rows: r_a - r_b (prismatic, cylindrical: its two components across the axis), then what turns the axes apart,
     or of a prismatic joint omega_a - omega_b.
     """
-    who = _between("joint_closure", "link", link_a, link_b)
-    kind = one_of(f"{who}: the kind", kind, JOINT_LOOPS, InputError)
-    a, b = _two_points(who, link_a, point_a, link_b, point_b)
+    label = _between("joint_closure", "link", link_a, link_b)
+    kind = one_of(f"{label}: the kind", kind, JOINT_LOOPS, InputError)
+    a, b = _two_points(label, link_a, point_a, link_b, point_b)
     axes = []
     for name, axis in (("axis_a", axis_a), ("axis_b", axis_a if axis_b is None else axis_b)):
-        found = _checked(who, name, values.vector, axis)
-        if not any(found):
-            raise InputError(f"{who}: {name} is zero; give a direction")
-        axes.append(unit(found))
+        direction = _checked(label, name, values.vector, axis)
+        if not any(direction):
+            raise InputError(f"{label}: {name} is zero; give a direction")
+        axes.append(unit(direction))
     if kind == "prismatic" and rotation is None:
         raise InputError(
-            f"{who}: a prismatic joint keeps an orientation; give rotation=, the axes of b in those of a"
+            f"{label}: a prismatic joint keeps an orientation; give rotation=, the axes of b in those of a"
         )
-    turn = None if rotation is None else _checked(who, "rotation", values.rotation, rotation)
+    turn = None if rotation is None else _checked(label, "rotation", values.rotation, rotation)
     return JointClosure(kind, link_a, a, axes[0], link_b, b, axes[1], turn)
 
 
 def distance(link_a: str, point_a: Numbers, link_b: str, point_b: Numbers, length: float) -> Distance:
     """Two points keep their distance, a massless rod: |r_a - r_b| = length > 0, metres."""
-    who = _between("distance", "link", link_a, link_b)
-    a, b = _two_points(who, link_a, point_a, link_b, point_b)
-    size = _checked(who, "length", values.scalar, length)
+    label = _between("distance", "link", link_a, link_b)
+    a, b = _two_points(label, link_a, point_a, link_b, point_b)
+    size = _checked(label, "length", values.scalar, length)
     if size <= 0.0:
-        raise InputError(f"{who}: the length is {size:g}; it must be positive, use point_to_point for zero")
+        raise InputError(f"{label}: the length is {size:g}; it must be positive, use point_to_point for zero")
     return Distance(link_a, a, link_b, b, size)
 
 
 def gear(joint_a: str, joint_b: str, ratio: float, offset: float = 0.0, higher: Numbers = ()) -> Gear:
     """q_a = offset + ratio q_b + higher[0] q_b^2 + higher[1] q_b^3 + ..., for two joints of one freedom."""
-    who = _between("gear", "joint", joint_a, joint_b)
+    label = _between("gear", "joint", joint_a, joint_b)
     if joint_a == joint_b:
-        raise InputError(f"{who}: a joint cannot be geared to itself")
+        raise InputError(f"{label}: a joint cannot be geared to itself")
     return Gear(
         joint_a,
         joint_b,
-        _checked(who, "ratio", values.scalar, ratio),
-        _checked(who, "offset", values.scalar, offset),
-        _checked(who, "higher", values.sequence, higher),
+        _checked(label, "ratio", values.scalar, ratio),
+        _checked(label, "offset", values.scalar, offset),
+        _checked(label, "higher", values.sequence, higher),
     )
 
 
@@ -188,11 +188,11 @@ def pose_tracking(
 
     Six rows at the level of the twist: the reaction is force and moment about the point, world axes.
     """
-    who = f"pose_tracking of {_name('pose_tracking', 'link', link)!r}"
-    a_function(f"{who}: program", program, "callable as program(t) that gives a 4x4 pose")
-    made = PoseTracking(link, program, _checked(who, "point", values.vector, point))
-    _refuse_deformation(made)
-    return made
+    label = f"pose_tracking of {_name('pose_tracking', 'link', link)!r}"
+    a_function(f"{label}: program", program, "callable as program(t) that gives a 4x4 pose")
+    tracking = PoseTracking(link, program, _checked(label, "point", values.vector, point))
+    _refuse_deformation(tracking)
+    return tracking
 
 
 def _refuse_deformation(c: PoseTracking) -> None:
@@ -215,9 +215,9 @@ def function(f: Callable[..., Vector], size: int) -> Traced:
     return Traced(f, whole("function: size", size, 1, MAX_FUNCTION_VALUES, ": the values that f gives, 1 or more"))
 
 
-def _name(who: str, what: str, given: object) -> str:
-    found: str = _checked(who, what, values.name, given)
-    return found
+def _name(label: str, noun: str, given: object) -> str:
+    name: str = _checked(label, noun, values.name, given)
+    return name
 
 
 def _between(kind: str, ends: str, a: object, b: object) -> str:
@@ -225,17 +225,17 @@ def _between(kind: str, ends: str, a: object, b: object) -> str:
     return f"{kind} between {_name(kind, ends, a)!r} and {_name(kind, ends, b)!r}"
 
 
-def _two_points(who: str, link_a: str, a: Numbers, link_b: str, b: Numbers) -> tuple[Triple, Triple]:
+def _two_points(label: str, link_a: str, a: Numbers, link_b: str, b: Numbers) -> tuple[Triple, Triple]:
     """The points of two different links, checked."""
     if link_a == link_b:
-        raise InputError(f"{who}: both ends are on the same link, which holds nothing")
-    return _checked(who, "point_a", values.vector, a), _checked(who, "point_b", values.vector, b)
+        raise InputError(f"{label}: both ends are on the same link, which holds nothing")
+    return _checked(label, "point_a", values.vector, a), _checked(label, "point_b", values.vector, b)
 
 
 # -- words --------------------------------------------------------------------------------------------------
 
 
-def list_given(what: str, given: Any, one: str) -> list[Any]:
+def list_given(title: str, given: Any, one: str) -> list[Any]:
     """The members of a list, None for an empty one, a single member for a list of it; else refused."""
     if given is None:
         return []
@@ -246,4 +246,4 @@ def list_given(what: str, given: Any, one: str) -> list[Any]:
     if not isinstance(given, (str, bytes)):
         with suppress(TypeError, NotImplementedError):  # a memoryview of several axes does not iterate
             return list(np.asarray(given) if isinstance(given, memoryview) else given)
-    raise InputError(f"{what} is {short(given)}; it must be a list: {what}=[{one}, ...]")
+    raise InputError(f"{title} is {short(given)}; it must be a list: {title}=[{one}, ...]")

@@ -173,8 +173,8 @@ class _Columns(TailSolve):
     def unit_columns(self, at: Value) -> list[Any]:
         """A column of B, equal in all lanes, and zeros for the rows of the constraints."""
         base = self.units().at(at + 2 * self.n)
-        found = [base.at(r * padded(self.tail.count)).load(F64, 8) for r in range(self.n)]
-        return [IRScalar(x.splat(self.l.lanes), self.place.fma) for x in found] + [0.0] * self.m
+        columns = [base.at(r * padded(self.tail.count)).load(F64, 8) for r in range(self.n)]
+        return [IRScalar(x.splat(self.l.lanes), self.place.fma) for x in columns] + [0.0] * self.m
 
     def units(self) -> Value:
         """The columns of B in memory where they stand among all, and one row of zeros more."""
@@ -186,10 +186,10 @@ class _Columns(TailSolve):
     def blocks(self) -> None:
         """All columns of one sample, eight at a time, those of A, then those of B: one loop, decoded once."""
         f, n, m, w, out = self.f, self.n, self.m, self.tail.count, self.place.outputs[0].base
-        own, units = padded(2 * n), self.units()
+        state_columns, units = padded(2 * n), self.units()
         with f.loop(padded(w) // RANKED_LANES, some=True) as s:
-            at, first = s.i * RANKED_LANES, s.i < own // RANKED_LANES
-            pitch = f.select(first, own, f.value(0))
+            at, first = s.i * RANKED_LANES, s.i < state_columns // RANKED_LANES
+            pitch = f.select(first, state_columns, f.value(0))
             F, g = (
                 self.rows_from(
                     f.select(first, self.hidden[name].base.at(at), units.at(n * padded(w))), pitch, count

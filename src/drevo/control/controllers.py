@@ -210,9 +210,9 @@ def _checked(
     return law
 
 
-def _gains(what: str, given: ArrayLike, n: int, unbounded: bool = False) -> tuple[float, ...]:
+def _gains(title: str, given: ArrayLike, n: int, unbounded: bool = False) -> tuple[float, ...]:
     """nv numbers from 0 on, from one for all or from nv."""
-    x = numbers(what, given) if unbounded else finite(what, given, error=InputError)
+    x = numbers(title, given) if unbounded else finite(title, given, error=InputError)
     if x.shape not in ((), (n,)) or not (x >= 0.0).all():
-        raise InputError(f"{what} is a number from 0 on, or {n} of them, one for each rate")
+        raise InputError(f"{title} is a number from 0 on, or {n} of them, one for each rate")
     return tuple(float(y) for y in np.broadcast_to(x, (n,)))

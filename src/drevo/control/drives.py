@@ -39,10 +39,10 @@ DRIVE_SUBSTEPS = 10  # of the drives in a step of a robot on the ground
 LEAST_DROP = 0.05  # of the supply pressure, for a command: a spool opens no wider for what is left
 
 
-def _positive(who: object, *may_be_zero: str) -> None:
+def _positive(drive: object, *may_be_zero: str) -> None:
     """InputError where a field is no positive number, or none from 0 of those that may be 0."""
-    for f in fields(who):  # type: ignore[arg-type]
-        name, x = f"{type(who).__name__}: {f.name}", getattr(who, f.name)
+    for f in fields(drive):  # type: ignore[arg-type]
+        name, x = f"{type(drive).__name__}: {f.name}", getattr(drive, f.name)
         if f.name in may_be_zero:
             number(name, x, "a number from 0", lambda x: 0.0 <= x < math.inf)
         elif x is not None:
@@ -196,7 +196,7 @@ class DrivenRobot:
     def changes(self, v: Any, z: Any, u: Any) -> list[Scalar]:
         """Rates of the states of the drives, (nz,), over scalars."""
         each = zip(self.drives.values(), self._each(z), u, self.places)
-        return [x for drive, own, c, k in each for x in drive.rates(own, c, v[k])]
+        return [x for drive, state, c, k in each for x in drive.rates(state, c, v[k])]
 
     def efforts(self, z: Any) -> list[Scalar]:
         """Efforts of the drives on the joints, (nv,), over scalars."""

@@ -128,9 +128,9 @@ def linear_program(m: Matrices, name: str, about: str, states: Sequence[str], un
     x, u = t.input("x", len(m.A)), t.input("u", m.B.shape[1])
     for out, left, right in (("dx" if m.dt is None else "next_x", m.A, m.B), ("y", m.C, m.D)):
         t.output(out, [dot(a, x) + dot(b, u) for a, b in zip(left.tolist(), right.tolist())])
-    told = {"x": [(s, "", "state", units.get(s, "")) for s in states]}
-    told["u"] = [(s, "", "input", units.get(s, "")) for s in m.inputs]
+    ports = {"x": [(s, "", "state", units.get(s, "")) for s in states]}
+    ports["u"] = [(s, "", "input", units.get(s, "")) for s in m.inputs]
     when = "continuous" if m.dt is None else f"in steps of {m.dt:.9g} s"
     outputs = f"y, in this order: {', '.join(m.outputs)}." if len(m.outputs) <= LISTED else ""
     notes = [f"The model is {when}; x, u and y are deviations from the point it was made about.", outputs]
-    return t.program(robot=about, quantity="linear_model", coordinates=told, assumptions=[*filter(None, notes)])
+    return t.program(robot=about, quantity="linear_model", coordinates=ports, assumptions=[*filter(None, notes)])

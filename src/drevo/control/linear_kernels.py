@@ -69,36 +69,36 @@ def held_program(
     a, given = t.input("motion", n), t.input("held", m + 1 + model.nq + n)
     N, q, v = given[:m], given[m + 1 : -n], given[-n:]
     (tau, (time,)), count = (t.input("tau", n), t.input("t", 1)), len(Numbered.of(pattern).numbers)
-    found = with_numbers(pattern, t.input("numbers", count) if count else [])
-    held = _beside_columns(t.tree, found, q, v, a, N) or _of_rows(t, found, q, v, a, N, time)
+    constraints = with_numbers(pattern, t.input("numbers", count) if count else [])
+    held = _beside_columns(t.tree, constraints, q, v, a, N) or _of_rows(t, constraints, q, v, a, N, time)
     slopes = beyond_motion(passive_slopes(t.tree, q, v) if acts else (), held.dq, held.dv)
     return ModelColumns(t, driven, short).program(model, v, slopes, held.factors, [*a, *N, *q, *v, *tau], held)
 
 
 def _beside_columns(
-    tree: Tree, found: Sequence[Constraint], q: Vector, v: Vector, a: Vector, N: Vector
+    tree: Tree, constraints: Sequence[Constraint], q: Vector, v: Vector, a: Vector, N: Vector
 ) -> HeldSlopes | None:
     """The terms that contacts of moving links add to the recursion of the derivatives."""
-    made = derived_tree(tree, [link for c in found for link in c.links])
-    if made is None:
+    derived = derived_tree(tree, [link for c in constraints for link in c.links])
+    if derived is None:
         return None
     points = []
-    for c in found:
-        frame = made.frames[c.held_point[0]] if c.held_point else None
+    for c in constraints:
+        frame = derived.frames[c.held_point[0]] if c.held_point else None
         if not c.held_point or not frame or frame.body < 0:
             return None
         points.append(HeldPoint(frame.body, frame.p + frame.R @ Vec(*c.held_point[1]), c.size))
-    return held_slopes(made, q, v, a, points, N)
+    return held_slopes(derived, q, v, a, points, N)
 
 
 def _of_rows(
-    t: Tracer, found: Sequence[Constraint], q: Vector, v: Vector, a: Vector, N: Vector, time: Scalar
+    t: Tracer, constraints: Sequence[Constraint], q: Vector, v: Vector, a: Vector, N: Vector, time: Scalar
 ) -> HeldSlopes:
     """Derivatives of the inverse dynamics under any constraints, by differentiating their rows."""
     tree, n = t.tree, t.tree.nv
     d = unknowns(t.graph, "d", n)
     by = variables(tree, q, d)
-    rows = all_rows(found, Kinematics(tree, displaced(tree, q, d, 1), v), time)
+    rows = all_rows(constraints, Kinematics(tree, displaced(tree, q, d, 1), v), time)
 
     def at_state(block: Sequence[Vector]) -> Matrix:
         flat = at_zero([x for row in block for x in row], d)
@@ -130,8 +130,8 @@ class LinearKernels:
         """short: of a model only how accelerations change, see ShortTail."""
         return LinearKernels(s, tuple(np.flatnonzero(driven).tolist()), acts and has_passive(s.robot.model), short)
 
-    def _made(self, name: str, program: Callable[..., Program], *what: Any) -> Callable[..., Any]:
-        model, how = self.given.robot.model, (*what, self.driven, self.acts, self.short)
+    def _made(self, name: str, program: Callable[..., Program], *options: Any) -> Callable[..., Any]:
+        model, how = self.given.robot.model, (*options, self.driven, self.acts, self.short)
         f: Function = requested(self.given.robot, (name, *how), partial(program, model, *how))
         return f.fast or f
 
@@ -174,29 +174,29 @@ class LinearKernels:
             numbers: Array = self.free(q, v, tau)
             return numbers
         a, held = self.motion(q, v, tau, time, *given.numbers)
-        found: Array = self.held(a, held, tau, time, *given.numbers)
-        return found
+        slopes: Array = self.held(a, held, tau, time, *given.numbers)
+        return slopes
 
 
 # -- derivatives of the constraints, compiled --------------------------------------------------------------
 
 
 def constraint_derivatives(
-    robot: Dynamics, found: tuple[Constraint, ...], q: Array, v: Array, a: Array, N: Array, t: ArrayLike
+    robot: Dynamics, constraints: tuple[Constraint, ...], q: Array, v: Array, a: Array, N: Array, t: ArrayLike
 ) -> tuple[Array, Array, Array, Array]:
     """d(Gamma^T N)/dq, d(Gamma a + gamma)/dq, dgamma/dv and df'/dq."""
     n = robot.nv
-    if not found:
+    if not constraints:
         return np.zeros((n, n)), np.zeros((0, n)), np.zeros((0, n)), np.zeros((0, n))
-    result: Mapping[int, Array] = derivatives_of_constraints(robot, found)(q, v, a, N, np.reshape(t, 1))
+    result: Mapping[int, Array] = derivatives_of_constraints(robot, constraints)(q, v, a, N, np.reshape(t, 1))
     return result[0], result[1], result[2], result[3]
 
 
-def derivatives_of_constraints(robot: Dynamics, found: tuple[Constraint, ...]) -> Callable[..., Any]:
+def derivatives_of_constraints(robot: Dynamics, constraints: tuple[Constraint, ...]) -> Callable[..., Any]:
     """Compiles `constraint_derivatives` as a function of (q, v, a, N, t), for all sets of this form."""
-    there = settled(robot.model, found)
-    f = compiled_set("constraint derivatives", curvature_program, robot, there)
-    given = np.array(Numbered.of(there).numbers, float)
+    settled_set = settled(robot.model, constraints)
+    f = compiled_set("constraint derivatives", curvature_program, robot, settled_set)
+    given = np.array(Numbered.of(settled_set).numbers, float)
     return lambda *state: f(*state, given)
 
 
@@ -205,9 +205,9 @@ def curvature_program(model: Model, pattern: tuple[Constraint, ...]) -> Program:
     t, n, m = Tracer("constraint_derivatives", model), model.nv, sum(c.size for c in pattern)
     q, v, a = t.state("q", "v", "a")
     N, (time,) = t.input("N", m), t.input("t", 1)
-    found = with_numbers(pattern, t.input("numbers", len(Numbered.of(pattern).numbers)))
+    constraints = with_numbers(pattern, t.input("numbers", len(Numbered.of(pattern).numbers)))
     d = unknowns(t.graph, "d", n)
-    rows = all_rows(found, Kinematics(t.tree, displaced(t.tree, q, d, 1), v), time)
+    rows = all_rows(constraints, Kinematics(t.tree, displaced(t.tree, q, d, 1), v), time)
     by = variables(t.tree, q, d)
     load = [dot(column, N) for column in zip(*rows.jacobian)]
     second = [dot(row, a) + b for row, b in zip(rows.jacobian, rows.bias)]
@@ -272,11 +272,11 @@ class Linearisation(LinearModel):
     @staticmethod
     def later(source: Source, numbers: Array, time: Array) -> Linearisation:
         """A linear model whose fields are taken from what was found when they are first asked for."""
-        made: Linearisation = new(Linearisation)
-        assign(made, "_source", source)
-        assign(made, "_numbers", numbers)
-        assign(made, "_time", time)
-        return made
+        model: Linearisation = new(Linearisation)
+        assign(model, "_source", source)
+        assign(model, "_numbers", numbers)
+        assign(model, "_time", time)
+        return model
 
     def __getstate__(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in fields(self)}

@@ -160,9 +160,9 @@ class Problem:
         """The problem of another set of the form: what is `found_out` of this one is of all."""
         if given is self.given:
             return self
-        made = object.__new__(Problem)
-        made.__dict__.update(self.__dict__, given=given)
-        return made
+        problem = object.__new__(Problem)
+        problem.__dict__.update(self.__dict__, given=given)
+        return problem
 
     def found_out(self) -> Problem:
         """This, when it has computed what does not depend on the numbers of its set."""
@@ -196,8 +196,8 @@ class Problem:
         parts = [{"A": state, "B": drives}, {"reactions_state": state, "reactions_input": drives}]
         parts += [{name: every} for name in ("a", "reactions", "q", "v", "tau")]
         ends = list(accumulate(map(prod, shapes), initial=0))
-        found = zip(parts, shapes, ends, ends[1:])
-        return {name: (at, end, x, where) for part, x, at, end in found for name, where in part.items()}
+        placed = zip(parts, shapes, ends, ends[1:])
+        return {name: (at, end, x, where) for part, x, at, end in placed for name, where in part.items()}
 
     @cached_property
     def names(self) -> dict[str, Any]:
@@ -219,8 +219,8 @@ class Problem:
         push, push_q, push_v = _passive(robot, x, u, self.passive)
         now = self.motion(x, u, force + push, time)
 
-        def terms(found: tuple[Constraint, ...], N: Array) -> tuple[Array, ...]:
-            return constraint_derivatives(robot, found, x, u, now.a, N, time)
+        def terms(constraints: tuple[Constraint, ...], N: Array) -> tuple[Array, ...]:
+            return constraint_derivatives(robot, constraints, x, u, now.a, N, time)
 
         hessian, second_q, second_v, rate_q = terms(self.found, now.reactions)
         if self.pushed:
@@ -255,25 +255,25 @@ class Problem:
 
     def batch(self, lead: tuple[int, ...], *states: Array) -> Linearisation:
         """The models about many states, as one with leading dimensions."""
-        found = []
+        models = []
         for k, state in enumerate(zip(*states)):
             try:
-                found.append(self.at(*state))
+                models.append(self.at(*state))
             except DrevoError as error:
                 raise type(error)(f"in row {k} of the batch: {error}") from None
-        if not found:
+        if not models:
             raise InputError(f"linearise: the batch {lead} is empty; give one state or more")
-        if len({x.basis.shape for x in found}) > 1:
-            ranks = ", ".join(map(str, sorted({x.rank for x in found})))
+        if len({x.basis.shape for x in models}) > 1:
+            ranks = ", ".join(map(str, sorted({x.rank for x in models})))
             raise NumericsError(
                 f"linearise: the constraints have the ranks {ranks} in this batch; linearise the states of each "
                 "rank by themselves"
             )
-        arrays = {f.name for f in fields(found[0]) if isinstance(getattr(found[0], f.name), (np.ndarray, int))}
+        arrays = {f.name for f in fields(models[0]) if isinstance(getattr(models[0], f.name), (np.ndarray, int))}
         arrays = (arrays | {"condition"}) - {"driven", "dt"}
-        whole: dict[str, Any] = {x: np.stack([getattr(one, x) for one in found]) for x in arrays}
-        off = next((f"in row {k} of the batch {x.off}" for k, x in enumerate(found) if x.off), "")
-        return replace(found[0], **{n: x.reshape(*lead, *x.shape[1:]) for n, x in whole.items()}, off=off)
+        whole: dict[str, Any] = {x: np.stack([getattr(one, x) for one in models]) for x in arrays}
+        off = next((f"in row {k} of the batch {x.off}" for k, x in enumerate(models) if x.off), "")
+        return replace(models[0], **{n: x.reshape(*lead, *x.shape[1:]) for n, x in whole.items()}, off=off)
 
     def motion(self, x: Array, u: Array, force: Array, time: Array) -> ConstrainedMotion:
         """The constrained motion at the state: accelerations and reactions."""
@@ -383,11 +383,11 @@ def motions_left(now: ConstrainedMotion, hessians: Array) -> tuple[Array, float]
 
 def _off(now: ConstrainedMotion, v: Array) -> str:
     """A sentence on a state that is not one of the constraints'."""
-    for what, x, size in (("is off by", now.value, 1.0), ("moves at", now.rate, np.abs(v).max(initial=1.0))):
+    for fault, x, size in (("is off by", now.value, 1.0), ("moves at", now.rate, np.abs(v).max(initial=1.0))):
         if np.abs(x).max(initial=0.0) > CONSISTENT_SHARE * size:
             i = int(np.argmax(np.abs(x)))
             return (
-                f"the state does not keep the constraints, {now.rows[i]} {what} {abs(x[i]):.3g} (SI); linearise "
+                f"the state does not keep the constraints, {now.rows[i]} {fault} {abs(x[i]):.3g} (SI); linearise "
                 "at one that does: drevo.constraint.hold(robot, q, v, ...) gives the nearest"
             )
     return ""
@@ -423,9 +423,9 @@ def _free_responses(robot: Dynamics, state: _Given, driven: Array, forces: Seque
     """da without constraints, of a large tree: no matrix is factored."""
     quantity = "forward_dynamics_derivatives"
     f = memoised(robot, (quantity,), lambda: compile_quantity(robot.model, quantity))
-    *found, inverse = f(*state)
-    found = [x + inverse @ p if p.any() else x for x, p in zip(found, forces)]
-    return np.hstack([*found, inverse[:, driven]])
+    *responses, inverse = f(*state)
+    responses = [x + inverse @ p if p.any() else x for x, p in zip(responses, forces)]
+    return np.hstack([*responses, inverse[:, driven]])
 
 
 def _basis(Z: Array, G: Array, rate_q: Array) -> Array:

@@ -121,8 +121,8 @@ class LinearModel(Pictured, HasProgram):
         given["dt"] = None if self.dt is None else seconds("linear model: dt", self.dt)
         given["states"] = _names("states", self.states, n, [f"x{i}" for i in range(n)])
         given["inputs"] = _names("inputs", self.inputs, m, [f"u{i}" for i in range(m)])
-        own = given["states"] if self.C is None else [f"y{i}" for i in range(p)]
-        given["outputs"] = _names("outputs", self.outputs, p, own)
+        usual = given["states"] if self.C is None else [f"y{i}" for i in range(p)]
+        given["outputs"] = _names("outputs", self.outputs, p, usual)
         given["units"] = units_named(self.units, {*given["states"], *given["inputs"], *given["outputs"]})
         for name, x in given.items():
             object.__setattr__(self, name, x)
@@ -208,9 +208,9 @@ class LinearModel(Pictured, HasProgram):
 
     # -- poles, zeros, responses ------------------------------------------------------------------------------
 
-    def _matrices(self, who: str) -> Matrices:
+    def _matrices(self, title: str) -> Matrices:
         """The matrices of one model, for the caller that the error names."""
-        m = single(who, self)
+        m = single(title, self)
         return Matrices(m.A, m.B, m.C, m.D, m.dt, m.inputs, m.outputs)
 
     def poles(self) -> Array:
@@ -267,14 +267,15 @@ class LinearModel(Pictured, HasProgram):
         return bool(np.max(np.abs(poles), initial=0.0) < 1.0 - EDGE_DISTANCE)
 
 
-def single(who: str, model: LinearModel) -> LinearModel:
+def single(title: str, model: LinearModel) -> LinearModel:
     """The model, if it is one and no batch of them."""
     if not isinstance(model, LinearModel):
         raise InputError(
-            f"{who}: a linear model is needed, as robot.linearise(q, v, tau) gives one, not {type(model).__name__}"
+            f"{title}: a linear model is needed, as robot.linearise(q, v, tau) gives it, not "
+            f"{type(model).__name__}"
         )
     if model.lead:
-        raise InputError(f"{who} takes one linear model, this is a batch of {model.lead}: take model[k]")
+        raise InputError(f"{title} takes one linear model, this is a batch of {model.lead}: take model[k]")
     return model
 
 
@@ -285,23 +286,23 @@ def one_axis(model: AnyLinearModel) -> AnyLinearModel:
     return model
 
 
-def real_matrix(what: str, x: ArrayLike, shape: tuple[Any, ...]) -> Array:
+def real_matrix(title: str, x: ArrayLike, shape: tuple[Any, ...]) -> Array:
     """Finite numbers of a shape, as a copy that cannot be written to."""
-    array = np.array(finite(what, x, shape))
+    array = np.array(finite(title, x, shape))
     array.setflags(write=False)
     return array
 
 
 def _over(lead: tuple[int, ...], name: str, x: ArrayLike, shape: tuple[int, int]) -> Array:
     """A matrix of every model of a batch."""
-    found = finite(f"linear model: {name}", x, (..., *shape))
+    array = finite(f"linear model: {name}", x, (..., *shape))
     try:
-        return real_matrix(name, np.broadcast_to(found, (*lead, *shape)), (..., *shape))
+        return real_matrix(name, np.broadcast_to(array, (*lead, *shape)), (..., *shape))
     except DrevoError:
         raise
     except ValueError:
         raise InputError(
-            f"linear model: {name} has shape {found.shape}; those of A say that it is {(*lead, *shape)}"
+            f"linear model: {name} has shape {array.shape}; those of A say that it is {(*lead, *shape)}"
         ) from None
 
 
@@ -312,11 +313,11 @@ def units_named(given: Any, names: set[str]) -> dict[str, str]:
     return {name: unit for name, unit in given.items() if name in names}
 
 
-def _names(what: str, given: Sequence[str], size: int, own: Sequence[str]) -> tuple[str, ...]:
+def _names(title: str, given: Sequence[str], size: int, usual: Sequence[str]) -> tuple[str, ...]:
     """Names of states, inputs or outputs, checked; the default ones where none are given."""
     names = tuple(given) if isinstance(given, (tuple, list)) else (given,)
     if not names:
-        return tuple(own)
+        return tuple(usual)
     if len(names) != size or not all(isinstance(x, str) for x in names) or len(set(names)) != size:
-        raise InputError(f"linear model: {what} must be {size} different names, not {given!r}")
+        raise InputError(f"linear model: {title} must be {size} different names, not {given!r}")
     return names

@@ -82,12 +82,12 @@ def observer(model: LinearModel, poles: ArrayLike) -> Observer:
             gain = np.asarray(place(plain.A.T, plain.C.T, wanted).gain_matrix).T
         except ValueError as error:
             raise InputError(f"observer: these poles cannot be had: {error}") from None
-    found = np.linalg.eigvals(plain.A - gain @ plain.C)
-    if not np.isfinite(gain).all() or not plain.decays(found):
+    error_poles = np.linalg.eigvals(plain.A - gain @ plain.C)
+    if not np.isfinite(gain).all() or not plain.decays(error_poles):
         raise NumericsError(
             "observer: the outputs do not tell of all states; drevo.control.observability says which"
         )
-    return Observer(T @ gain, found, None, _estimator(model, plain, T, gain))
+    return Observer(T @ gain, error_poles, None, _estimator(model, plain, T, gain))
 
 
 def lqg(model: LinearModel, Q: ArrayLike, R: ArrayLike, W: ArrayLike, V: ArrayLike) -> LinearModel:
@@ -96,9 +96,9 @@ def lqg(model: LinearModel, Q: ArrayLike, R: ArrayLike, W: ArrayLike, V: ArrayLi
     Q, R: see lqr; W, V: see kalman. Its states are the estimate; deviations from the point of `model` throughout.
     Raises InputError, NumericsError.
     """
-    made, seen = lqr(model, Q, R), kalman(model, W, V)
+    regulator, seen = lqr(model, Q, R), kalman(model, W, V)
     e = seen.estimator
-    K = made.K @ e.C
+    K = regulator.K @ e.C
     L, B = e.B[:, model.B.shape[1] :], e.B[:, : model.B.shape[1]]
     units = {name: unit for name, unit in model.units.items() if name in (*model.outputs, *model.inputs)}
     return LinearModel(e.A - B @ K, L, -K, None, e.dt, e.states, model.outputs, model.inputs, units)  # type: ignore[arg-type]

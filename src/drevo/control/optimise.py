@@ -193,11 +193,11 @@ class OptimalMotion(Pictured):
 StartOutcome = OptimalMotion | NumericsError
 
 
-def _best(found: Sequence[StartOutcome]) -> OptimalMotion:
+def _best(outcomes: Sequence[StartOutcome]) -> OptimalMotion:
     """The best with the others; what converged comes before what did not."""
-    motions = [x for x in found if isinstance(x, OptimalMotion)]
+    motions = [x for x in outcomes if isinstance(x, OptimalMotion)]
     if not motions:
-        raise next(x for x in found if isinstance(x, NumericsError))
+        raise next(x for x in outcomes if isinstance(x, NumericsError))
     first, *others = sorted(motions, key=lambda s: (not s.converged, s.cost))
     return replace(first, others=tuple(others)) if others else first
 
@@ -290,4 +290,4 @@ def optimise(
     planners = [Planner(task, step, x, bounds, small) for _ in range(count)]
     with ThreadPoolExecutor(count) as pool:  # compiled code runs without the lock of the interpreter
         runs = [pool.submit(p.tried, x, u, guesses[k::count], most, time) for k, p in enumerate(planners)]
-        return _best([found for run in runs for found in run.result()])
+        return _best([outcome for run in runs for outcome in run.result()])

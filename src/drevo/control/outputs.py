@@ -105,17 +105,17 @@ def rate_units(model: Model, parts: Sequence[str]) -> list[str]:
 
 
 def external_wrenches(
-    model: Model, who: str, given: Mapping[str, ArrayLike] | None
+    model: Model, title: str, given: Mapping[str, ArrayLike] | None
 ) -> tuple[tuple[Constraint, ...], dict[str, Array]]:
     """{link: (6,)} as contacts at the links' origins and what they press with."""
     if given is None:
         return (), {}
     if not isinstance(given, Mapping):
-        raise InputError(f"{who}: f_ext must be {{link: wrench}}, not {shown(given)}")
+        raise InputError(f"{title}: f_ext must be {{link: wrench}}, not {shown(given)}")
     links = [l.name for l in model.links]
     for link in given:
         if link not in links:
             hint = did_you_mean(link, links) if isinstance(link, str) else ""
-            raise InputError(f"{who}: f_ext: link {shown(link)} is not in robot {model.name!r}{hint}")
-    wrenches = {link: finite(f"{who}: f_ext of {link!r}", w, (6,)) for link, w in given.items()}
+            raise InputError(f"{title}: f_ext: link {shown(link)} is not in robot {model.name!r}{hint}")
+    wrenches = {link: finite(f"{title}: f_ext of {link!r}", w, (6,)) for link, w in given.items()}
     return tuple(Contact(link, (0.0, 0.0, 0.0), 6) for link in wrenches), wrenches

@@ -62,9 +62,9 @@ def observability(model: LinearModel) -> Reach:
     return _reach(plain, plain.A.T, plain.C.T, T, model.states)
 
 
-def _reduced(who: str, model: LinearModel) -> tuple[LinearModel, Array]:
+def _reduced(title: str, model: LinearModel) -> tuple[LinearModel, Array]:
     """The model on the motions that constraints leave, and their basis."""
-    single(who, model)
+    single(title, model)
     if isinstance(model, Linearisation):
         return model.reduced, model.basis
     return model, np.eye(len(model.A))

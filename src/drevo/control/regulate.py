@@ -86,12 +86,12 @@ class Regulator(Law):
                 "lqr: the gains of a finite horizon are for each step in turn; take drevo.control.track"
             )
         size = max(1.0, float(np.abs(L.tau).max(initial=0.0)))
-        for what, x, unit in (("moves at", L.v, "/s"), ("is accelerated at", L.a, "/s^2")):
+        for fault, x, unit in (("moves at", L.v, "/s"), ("is accelerated at", L.a, "/s^2")):
             if np.abs(x).max(initial=0.0) > RESTING * size:
                 k = int(np.abs(x).argmax())
                 joint = L.robot.model.freedoms()[k][0]
                 raise NumericsError(
-                    f"lqr: the state of the model is no equilibrium, joint {joint!r} {what} {abs(x[k]):.3g} (rad "
+                    f"lqr: the state of the model is no equilibrium, joint {joint!r} {fault} {abs(x[k]):.3g} (rad "
                     f"or m){unit}; take one that drevo.control.trim(robot, q) finds"
                 )
         return L

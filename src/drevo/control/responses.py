@@ -171,10 +171,10 @@ def response_times(dt: float | None, duration: float, samples: int) -> Array:
     return np.linspace(0.0, end, whole("step_response: samples", samples, 2, MAX_NUMBERS))
 
 
-def _bounded(who: str, numbers: int) -> None:
+def _bounded(title: str, numbers: int) -> None:
     if numbers > MAX_NUMBERS:
         raise InputError(
-            f"{who}: it would have {numbers:.3g} numbers, more than {MAX_NUMBERS:.0e}; ask for fewer at once"
+            f"{title}: it would have {numbers:.3g} numbers, more than {MAX_NUMBERS:.0e}; ask for fewer at once"
         )
 
 
@@ -200,9 +200,9 @@ def transmission_zeros(m: Matrices, output: str | None, source: str | None) -> A
     return np.asarray(a[kept] / b[kept] * size)
 
 
-def _channel(what: str, name: str | None, names: Sequence[str]) -> list[int]:
+def _channel(title: str, name: str | None, names: Sequence[str]) -> list[int]:
     if name is None:
         return list(range(len(names)))
     if not isinstance(name, str) or name not in names:
-        raise InputError(f"zeros: {what} {shown(name)} is none of the model's: {', '.join(names[:40])}")
+        raise InputError(f"zeros: {title} {shown(name)} is none of the model's: {', '.join(names[:40])}")
     return [names.index(name)]

@@ -158,7 +158,7 @@ def schedule(
         raise InputError("schedule: q0 must be (nq,)")
     given: dict[str, Any] = {"contacts": contacts, "constraints": constraints, "f_ext": f_ext, "passive": passive}
     at = {j.name: sq.start for j, sq, _ in model.slices()}
-    found = []
+    nodes = []
     for node in product(*(values for _, values in axes)):
         q = start.copy()
         for (joint, _), x in zip(axes, node):
@@ -166,14 +166,14 @@ def schedule(
         try:
             held = trim(robot, q, actuated=actuated, keep=[joint for joint, _ in axes], **given)
             L = linearise(robot, held.q, np.zeros(robot.nv), held.tau, actuated=actuated, **given)
-            found.append((held, L, lqr(L if dt is None else L.discretised(dt), Q, R)))
+            nodes.append((held, L, lqr(L if dt is None else L.discretised(dt), Q, R)))
         except DrevoError as error:
             said = ", ".join(f"{joint} = {x:g}" for (joint, _), x in zip(axes, node))
             raise type(error)(f"schedule: at the node {said}: {error}") from None
     shape = tuple(len(values) for _, values in axes)
-    tables = zip(*((held.q, held.tau, made.K, made.poles) for held, _, made in found))
+    tables = zip(*((held.q, held.tau, regulator.K, regulator.poles) for held, _, regulator in nodes))
     q, tau, K, poles = (np.array(x).reshape(*shape, *np.shape(x[0])) for x in tables)
-    return Schedule(robot, axes, q, tau, K, poles, found[0][1].driven, dt)
+    return Schedule(robot, axes, q, tau, K, poles, nodes[0][1].driven, dt)
 
 
 def _axes(robot: Dynamics, grid: Any) -> Axes:

@@ -73,8 +73,8 @@ class Stabiliser(Law):
     def __call__(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
         if not callable(self.wish) and type(t) in (float, int):
             with suppress(DrevoError):  # said below
-                if (found := self._plain(t, q, v)) is not None:
-                    return found
+                if (plain := self._plain(t, q, v)) is not None:
+                    return plain
         time = number("stabilise: t", t)
         x, u = finite("stabilise: q", q, (..., self.robot.nq)), finite("stabilise: v", v, (..., self.robot.nv))
         w = finite("stabilise: v(t, q, v)", self.wished(time, x, u), (..., self.robot.nv))
@@ -214,12 +214,12 @@ class Stabiliser(Law):
     @cached_property
     def _apart(self) -> tuple[LawForm, Array]:
         """The form of the law, and its numbers: those of the constraints, the gains, the regularisation."""
-        own, gains = Numbered.of(settled(self.robot.model, self.constraints)), (self.stiffness, self.damping)
+        numbered, gains = Numbered.of(settled(self.robot.model, self.constraints)), (self.stiffness, self.damping)
         sides = [g.diagonal() for g in gains]
         if joined := any(np.count_nonzero(g) > np.count_nonzero(d) for g, d in zip(gains, sides)):
             sides = [g.ravel() for g in gains]
-        numbers = np.concatenate([own.numbers, *sides, [self.regularisation]])
-        return LawForm(own.signature, joined, self.regularisation > 0.0), numbers
+        numbers = np.concatenate([numbered.numbers, *sides, [self.regularisation]])
+        return LawForm(numbered.signature, joined, self.regularisation > 0.0), numbers
 
 
 class LawForm(NamedTuple):
@@ -283,10 +283,10 @@ def law_program(model: Model, pattern: tuple[Constraint, ...], form: LawForm) ->
     """The laws of a form with inputs q, v, w, t and numbers: constraints, stiffness, damping, regularisation."""
     t, m = Tracer("stabilise", model), sum(c.size for c in pattern)
     (q, v, w), (time,) = t.state("q", "v", "w"), t.input("t", 1)
-    own, each = len(Numbered.of(pattern).numbers), m * m if form.matrices else m
-    numbers = t.input("numbers", own + 2 * each + 1)
+    count, each = len(Numbered.of(pattern).numbers), m * m if form.matrices else m
+    numbers = t.input("numbers", count + 2 * each + 1)
     gains: list[Matrix] = []
-    for first in (own, own + each):
+    for first in (count, count + each):
         g = numbers[first : first + each]
         rows = range(m)
         gains.append(
@@ -334,11 +334,11 @@ def stabilise(
         raise InputError("stabilise: there is no constraint; give at least one")
     if robot.model.closed:
         raise InputError(f"stabilise: robot {robot.name!r} has loops; the law (3.1) is for open trees")
-    found = collect(robot.model, None, given)
-    for c in found:
+    collected = collect(robot.model, None, given)
+    for c in collected:
         if c.open_numbers and not c.held_point:
             raise InputError(f"stabilise: {c.label} has no rotation to keep; give rotation= or at=")
-    m = sum(c.size for c in found)
+    m = sum(c.size for c in collected)
     if v is not None and not callable(v):
         v = real_matrix("stabilise: v", v, (robot.nv,))
     try:
@@ -348,7 +348,7 @@ def stabilise(
     rule = "a number from 0, which damps nothing"
     return Stabiliser(
         robot,
-        found,
+        collected,
         G0,
         G1,
         v,

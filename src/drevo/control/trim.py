@@ -73,18 +73,20 @@ def trim(
     if q.ndim != 1:
         raise InputError(f"trim: q0 has shape {q.shape}; it must be ({robot.nq},), one configuration")
     least, most = positive("trim: tolerance", tolerance), whole("trim: steps", steps)
-    found, free = collect(robot.model, contacts, constraints), ~driven_rates(robot.model, keep, "keep")
+    collected, free = collect(robot.model, contacts, constraints), ~driven_rates(robot.model, keep, "keep")
     require_masses(robot.model, "trim")
     pushed = external_wrenches(robot.model, "trim", f_ext)[1] or None
     under = {"contacts": contacts, "constraints": constraints, "f_ext": pushed,
              "passive": flag("trim: passive", passive)}  # fmt: skip
-    search = _Search(robot, found, held_at(robot, found, q), free, driven_rates(robot.model, actuated), under)
-    if found:
+    search = _Search(
+        robot, collected, held_at(robot, collected, q), free, driven_rates(robot.model, actuated), under
+    )
+    if collected:
         q = assemble(robot, q, contacts=contacts, constraints=constraints, keep=keep)
     done, count = search.run(q, least, most)
     if flag("trim: limits", limits):
         _refuse_limits(robot, done)
-    return Trim(done.q, done.tau, done.reactions, labels(found), float(np.abs(done.a).max(initial=0.0)), count)
+    return Trim(done.q, done.tau, done.reactions, labels(collected), float(np.abs(done.a).max(initial=0.0)), count)
 
 
 @dataclass(frozen=True)

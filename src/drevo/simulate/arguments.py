@@ -95,14 +95,14 @@ def right_hand_side(
         law = checked_law(robot, tau, lead)
         return RightHandSide(_numeric(robot, law, under, passive), None, law)
     x, stepped = by_step(robot, tau, lead)
-    made = machine_motion(robot, None, True, under, passive)
-    if made is None and stepped:
+    machine = machine_motion(robot, None, True, under, passive)
+    if machine is None and stepped:
         raise InputError("efforts by step need machine code: give tau as a function of time")
     held = np.ascontiguousarray(x.reshape(len(x), math.prod(lead), robot.nv))
     law = checked_law(robot, lambda t, q, v: x[0], lead)
-    if made is None:
+    if machine is None:
         return RightHandSide(_numeric(robot, law, under, passive), None, law)
-    return RightHandSide(made, held, law)
+    return RightHandSide(machine, held, law)
 
 
 def machine_motion(
@@ -128,13 +128,13 @@ def machine_motion(
 def _law(robot: Dynamics, control: Control | None) -> Efforts:
     """A law of control, or no efforts, as a function on arrays."""
 
-    made = law_function(robot, control) if control is not None and is_large(robot.model) else None
+    compiled = law_function(robot, control) if control is not None and is_large(robot.model) else None
 
     def efforts(t: float, q: Array, v: Array) -> Array:
         if control is None:
             return np.zeros(robot.nv)
-        if made is not None:
-            found: Array = made(np.array([t]), q, v)
+        if compiled is not None:
+            found: Array = compiled(np.array([t]), q, v)
             return found
         parts = control(t, list(np.moveaxis(q, -1, 0)), list(np.moveaxis(v, -1, 0)))
         return np.stack([np.broadcast_to(x, v.shape[:-1]) for x in parts], -1)
@@ -147,13 +147,13 @@ def checked_law(robot: Dynamics, efforts: Efforts, lead: tuple[int, ...]) -> Num
 
     def checked(t: float, q: Array, v: Array) -> Array:
         try:
-            found = efforts(t, q.reshape(*lead, robot.nq), v.reshape(*lead, robot.nv))
+            result = efforts(t, q.reshape(*lead, robot.nq), v.reshape(*lead, robot.nv))
         except TypeError as error:
             raise InputError(f"tau(t, q, v) raised TypeError: {error}; correct it") from error
         except NumericsError as error:
             off = beyond_law(efforts, t, neutral(robot.model))
             raise NumericsError(f"simulate: at t = {t:.6g} s {off or error}") from None
-        given = numbers("tau(t, q, v)", found, (..., robot.nv))
+        given = numbers("tau(t, q, v)", result, (..., robot.nv))
         try:
             return np.broadcast_to(given, (*lead, robot.nv)).reshape(len(v), robot.nv)
         except ValueError:

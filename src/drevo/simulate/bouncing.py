@@ -72,7 +72,7 @@ def simulate_bouncing(
     events = [Event(gap, terminal=True, direction=-1, name=f"{TOUCH} {k}") for k, gap in enumerate(gaps)]
     now, q, v = 0.0, q0, v0
     pieces: list[Table] = []
-    starts, found = [0.0], list[Occurrence]()
+    starts, occurrences = [0.0], list[Occurrence]()
     while True:
         piece = simulate(
             robot, q, v, tau, duration=end - now, dt=dt, method="dop853", events=events, rtol=rtol, atol=atol
@@ -81,12 +81,12 @@ def simulate_bouncing(
             raise InputError("impacts are found for one motion; of a batch simulate each row by itself")
         pieces.append(piece)
         if not piece.events or now + piece.t[-1] >= end:
-            return _joined(robot, pieces, starts, found)
+            return _joined(robot, pieces, starts, occurrences)
         now, last = now + piece.events[-1].t, piece.events[-1]
         q, v = last.q, _after(m, tree, last, now)
-        found.append(Occurrence(last.name, now, np.array(q), v))
+        occurrences.append(Occurrence(last.name, now, np.array(q), v))
         starts.append(now)
-        if len(found) > most:
+        if len(occurrences) > most:
             raise NumericsError(f"simulate: {most} impacts until t = {now:.6g} s; law='coulomb' in steps goes on")
 
 
@@ -116,12 +116,12 @@ def _numbers(values: list[Any]) -> list[Any]:
     return [np.asarray(x).reshape(-1)[0] for x in values]
 
 
-def _joined(robot: Dynamics, pieces: list[Table], starts: list[float], found: list[Occurrence]) -> Table:
+def _joined(robot: Dynamics, pieces: list[Table], starts: list[float], occurrences: list[Occurrence]) -> Table:
     """One table; where two pieces meet, the state after the impact follows that before it."""
     t = np.concatenate([start + piece.t for start, piece in zip(starts, pieces)])
     q, v = (np.concatenate([getattr(piece, x) for piece in pieces]) for x in "qv")
     steps, rejected = (sum(getattr(piece, x) for piece in pieces) for x in ("steps", "rejected"))
-    return Table(robot, t, q, v, "dop853", steps, rejected, tuple(found))
+    return Table(robot, t, q, v, "dop853", steps, rejected, tuple(occurrences))
 
 
 LARGE_RESIDUAL = 1e-6  # m/s: a residual of the exact law that is told
@@ -200,8 +200,8 @@ def _tell_unsettled(residual: Array, interval: float) -> None:
     worst = residual.max(initial=0.0)
     if worst > LARGE_RESIDUAL:
         when = interval * np.unravel_index(int(residual.argmax()), residual.shape)[0]
-        told = f"simulate: until t = {when:g} s the impulses of a step leave a residual of {worst:.2g} m/s"
-        warn_caller(f"{told}; the table's residual says where: take a shorter step")
+        sentence = f"simulate: until t = {when:g} s the impulses of a step leave a residual of {worst:.2g} m/s"
+        warn_caller(f"{sentence}; the table's residual says where: take a shorter step")
 
 
 def _efforts(robot: Dynamics, tau: Any, lead: tuple[int, ...], steps: int) -> Array:

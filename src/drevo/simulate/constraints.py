@@ -42,11 +42,11 @@ def is_tame(x: np.ndarray[Any, Any]) -> bool:
 # -- a bound on the work ------------------------------------------------------------------------------------
 
 
-def bounded(end: float, dt: float, most: int, what: str) -> None:
+def bounded(end: float, dt: float, most: int, title: str) -> None:
     """InputError where a motion would have more steps (or records) than `max_steps`."""
     if end / dt > most:
         raise InputError(
-            f"a duration of {end:g} s in {what} of {dt:g} s makes {end / dt:.3g} of them, more than "
+            f"a duration of {end:g} s in {title} of {dt:g} s makes {end / dt:.3g} of them, more than "
             f"max_steps={most}: take a longer step or a shorter duration, or give max_steps="
         )
 
@@ -96,8 +96,10 @@ class HeldConstraints:
             if stabilise is not None:
                 raise InputError("stabilise is given, but there are no contacts, constraints or loops")
             return None
-        found = collect(robot.model, contacts, constraints)
-        return HeldConstraints(robot, found, held_at(robot, found, q), _feedback(stabilise, labels(found)))
+        collected = collect(robot.model, contacts, constraints)
+        return HeldConstraints(
+            robot, collected, held_at(robot, collected, q), _feedback(stabilise, labels(collected))
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -145,12 +147,12 @@ class HeldConstraints:
             q, v = project_state(self.robot, q, v, partial(self.terms, 0.0), self.names)
         return q, v
 
-    def _refuse_distance(self, what: str, x: Array, remedy: str) -> None:
+    def _refuse_distance(self, fault: str, x: Array, remedy: str) -> None:
         if (np.abs(x) > BEGIN).any():
             row, i = np.unravel_index(int(np.abs(x).argmax()), x.shape)
             where = f" in row {int(row)}" if len(x) > 1 else ""
             raise InputError(
-                f"{what} is {np.abs(x).max():.3g} away from {self.names[int(i)]}{where}; a motion begins on its "
+                f"{fault} is {np.abs(x).max():.3g} away from {self.names[int(i)]}{where}; a motion begins on its "
                 f"constraints: {remedy}"
             )
 
@@ -183,9 +185,9 @@ class HeldConstraints:
     def _ruled(self, weighted: Array, kept: tuple[int, ...]) -> HeldConstraints:
         """This with the rule that these rows are held."""
         diagonal = _pivots(weighted[:, kept])[1]
-        found, numbers = Rule.numbered(self.robot.model, self.found, self.places)
+        patterns, numbers = Rule.numbered(self.robot.model, self.found, self.places)
         gains = [np.broadcast_to(g[list(kept)], diagonal.shape) for g in self.feedback or ()]
-        rule = Rule(found, kept, self.robot.model.closures, self.feedback is not None)
+        rule = Rule(patterns, kept, self.robot.model.closures, self.feedback is not None)
         return replace(self, rule=rule, given=np.concatenate([numbers, *gains, diagonal], -1))
 
     # -- in Python ------------------------------------------------------------------------------------------

@@ -65,20 +65,20 @@ class Control:
             return values
 
         try:
-            found: list[Scalar] = call_traced("the control law", efforts)
+            efforts_given: list[Scalar] = call_traced("the control law", efforts)
         except InputError as error:
             plain = "; anything else is a plain function tau(t, q, v) of arrays" * ("traced" in str(error))
             raise InputError(f"{error}{plain}") from error
-        if len(found) != len(v):
-            raise InputError(f"the control law gives {len(found)} efforts for {len(v)} freedoms")
-        return found
+        if len(efforts_given) != len(v):
+            raise InputError(f"the control law gives {len(efforts_given)} efforts for {len(v)} freedoms")
+        return efforts_given
 
 
 def beyond_law(tau: object, t: float, q: Any) -> str:
     """The target that a law, or Control, of constraints cannot reach, as far as is found from q (nq,); or ""."""
     law = getattr(tau, "law", tau)
-    told = getattr(getattr(law, "__self__", law), "out_of_reach", None)
-    return told(t, q) if told else ""
+    reach = getattr(getattr(law, "__self__", law), "out_of_reach", None)
+    return reach(t, q) if reach else ""
 
 
 def damping(coefficients: float | Sequence[float]) -> Control:
@@ -107,7 +107,7 @@ def law_function(robot: Described, control: Control) -> Function:
 
 def _each(name: str, value: float | Sequence[float], n: int) -> list[float]:
     """n finite numbers, from one for all or from n."""
-    found = finite(name, value, error=InputError)
-    if found.shape not in ((), (n,)):
-        raise InputError(f"{name}: {found.size} numbers for {n} freedoms; give one, or {n}")
-    return [float(x) for x in np.broadcast_to(found, (n,))]
+    numbers = finite(name, value, error=InputError)
+    if numbers.shape not in ((), (n,)):
+        raise InputError(f"{name}: {numbers.size} numbers for {n} freedoms; give one, or {n}")
+    return [float(x) for x in np.broadcast_to(numbers, (n,))]

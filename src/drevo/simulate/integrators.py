@@ -31,21 +31,21 @@ class Integrator:
     errors: tuple[TableauRow, ...] = ()
 
     def __post_init__(self) -> None:
-        here = f"integrator {short_text('integrator: name', self.name)!r}"
-        short_text(f"{here}: reference", self.reference, 300)
-        object.__setattr__(self, "order", whole(f"{here}: order", self.order))
-        s = finite(f"{here}: weights", self.weights, (None,), InputError).size
+        title = f"integrator {short_text('integrator: name', self.name)!r}"
+        short_text(f"{title}: reference", self.reference, 300)
+        object.__setattr__(self, "order", whole(f"{title}: order", self.order))
+        s = finite(f"{title}: weights", self.weights, (None,), InputError).size
         if not s:
-            raise InputError(f"{here}: there are no weights; give one for each stage")
+            raise InputError(f"{title}: there are no weights; give one for each stage")
         for name in ("weights", "rows", "q_weights", "q_rows", "errors"):
             given, rows = getattr(self, name), name in ("rows", "q_rows", "errors")
             if (given is None and name in ("q_weights", "q_rows")) or (isinstance(given, tuple) and not given):
                 continue
             shape = (None if name == "errors" else s, s) if rows else (s,)
-            table = finite(f"{here}: {name}", given, shape, InputError).tolist()
+            table = finite(f"{title}: {name}", given, shape, InputError).tolist()
             object.__setattr__(self, name, tuple(map(tuple, table)) if rows else tuple(table))
         if len(self.rows) != s or len(self.errors) > ESTIMATES:
-            raise InputError(f"{here}: {s} weights need {s} rows of {s} numbers, and {ESTIMATES} errors at most")
+            raise InputError(f"{title}: {s} weights need {s} rows of {s} numbers, and {ESTIMATES} errors at most")
 
     @property
     def stages(self) -> int:

@@ -78,15 +78,15 @@ class Rule:
         """`found` of a rule, and its numbers (count, n) where contacts and welds are held at places."""
         first = len(found) - model.closures
         count = anchors(found[:first])
-        there, numbers = with_places(settled(model, found[:first]), places[:, :count])
-        return (*pattern_of(there), *found[first:]), np.concatenate([numbers, places[:, count:]], -1)
+        settled_set, numbers = with_places(settled(model, found[:first]), places[:, :count])
+        return (*pattern_of(settled_set), *found[first:]), np.concatenate([numbers, places[:, count:]], -1)
 
     def with_numbers(self, numbers: Vector) -> tuple[Constraint, ...]:
         """The constraints with their numbers, scalars of any kind."""
         first = len(self.found) - self.own
-        given, own = self.found[:first], self.found[first:]
-        count = len(numbers) - anchors(own)
-        return (*with_numbers(given, numbers[:count]), *anchored(own, numbers[count:]))
+        given, feedback = self.found[:first], self.found[first:]
+        count = len(numbers) - anchors(feedback)
+        return (*with_numbers(given, numbers[:count]), *anchored(feedback, numbers[count:]))
 
     @property
     def size(self) -> int:

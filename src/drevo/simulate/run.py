@@ -42,10 +42,10 @@ class Event:
     name: str = "event"
 
     def __post_init__(self) -> None:
-        who = f"event {short_text('event: name', self.name)!r}"
-        callable_given(f"{who}: function", self.function, "(t, q, v)")
-        whole(f"{who}: direction", self.direction, -1, 1, ": rising, both or falling")
-        flag(f"{who}: terminal", self.terminal)
+        title = f"event {short_text('event: name', self.name)!r}"
+        callable_given(f"{title}: function", self.function, "(t, q, v)")
+        whole(f"{title}: direction", self.direction, -1, 1, ": rising, both or falling")
+        flag(f"{title}: terminal", self.terminal)
 
 
 def simulate(
@@ -104,16 +104,16 @@ def simulate(
 
 
 def _events(events: Sequence[Event], lead: tuple[int, ...]) -> tuple[Event, ...]:
-    found = tuple(events) if isinstance(events, (list, tuple)) else (events,)
-    for x in found:
+    listed = tuple(events) if isinstance(events, (list, tuple)) else (events,)
+    for x in listed:
         if not isinstance(x, Event):
             raise InputError(
                 f"events holds {type(x).__name__}; it is a list of Event, as in "
                 "events=[drevo.simulate.Event(function, terminal=True)]"
             )
-    if found and lead:
+    if listed and lead:
         raise InputError("events are of one motion; of a batch simulate each row by itself")
-    return found
+    return listed
 
 
 # -- running ------------------------------------------------------------------------------------------------
@@ -269,9 +269,9 @@ class _Run:
             stop = done + records
             while done < stop:
                 n = min(stop - done, max(1, total // CHUNKS))
-                made = state.integrate(q[done : done + n], v[done : done + n], every)
-                if made < n:
-                    ends = range(done + made - 1, max(done + made - 1 - RECENT, -1), -1)
+                done_steps = state.integrate(q[done : done + n], v[done : done + n], every)
+                if done_steps < n:
+                    ends = range(done + done_steps - 1, max(done + done_steps - 1 - RECENT, -1), -1)
                     raise NumericsError(self.explain(state, rows, [(t[k], q[k], v[k]) for k in ends]))
                 for k in range(done, done + n) if self.events else ():
                     if self._look((t[k - 1], q[k - 1], v[k - 1]), (t[k], q[k], v[k]), every):
@@ -336,11 +336,11 @@ class _Run:
         nodes: Sequence[TimedState] | None = None,
     ) -> Table:
         """The records as a Table, between which a shorter step gives any time."""
-        found = nodes or list(zip(t.tolist(), q, v))
-        times = [x[0] for x in found]
+        states = nodes or list(zip(t.tolist(), q, v))
+        times = [x[0] for x in states]
 
         def dense(moment: float) -> tuple[Array, Array]:
-            node = found[bisect_right(times, moment) - 1]
+            node = states[bisect_right(times, moment) - 1]
             after = moment - node[0]
             if after <= LEAST_STEP:
                 return node[1], node[2]

@@ -109,9 +109,9 @@ class EngineState:
         self._set_array("status", np.zeros(8))
         self._set_array("pointers", np.zeros(16, np.int64))
         rule = self.rates.rule if isinstance(self.rates, CompiledMotion) else None
-        own = (sum(rule.given),) if rule else ()
+        rows = (sum(rule.given),) if rule else ()
         back = (nq, nv, rule.gaps, rule.watched) if rule else ()
-        self._set_array("strides", 8 * np.array([nq, nv, nv, 0, *own, nq, nv, *back], np.int64))
+        self._set_array("strides", 8 * np.array([nq, nv, nv, 0, *rows, nq, nv, *back], np.int64))
         for field, size in zip(("P_q", "P_v", "gap", "watch"), back):
             self._set_array(field, _aligned_zeros(self.count * size + _PAD))
         self._set_array("rows", np.zeros(self.count * SAMPLE_NUMBERS))

@@ -199,8 +199,8 @@ class Table(Pictured):
         columns = self.columns()
         panels = [
             panel
-            for kind, what, units in (("q", "coordinates", ("rad", "m")), ("v", "rates", ("rad/s", "m/s")))
-            for panel in over_time(self.robot.model, kind, what, units, self.t, columns)
+            for kind, title, units in (("q", "coordinates", ("rad", "m")), ("v", "rates", ("rad/s", "m/s")))
+            for panel in over_time(self.robot.model, kind, title, units, self.t, columns)
         ]
         energy = [Curve("T + V", self.t, self.energy), Curve("its change", self.t, self.drift)]
         panels.append(Panel("energy", energy, unit="J"))
@@ -235,13 +235,15 @@ class Table(Pictured):
 
 
 def over_time(
-    model: Model, kind: str, what: str, units: tuple[str, str], t: Array, columns: Mapping[str, Array]
+    model: Model, kind: str, title: str, units: tuple[str, str], t: Array, columns: Mapping[str, Array]
 ) -> list[Panel]:
     """Panels of the columns kind:JOINT: of what turns, of what slides, of quaternions."""
     names = [joint + i for joint, i in model.freedoms(kind)]
     of = model.units_of(*units, kind="q" if kind == "q" else "v")
-    found = {u: [Curve(n, t, columns[f"{kind}:{n}"]) for n, x in zip(names, of) if x == u] for u in (*units, "")}
-    return [Panel(f"{what}, {u or 'quaternions'}", curves, unit=u) for u, curves in found.items() if curves]
+    curves_of = {
+        u: [Curve(n, t, columns[f"{kind}:{n}"]) for n, x in zip(names, of) if x == u] for u in (*units, "")
+    }
+    return [Panel(f"{title}, {u or 'quaternions'}", curves, unit=u) for u, curves in curves_of.items() if curves]
 
 
 def _quoted(name: str) -> str:

@@ -41,7 +41,7 @@ class Cost(NamedTuple):
         if self.f is None:
             return 0.0
         name, silent = "terminal" if self.terminal else "cost", tree.replace(context=Context())
-        who, f = f"optimise: {name}", self.f
+        title, f = f"optimise: {name}", self.f
 
         def known(link: str) -> Any:
             if link not in tree.frames:
@@ -49,16 +49,16 @@ class Cost(NamedTuple):
             return pose(silent, q, link)
 
         given = (known, list(q), list(v)) if self.terminal else (known, list(q), list(v), list(tau), t)
-        found = call_traced(who, lambda: f(*given))
-        if hasattr(found, "shape") and getattr(found, "size", 0) == 1 and not isinstance(found, Expr):
-            found = found.item()
-        if isinstance(found, Expr):
-            return found
-        if isinstance(found, bool) or not isinstance(found, (int, float)):
-            raise InputError(f"{who} gave {short(found)}, not one scalar; return a single sum")
-        if found != found or abs(found) == float("inf"):
-            raise InputError(f"{who} is {found} whatever the state is; a weight or a target is no finite number")
-        return float(found)
+        value = call_traced(title, lambda: f(*given))
+        if hasattr(value, "shape") and getattr(value, "size", 0) == 1 and not isinstance(value, Expr):
+            value = value.item()
+        if isinstance(value, Expr):
+            return value
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise InputError(f"{title} gave {short(value)}, not one scalar; return a single sum")
+        if value != value or abs(value) == float("inf"):
+            raise InputError(f"{title} is {value} whatever the state is; a weight or a target is no finite number")
+        return float(value)
 
 
 class Weighted(NamedTuple):
@@ -182,8 +182,8 @@ def expansion_program(model: Model, cost: Cost, shape: CostShape) -> Program:
     k, wide, narrow = 2 * n, shape.padded(2 * n + 1), shape.padded(len(driven))
 
     def row(i: int, first: int, last: int, width: int, more: list[Scalar]) -> list[Scalar]:
-        found = [*hessian[i][first:last], *more]
-        return [*found, *[0.0] * (width - len(found))]
+        entries = [*hessian[i][first:last], *more]
+        return [*entries, *[0.0] * (width - len(entries))]
 
     blocks = [("xx", [row(i, 0, k, wide, [gradient[i]]) for i in range(k)])]
     if not cost.terminal:

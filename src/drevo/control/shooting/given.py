@@ -53,36 +53,36 @@ def limits_given(robot: Dynamics, given: Any) -> MotionLimits:
     for name in given or ():
         if name not in sizes:
             raise InputError(f'{WHO}: limits of {shown(name)} are not known; there are "tau", "q" and "v"')
-    found = MotionLimits(*(_pair(name, (given or {}).get(name), n) for name, n in sizes.items()))
+    limits = MotionLimits(*(_pair(name, (given or {}).get(name), n) for name, n in sizes.items()))
     turning = [i for j, sq, _ in robot.model.slices() if j.turns for i in range(sq.stop - 4, sq.stop)]
     for i in turning:
-        if np.isfinite([found.q[0][i], found.q[1][i]]).any():
+        if np.isfinite([limits.q[0][i], limits.q[1][i]]).any():
             raise InputError(f'{WHO}: limits of "q" bound q[{i}], a part of a quaternion; leave it infinite there')
-    return found
+    return limits
 
 
 def _pair(name: str, given: Any, n: int) -> tuple[Array, Array]:
     """Both sides, (n,)."""
-    what = f'{WHO}: limits of "{name}"'
+    title = f'{WHO}: limits of "{name}"'
     if given is None:
         return np.full(n, -np.inf), np.full(n, np.inf)
     if isinstance(given, tuple) and len(given) == 2:
-        sides = [numbers(what, x) for x in given]
+        sides = [numbers(title, x) for x in given]
     else:
-        size = numbers(what, given)
+        size = numbers(title, given)
         sides = [*size] if size.shape == (2, n) else [-size, size]
     for x in sides:
         if x.shape not in ((), (n,)):
             raise InputError(
-                f"{what} has shape {x.shape}; it must be one number or ({n},), or a tuple (lower, upper) of such"
+                f"{title} has shape {x.shape}; it must be one number or ({n},), or a tuple (lower, upper) of such"
             )
     low, high = (np.broadcast_to(x, n).astype(float) for x in sides)
     if np.isnan(low).any() or np.isnan(high).any():
-        raise InputError(f"{what} holds NaN; leave a side without a limit infinite")
+        raise InputError(f"{title} holds NaN; leave a side without a limit infinite")
     wrong = np.flatnonzero(~(low < high))
     if wrong.size:
         k = wrong[0]
-        raise InputError(f"{what} are reversed at index {k}: {low[k]:g} is not below {high[k]:g}")
+        raise InputError(f"{title} are reversed at index {k}: {low[k]:g} is not below {high[k]:g}")
     return low, high
 
 
@@ -103,10 +103,10 @@ def phases_given(
         raise InputError(
             f"{WHO}: the phases of contacts take {sum(counts)} knots, the horizon has {horizon}; they must agree"
         )
-    made: list[Contacts] = [
+    of_phases: list[Contacts] = [
         list_given(f"{WHO}: contacts of phase {k}", x[1], "contact") for k, x in enumerate(items)
     ]
-    return tuple((n, prepared_set(robot, x, constraints)) for n, x in zip(counts, made))
+    return tuple((n, prepared_set(robot, x, constraints)) for n, x in zip(counts, of_phases))
 
 
 def refuse_redundant(phases: Sequence[tuple[int, PreparedSet]], q: Array, v: Array) -> None:
@@ -143,8 +143,8 @@ def guess_given(robot: Dynamics, horizon: int, given: ArrayLike | Mapping[str, A
         if name not in sizes:
             raise InputError(f'{WHO}: guess has {shown(name)}; it may have "q", "v" and "tau"')
         numbers(f'{WHO}: guess of "{name}"', x, sizes[name])
-    found = {name: state(robot.model, f"{WHO}: guess", **{name: x})[0] for name, x in parts.items()}
-    return Guess(found.get("q"), found.get("v"), found.get("tau"))
+    arrays = {name: state(robot.model, f"{WHO}: guess", **{name: x})[0] for name, x in parts.items()}
+    return Guess(arrays.get("q"), arrays.get("v"), arrays.get("tau"))
 
 
 FIRST_BARRIER, WARM, LAST, LOWER = (
@@ -172,10 +172,10 @@ class StateLimits:
                 if j.nq == 7:  # its place is in world axes, its displacement in the body's
                     self.free[sq.start + i] = sq.start + 3, sv.start, i
         sides = [np.concatenate([q, v]) for q, v in zip(limits.q, limits.v)]
-        found = [np.flatnonzero(np.abs(side) < UNBOUND) for side in sides]
-        self.source = np.concatenate(found)
-        self.bound = np.concatenate([side[i] for side, i in zip(sides, found)])
-        self.sign = np.repeat([1.0, -1.0], [len(i) for i in found])
+        bounded = [np.flatnonzero(np.abs(side) < UNBOUND) for side in sides]
+        self.source = np.concatenate(bounded)
+        self.bound = np.concatenate([side[i] for side, i in zip(sides, bounded)])
+        self.sign = np.repeat([1.0, -1.0], [len(i) for i in bounded])
         self.rate = np.array([rate_of[i] for i in self.source.tolist()], np.intp)
         self.size = len(self.source)
         turned = np.isin(self.source, list(self.free))
@@ -189,8 +189,8 @@ class StateLimits:
 
     def distance(self, q: Array, v: Array) -> Array:
         """d: how far the numbers are within their limits, (..., sides)."""
-        found: Array = self.sign * (np.concatenate([q, v], -1)[..., self.source] - self.bound)
-        return found
+        distances: Array = self.sign * (np.concatenate([q, v], -1)[..., self.source] - self.bound)
+        return distances
 
     @property
     def open(self) -> float:

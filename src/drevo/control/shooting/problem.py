@@ -52,11 +52,11 @@ class StepCode:
         program = knot_program(model, phase, task.cost, task.shape, task.boxed)
         asked = request(model, "knot", program)
         sizes = sweep_shape(task), record_of(task)
-        made, self.code = memoised(
+        manifest, self.code = memoised(
             task.robot, asked, lambda: machine_code(asked, lambda: program, spec, True, add_rollout)
         )
         self.sweep = memoised(task.robot, ("sweep", *sizes), lambda: sweep_code(*sizes))
-        self.arena = made.arena
+        self.arena = manifest.arena
         kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
         self.rollout = kind(self.code.address("rollout"))
         self.backward, self.predict = (kind(self.sweep.address(x)) for x in ("backward", "predict"))
@@ -267,9 +267,9 @@ class Shooting:
     def backward(self, reg: float, open_: bool) -> int:
         """The sweep over all knots; -1, or the knot without a step."""
         for phase in reversed(self.phases):
-            found = phase.backward(reg, open_, phase is self.phases[-1])
-            if found >= 0:
-                return found
+            knot = phase.backward(reg, open_, phase is self.phases[-1])
+            if knot >= 0:
+                return knot
         return -1
 
     @property
@@ -298,8 +298,8 @@ class Shooting:
         return total
 
     def _final(self, q: Array, v: Array) -> Array:
-        found: Array = self.value(q, v)
-        return found
+        costs: Array = self.value(q, v)
+        return costs
 
     def shoot(self) -> float:
         """The cost of the trajectory of now; its gaps go into the records."""
@@ -316,6 +316,6 @@ class Shooting:
 
 def _compiled(robot: Dynamics, program: Callable[[], Program]) -> Function:
     """A program as a Function, known by what it computes."""
-    made = program()
+    compiled = program()
     spec = Spec(check=False)
-    return requested(robot, ("shooting", made), lambda: made, spec=spec)
+    return requested(robot, ("shooting", compiled), lambda: compiled, spec=spec)

@@ -82,29 +82,31 @@ def turning_program(model: Model, turning: Sequence[tuple[int, int]]) -> Program
     are the same at every q."""
     t = Tracer("turning", model)
     rates = exponential_rates(model.runs, [0.0] * model.nq, t.input("dq", model.nv))
-    for name, found in zip(("by_q", "by_dq"), rates):
-        blocks = [found.get((s + r, s + c), 0.0) for s, b in turning for r in range(b) for c in range(b)]
+    for name, entries in zip(("by_q", "by_dq"), rates):
+        blocks = [entries.get((s + r, s + c), 0.0) for s, b in turning for r in range(b) for c in range(b)]
         t.output(name, blocks)
     return t.program(quantity="turning")
 
 
 def held_accelerations(
-    tree: Tree, found: Sequence[Constraint], q: Vector, v: Vector, force: Vector, time: Scalar
+    tree: Tree, constraints: Sequence[Constraint], q: Vector, v: Vector, force: Vector, time: Scalar
 ) -> list[Scalar]:
     """Joint accelerations under joint forces, without constraints or held by them."""
-    if not found:
-        made: list[Scalar] = fastest(tree, ["forward_dynamics"])["forward_dynamics"](tree, q, v, force)
-        return made
-    rows = all_rows(found, Kinematics(tree, q, v), time)
+    if not constraints:
+        accelerations: list[Scalar] = fastest(tree, ["forward_dynamics"])["forward_dynamics"](tree, q, v, force)
+        return accelerations
+    rows = all_rows(constraints, Kinematics(tree, q, v), time)
     compute = fastest(tree, ["mass_matrix", "bias"])
     matrix, h = compute["mass_matrix"](tree, q), compute["bias"](tree, q, v)
     schur = Schur(factorised(tree, lower_rows(matrix)), rows.jacobian)
     return list(schur.accelerations([x - y for x, y in zip(force, h)], rows.bias)[0])
 
 
-def velocity_after(tree: Tree, found: Sequence[Constraint], q: Vector, v: Vector, time: Scalar) -> list[Scalar]:
+def velocity_after(
+    tree: Tree, constraints: Sequence[Constraint], q: Vector, v: Vector, time: Scalar
+) -> list[Scalar]:
     """v of an impact, which projects it by M."""
-    rows = all_rows(found, Kinematics(tree, q, v), time)
+    rows = all_rows(constraints, Kinematics(tree, q, v), time)
     matrix = fastest(tree, ["mass_matrix", "bias"])["mass_matrix"](tree, q)
     schur = Schur(factorised(tree, lower_rows(matrix)), rows.jacobian)
     return [x + y for x, y in zip(v, schur.accelerations([0.0] * tree.nv, rows.rate)[0])]
