@@ -122,3 +122,33 @@ def test_a_link_of_motion_capture_is_welded_to_the_base(tmp_path) -> None:  # ty
     path.write_text(scene().replace('<body name="tip"', '<body name="tip" mocap="true"'))
     with pytest.raises(drevo.DrevoError, match="'tip' is of motion capture and not welded"):
         drevo.load(str(path))
+
+
+def test_motions_follow_poses() -> None:
+    """A motion is the steps one after another, of each sample its own."""
+    robot = drevo.load(scene(held=HELD))
+    step = drevo.compile(robot, "step", dt=STEP, ground=None, parameters=POSES)
+    q0 = np.array(robot.initial)
+
+    def hand(t: float) -> np.ndarray:
+        return np.array([[0.3 + t, 0.1, 0.6, 1.0, 0.0, 0.0, 0.0], [0.3, 0.1 - t, 0.6, 1.0, 0.0, t, 0.0]])
+
+    still = [0.8, 0.0, 0.2, 1.0, 0.0, 0.0, 0.0]
+    given = {"duration": 20 * STEP, "dt": STEP, "ground": None, "every": 4}
+    made = robot.simulate(np.stack([q0, q0]), parameters={"hand.pose": hand, "paddle.pose": still}, **given)
+    q, v = np.stack([q0, q0]), np.zeros((2, robot.nv))
+    for k in range(20):
+        pose = np.concatenate([hand(k * STEP), np.tile(still, (2, 1))], 1)
+        q, v, _, _ = step(q, v, np.zeros((2, robot.nv)), pose)
+    assert np.array_equal(made.q[-1], q) and np.array_equal(made.v[-1], v)
+    one = robot.simulate(q0, parameters={"paddle.pose": still}, **given)  # held over the steps of a call
+    assert np.isfinite(one.q).all()
+    for wrong, told in {
+        "maps names to values": ["hand.pose"],
+        r"\(3, 7\)": {"hand.pose": np.zeros((3, 7))},
+        "palm": {"palm.pose": still},
+    }.items():
+        with pytest.raises(drevo.DrevoError, match=wrong):
+            robot.simulate(q0, parameters=told, **given)
+    with pytest.raises(drevo.InputError, match="parameters is of a motion on a ground"):
+        robot.simulate(q0, duration=0.1, parameters={"hand.pose": still})

@@ -15,7 +15,7 @@ from ..model.dynamics import START_TIME
 from ..model.pairing import strangers
 
 Found = TypeVar("Found")
-ON_GROUND = {"friction", "restitution", "touching", "impacts", "threads"}  # what only motions on a ground take
+ON_GROUND = {"friction", "restitution", "touching", "impacts", "threads", "parameters"}  # of motions on a ground
 OFF_GROUND = {
     "rtol",
     "atol",
@@ -159,18 +159,20 @@ class MotionMethods:
         max_steps: int | None = None, events: Sequence[Event] | None = None, contacts: Contacts = None,
         constraints: Sequence[Constraint] | None = None, stabilise: tuple[ArrayLike, ArrayLike] | None = None,
         progress: Callable[[float], None] | None = None, step: float | None = None,
+        parameters: Mapping[str, Any] | None = None,
     ) -> Table:  # fmt: skip
         """The motion from a state, compiled with its integrator: `drevo.simulate.simulate`.
 
         With ground or law, of which the other then is "plane" or "soft": under one-sided contact, by steps that
-        take friction, restitution, touching, threads, and impacts with method "dop853"; such a motion takes no
+        take friction, restitution, touching, threads, and impacts with method "dop853", and parameters, numbers
+        of the model or poses of motion capture by name, each a value or a function of t; such a motion takes no
         rtol, events, contacts and what follows them. None: the usual one. step is dt.
         """
         chosen = {
             "dt": step if dt is None else dt, "method": method, "friction": friction, "restitution": restitution,
             "touching": touching, "impacts": impacts, "threads": threads, "rtol": rtol, "atol": atol,
             "max_steps": max_steps, "events": events, "contacts": contacts, "constraints": constraints,
-            "stabilise": stabilise, "progress": progress, "law": law,
+            "stabilise": stabilise, "progress": progress, "law": law, "parameters": parameters,
         }  # fmt: skip
         given: dict[str, Any] = {name: x for name, x in chosen.items() if x is not None}
         given |= {"duration": duration, "every": every, "passive": passive}

@@ -9,7 +9,7 @@ Motions of robots that touch: one compiled call from record to record.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -20,8 +20,8 @@ from ..contact.laws.exact.problem import TouchingRobot, exact_robot
 from ..contact.laws.exact.solve import impulses
 from ..contact.pairs import warn_of_untouched
 from ..contact.step import STEP_METHODS, compile_step
-from ..errors import InputError, NumericsError, one_of, warn_caller
-from ..io.given import Array, asked, flag, seconds, spelled_out, whole
+from ..errors import InputError, NumericsError, one_of, shown, warn_caller
+from ..io.given import Array, asked, finite, flag, seconds, spelled_out, whole
 from ..mechanics.algorithms.delassus import ContactSlot, impact_problem
 from ..mechanics.algorithms.kinematics import placed_bodies
 from ..mechanics.algorithms.passive import passive_tree
@@ -132,6 +132,7 @@ class GroundOptions(TypedDict, total=False):
 
     restitution: float
     touching: Sequence[str]
+    parameters: Mapping[str, Any]
     impacts: int
     rtol: float
     atol: float
@@ -160,7 +161,8 @@ def simulate_touching(
 
     tau: nothing, constant efforts (..., nv), efforts held over each step (steps, ..., nv), or a law, a Control or
     any function (t, q, v): the efforts at the beginning of a step are held over it. ground, law, method, friction:
-    see `contact.step.compile_step`; restitution, touching: of a law that takes them. With law "coulomb"
+    see `contact.step.compile_step`; restitution, touching: of a law that takes them. parameters: by names or
+    patterns of numbers of the model, values (n,), (count, n) or functions of t that give such. With law "coulomb"
     and method "dop853" impacts are found by events, `bouncing.simulate_bouncing`. dt: s, by default the file's
     timestep where it says one, else 1 ms; a record every `every`.
     passive: with the damping, dry friction and springs of the joints. The table has `contact_forces`
@@ -181,9 +183,18 @@ def simulate_touching(
     records = -(-steps // every)
     lead, q, v = start(robot, q0, v0, records + 1.0)
     drive, repeat = _drive(robot, tau, lead, dt, records * every, every)
+    by_name = more.pop("parameters", {})
+    _parameters(by_name, 0.0, len(q))
+    repeat = 1 if any(map(callable, by_name.values())) else repeat
     given = {"friction": friction, **({} if method is None else {"method": method}), **more}
-    f = compile_step(robot, dt=dt, ground=ground, law=law, repeat=repeat, **given)
-    out = _stepped(robot, partial(f, threads=threads), q, v, drive, records, every // repeat, dt * repeat)
+    f = compile_step(
+        robot, dt=dt, ground=ground, law=law, repeat=repeat, parameters=tuple(by_name), **given
+    )  # fmt: skip
+
+    def step(t: float, *state: Array) -> tuple[Array, ...]:
+        return f(*state, *_parameters(by_name, t, len(q)), threads=threads)  # type: ignore[no-any-return]
+
+    out = _stepped(robot, step, q, v, drive, records, every // repeat, dt * repeat)
     if law == "coulomb":
         _tell_unsettled(out[3], dt * every)
     shape = (records + 1, *lead)
@@ -193,6 +204,21 @@ def simulate_touching(
         robot, times, qs, vs, f"{method or STEP_METHODS[law][0]} under the {law} law", records * every,
         passive=True, driven=driven, contact_forces=forces, residual=residual,
     )  # fmt: skip
+
+
+def _parameters(by_name: Mapping[str, Any], t: float, count: int) -> list[Array]:
+    """The parameters of steps from t on, (count, n) in a list; nothing where there are none."""
+    if not isinstance(by_name, Mapping):
+        raise InputError(f"simulate: parameters maps names to values or functions of t; not {shown(by_name)}")
+    parts = []
+    for name, x in by_name.items():
+        y = np.atleast_1d(finite(f"simulate: parameters[{name!r}]", x(t) if callable(x) else x, error=InputError))
+        if y.ndim > 2 or (len(y) not in (1, count) and y.ndim == 2):
+            raise InputError(
+                f"simulate: parameters[{name!r}] has the shape {y.shape}; (n,) or ({count}, n) is due"
+            )
+        parts.append(np.broadcast_to(y, (count, y.shape[-1])))
+    return [np.concatenate(parts, 1)] if parts else []
 
 
 def _tell_unsettled(residual: Array, interval: float) -> None:
@@ -231,7 +257,7 @@ def _stepped(
 ) -> tuple[Array, ...]:
     """Records of q, v, forces, the residual and efforts, each (records + 1, count, ...); the first has no forces.
 
-    times: calls of f from record to record.
+    f: of (t, q, v, tau). times: calls of f from record to record.
     """
     out: tuple[Array, ...] = ()
     for k in range(records):
@@ -239,7 +265,7 @@ def _stepped(
         for n in range(k * times, (k + 1) * times):
             try:
                 tau = drive(n * dt, q, v)
-                q1, v1, forces, residual = f(q, v, tau)
+                q1, v1, forces, residual = f(n * dt, q, v, tau)
             except NumericsError as error:
                 fastest, start = float(np.abs(v).max()), f"simulate: in the call from {n * dt:g} s on"
                 if fastest < DIVERGED:
