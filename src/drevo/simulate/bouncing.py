@@ -182,18 +182,11 @@ def simulate_touching(
     steps = max(1, math.ceil(end / dt - 1e-9))
     records = -(-steps // every)
     lead, q, v = start(robot, q0, v0, records + 1.0)
-    drive, repeat = _drive(robot, tau, lead, dt, records * every, every)
     by_name = more.pop("parameters", {})
-    _parameters(by_name, 0.0, len(q))
-    repeat = 1 if any(map(callable, by_name.values())) else repeat
-    given = {"friction": friction, **({} if method is None else {"method": method}), **more}
-    f = compile_step(
-        robot, dt=dt, ground=ground, law=law, repeat=repeat, parameters=tuple(by_name), **given
-    )  # fmt: skip
-
-    def step(t: float, *state: Array) -> tuple[Array, ...]:
-        return f(*state, *_parameters(by_name, t, len(q)), threads=threads)  # type: ignore[no-any-return]
-
+    drive, repeat = _drive(robot, tau, lead, dt, records * every, _held_over(by_name, every))
+    given = {"friction": friction, "parameters": tuple(by_name), **({"method": method} if method else {}), **more}
+    f = compile_step(robot, dt=dt, ground=ground, law=law, repeat=repeat, **given)
+    step = partial(_step_at, partial(f, threads=threads), by_name)
     out = _stepped(robot, step, q, v, drive, records, every // repeat, dt * repeat)
     if law == "coulomb":
         _tell_unsettled(out[3], dt * every)
@@ -206,11 +199,16 @@ def simulate_touching(
     )  # fmt: skip
 
 
-def _parameters(by_name: Mapping[str, Any], t: float, count: int) -> list[Array]:
-    """The parameters of steps from t on, (count, n) in a list; nothing where there are none."""
+def _held_over(by_name: Any, every: int) -> int:
+    """So many steps parameters are held over: one where some are functions of t."""
     if not isinstance(by_name, Mapping):
         raise InputError(f"simulate: parameters maps names to values or functions of t; not {shown(by_name)}")
-    parts = []
+    return 1 if any(map(callable, by_name.values())) else every
+
+
+def _step_at(f: Any, by_name: Mapping[str, Any], t: float, q: Array, v: Array, tau: Array) -> tuple[Array, ...]:
+    """A call of a step with its parameters at t."""
+    count, parts = len(q), list[Array]()
     for name, x in by_name.items():
         y = np.atleast_1d(finite(f"simulate: parameters[{name!r}]", x(t) if callable(x) else x, error=InputError))
         if y.ndim > 2 or (len(y) not in (1, count) and y.ndim == 2):
@@ -218,7 +216,7 @@ def _parameters(by_name: Mapping[str, Any], t: float, count: int) -> list[Array]
                 f"simulate: parameters[{name!r}] has the shape {y.shape}; (n,) or ({count}, n) is due"
             )
         parts.append(np.broadcast_to(y, (count, y.shape[-1])))
-    return [np.concatenate(parts, 1)] if parts else []
+    return f(q, v, tau, *([np.concatenate(parts, 1)] if parts else []))  # type: ignore[no-any-return]
 
 
 def _tell_unsettled(residual: Array, interval: float) -> None:
