@@ -107,7 +107,7 @@ def _less_in_all(best: Sequence[RankedProgram]) -> str:
 def _tried(
     found: Sequence[Candidate], made: Callable[[Candidate], Program], price: Price, strict: bool
 ) -> list[RankedProgram]:
-    """The programs of all candidates that can; what the common algorithm, or any if strict, refuses is refused."""
+    """Priced programs of the candidates; a refusal by the common algorithm (by any if strict) is raised."""
     tried: list[RankedProgram] = []
     refused: TraceError | None = None
     for candidate in found:

@@ -155,6 +155,7 @@ def body_from(x: Vector) -> RigidInertia:
 
 
 def mat_of(x: Vector) -> Mat:
+    """A matrix (3, 3) of nine numbers, row by row."""
     return Mat.of((x[0:3], x[3:6], x[6:9]))
 
 

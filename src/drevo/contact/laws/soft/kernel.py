@@ -170,6 +170,7 @@ class Loops:
                 write(c.at(f"slot_{k}"), 0)
 
     def each(self, c: StageCalls, stage: str, touching: list[Value]) -> None:
+        """Writes calls of a stage for every slot that touches."""
         for k in self.slots:
             name = f"{stage}_{self.e.records[k].kind}"
             self.where_touching(c, touching, k, lambda block, _, name=name: c.call(name, block))  # type: ignore[misc]

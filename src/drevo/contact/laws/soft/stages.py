@@ -288,7 +288,7 @@ class Evaluation:
         return PackedRows(r.group, tuple(moves), [[put(x) for x in moves.values()]], [put(ref)], [put(D)])
 
     def _loop(self, r: LoopRow, moving: Kinematics) -> list[PackedRows]:
-        """Three rows of a point, six of a weld; how far they are from zero together says how firm they are."""
+        """Packed rows of a loop: three of a point, six of a weld, with one impedance by their common distance."""
         (K, damp), put, group = r.soft.gains(self.problem.safe), self.main.put, Equality()
         at = closure(r, moving)
         d = r.soft.impedance(sqrt(maximum(dot(at.place, at.place), LEAST_GAP_SQUARE)))
