@@ -179,12 +179,12 @@ def simulate_touching(
     end, dt = seconds("duration", duration), seconds("dt", dt)
     every = whole("every", every, use=": a record is kept every 1, 2, ... steps")
     bounded(end, dt, MAX_FIXED_STEPS, "steps")
-    steps = max(1, math.ceil(end / dt - 1e-9))
-    records = -(-steps // every)
+    records = -(-max(1, math.ceil(end / dt - 1e-9)) // every)
     lead, q, v = start(robot, q0, v0, records + 1.0)
     by_name = more.pop("parameters", {})
     drive, repeat = _drive(robot, tau, lead, dt, records * every, _held_over(by_name, every))
-    given = {"friction": friction, "parameters": tuple(by_name), **({"method": method} if method else {}), **more}
+    given = {"friction": friction, "parameters": tuple(by_name), **more}
+    given |= {} if method is None else {"method": method}
     f = compile_step(robot, dt=dt, ground=ground, law=law, repeat=repeat, **given)
     step = partial(_step_at, partial(f, threads=threads), by_name)
     out = _stepped(robot, step, q, v, drive, records, every // repeat, dt * repeat)
