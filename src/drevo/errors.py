@@ -111,12 +111,12 @@ class DrevoWarning(UserWarning):
     problems: tuple[str, ...] = ()
 
 
-def warn_caller(told: str | DrevoWarning) -> None:
+def warn_caller(warning: str | DrevoWarning) -> None:
     """A DrevoWarning at the line of the first caller outside of this package, however deep it is seen here."""
-    here, level, frame = os.path.dirname(__file__), 1, sys._getframe()
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(here):
+    package, level, frame = os.path.dirname(__file__), 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
         level, frame = level + 1, frame.f_back
-    warnings.warn(DrevoWarning(printable(told)) if isinstance(told, str) else told, stacklevel=level)
+    warnings.warn(DrevoWarning(printable(warning)) if isinstance(warning, str) else warning, stacklevel=level)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
