@@ -22,7 +22,7 @@ from ..stages import MemoryBlock, write_stage
 _ARRAY_ARGUMENTS = {"array": PTR, "across": I64, "rows": I64, "status": PTR}
 
 
-def clear(f: IRFunction, at: Value, count: Value, l: Lanes) -> None:
+def clear_memory(f: IRFunction, at: Value, count: Value, l: Lanes) -> None:
     """So many scalars become 0; a call of memset would want a function from outside of the object."""
     whole = count & -l.lanes
     with f.loop(whole, step=l.lanes) as s:
@@ -58,11 +58,11 @@ class _Sweeps:
         self.integers, self.bodies = word(f, "integers", PTR), word(f, "bodies")
         self.area = solve_vector(f, l).at(word(f, "nv"), l.scalar)
         if solve.inwards:
-            clear(f, self.area, (f.rows + 1) * (6 * l.lanes), l)
+            clear_memory(f, self.area, (f.rows + 1) * (6 * l.lanes), l)
             with f.loop(-1, start=f.rows - 1, step=-1) as s:
                 self.step(solve.inwards, s.i)
         if solve.outwards:
-            clear(f, self.area, f.const(I64, 6 * l.lanes), l)  # the ground stands still
+            clear_memory(f, self.area, f.const(I64, 6 * l.lanes), l)  # the ground stands still
             with f.loop(f.rows) as s:
                 self.step(solve.outwards, s.i)
         f.ret()
@@ -151,7 +151,7 @@ class _Bodies:
             q = f.arguments[f"arg{rolled.arguments.index('q')}"]
             f.call(VOID, f"angles_{l.lanes}", q, sines, cosines, nq)
         for i, name in enumerate(rolled.outs if rolled.zeroed and l.lanes == 1 else ()):
-            clear(f, f.arguments[name], word(f, f"size{i}"), target.of(target.lanes))
+            clear_memory(f, f.arguments[name], word(f, f"size{i}"), target.of(target.lanes))
         for k, loop in enumerate(rolled.loops):
             if isinstance(loop, TreeSolve):
                 call_solve(f, loop, target, k, self.integers)

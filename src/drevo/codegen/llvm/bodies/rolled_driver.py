@@ -11,7 +11,7 @@ from ..ir import I8, I32, I64, PTR, VOID, IRFunction, Module, Value
 from ..math import Lanes
 from ..ports import BEYOND, Target, flush_subnormals
 from ..rows import add_flush, add_moves, width_of
-from .rolled import add_bodies, clear
+from .rolled import add_bodies, clear_memory
 
 WRENCH_NUMBERS = 6  # numbers
 
@@ -142,7 +142,7 @@ class _Batch:
         ports, last = list(zip(self.arrays, self.strides, tiles, sizes)), f.count - 1
         stage = state.at(word(f, "slots") + word(f, "nq") * 2 + self.loads * WRENCH_NUMBERS, l.type)
         for _, _, tile, size in ports[self.n :] if self.rolled.zeroed else ():
-            clear(f, tile, size * l.lanes, l)
+            clear_memory(f, tile, size * l.lanes, l)
         with f.loop(f.count, step=l.lanes, some=True) as s:
             for array, stride, tile, size in ports[: self.n]:
                 f.call(VOID, _move("load", 0, l), array, stride, s.i, last, tile, size)
