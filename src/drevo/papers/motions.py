@@ -353,7 +353,27 @@ def _linear(robot: Robot, q: Array, v: Array) -> Iterator[CheckedFormula]:
         "f, f', f'' of the point",
         abs(lift + gains[0] * 0.2 + gains[1] * 0.1),
     )
+    yield _linear_held(robot, q, v, tau, [plane(height, 0.0)])
     yield from _linear_model(robot, q, v, tau)
+
+
+def _linear_held(robot: Robot, q: Array, v: Array, tau: Array, held: list[Any]) -> CheckedFormula:
+    """(4.1), (4.2) of a system with constraints: accelerations and dN."""
+    model = robot.linearise(q, v, tau, constraints=held, passive=False, outputs=("a", "reactions"))
+
+    def answer(q: Array, v: Array) -> Array:
+        result = robot.constrained_dynamics(q, v, tau, constraints=held)
+        return np.concatenate([result.a, result.reactions])
+
+    by_q = central_differences(lambda x: answer(x, v), q)
+    by_v = central_differences(lambda x: answer(q, x), v)
+    return agreeing(
+        "(4.1), (4.2), (2.17): linear model under a constraint, dN among its outputs",
+        "robot.linearise(constraints=, outputs=('a', 'reactions'))",
+        "differences of accelerations and reactions",
+        relative_error(model.C, np.concatenate([by_q, by_v], -1)),
+        BY_DIFFERENCES,
+    )
 
 
 def _linear_model(robot: Robot, q: Array, v: Array, tau: Array) -> Iterator[CheckedFormula]:
