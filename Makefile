@@ -25,7 +25,7 @@ test-all: $(VENV)/.test        ## those and the slow ones, whose kin is in make 
 # a file or two of every engine that makes machine code: kernels of one state and of batches in both layouts, their
 # derivatives and products, loops over bodies, constraints, steps under both laws, motions, streams, lists
 AVX2 = $(patsubst %,tests/test_%.py,neighbours linear_kernels constraint_kernels large products step simulate \
-  derivative_kernels runtime ir batch_last large_inverses high_orders streaming configurations objects_loaded)
+  derivative_kernels runtime ir batch_last large_inverses high_orders streaming configurations image)
 
 test-avx2: $(VENV)/.test       ## machine code as of processors without AVX-512, which most are: some two minutes
 	DREVO_PROCESSOR=avx2 $(PYTEST) --timeout 600 -m "not nightly" $(AVX2)

@@ -6,16 +6,15 @@ Each test is a process of its own, see guarded.py: what goes beyond an array end
 from __future__ import annotations
 
 import os
-import platform
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux" or platform.machine() != "x86_64", reason="only for Linux on x86-64"
-)
+from drevo.codegen.store import image
+
+pytestmark = pytest.mark.skipif(not image.supported(), reason="only for Linux on x86-64")
 GUARDED = Path(__file__).with_name("guarded.py")
 
 

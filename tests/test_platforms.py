@@ -24,7 +24,7 @@ from drevo.compiler.recipe import Recipe
 
 WORK = """
 import numpy as np, drevo
-from drevo.codegen.store import cache
+from drevo.codegen.store import cache, image
 r, rng = drevo.load("three-link"), np.random.default_rng(0)
 q, v, a = rng.normal(size=(3, 40, 3))
 f = {"link2": np.ones((40, 6)), "link3": np.ones((40, 6))}
@@ -40,7 +40,7 @@ except drevo.NumericsError as error:
     found.append(np.frombuffer(str(error).encode(), np.uint8))
 import hashlib
 print(hashlib.sha256(b"".join(np.ascontiguousarray(x).tobytes() for x in found)).hexdigest())
-print(drevo.compile(r, "bias").backend, len(list(cache.directory().glob("*.bin"))) > 5)
+print(drevo.compile(r, "bias").backend, image.supported(), len(list(cache.directory().glob("*.bin"))) > 5)
 """
 WINDOWS = """
 import ctypes, os, sys, types
@@ -64,12 +64,13 @@ def said(code: str, folder: Path, **env: str) -> list[str]:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="nothing to compare with")
-def test_the_same_bits_without_posix(tmp_path: Path) -> None:
-    """Cold and warm, where the operating system has none of what Windows lacks."""
+def test_the_same_bits_by_llvms_loader_and_without_posix(tmp_path: Path) -> None:
+    """Cold and warm, with DREVO_LOADER=llvm, and where the operating system has none of what Windows lacks."""
     digest, *mine = said(WORK, tmp_path / "own")
-    assert mine == ["native", "True"]
+    assert mine[::2] == ["native", "True"]
     for k in range(2):
-        assert said(WINDOWS + WORK, tmp_path / "windows") == [digest, "native", "True"], k
+        assert said(WORK, tmp_path / "llvm", DREVO_LOADER="llvm") == [digest, "native", "False", "True"], k
+        assert said(WINDOWS + WORK, tmp_path / "windows") == [digest, "native", "False", "True"], k
 
 
 def test_the_workflow_names_what_there_is() -> None:

@@ -16,7 +16,7 @@ from drevo.codegen.call import selftest
 from drevo.codegen.graph.node import Graph
 from drevo.codegen.graph.ops import ADD
 from drevo.codegen.graph.program import Program
-from drevo.codegen.store.object_files import loaded_size
+from drevo.codegen.store.image import loaded_size
 from drevo.compiler.packing import unpack
 from drevo.compiler.tracer import Tracer
 from drevo.errors import DrevoError, InputError, TraceError

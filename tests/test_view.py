@@ -622,7 +622,7 @@ def test_the_window_in_a_browser(browser: Any, tmp_path: Path) -> None:
         page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: said.append(str(error)))
         page.goto(window.address)
-        page.get_by_text(robot.joint_names[1], exact=True).wait_for()
+        page.get_by_text(f"{robot.joint_names[1]}, rad", exact=True).wait_for()
         before = window.q
         box = page.locator("input[type=text], input[inputmode]").nth(1)
         box.fill("0.4")

@@ -75,7 +75,7 @@ def _keyed(kind: type) -> tuple[str, ...]:
 
 def key(request: str, spec: object) -> str:
     """The cache key of code: what was asked, how it is made, and all of this process that the code depends on."""
-    parts = [request, key_text(spec), f"format {FORMAT}", sources(), native.host().key, *sorted(levers.off())]
+    parts = [request, key_text(spec), f"format {FORMAT}", sources(), native.machine(), *sorted(levers.off())]
     return "\n".join(
         [*parts, sys.implementation.cache_tag or "", repr(native.layout()), f"numpy {np.__version__}"]
     )

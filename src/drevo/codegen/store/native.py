@@ -6,7 +6,6 @@ llvmlite is imported at the first use.
 from __future__ import annotations
 
 import ctypes
-import platform
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_void_p, py_object
@@ -20,7 +19,7 @@ import numpy as np
 
 from ...errors import EmitError
 from ..entry.layout import ENTRY_TABLE, ObjectLayout, names_after
-from . import processor
+from . import image, processor
 from .memo import LOCK
 
 _FASTCALL_KEYWORDS = 0x82
@@ -29,8 +28,6 @@ _ARRAYS = {"PyArray_New": 93, "PyArray_Return": 76, "PyArray_SetBaseObject": 282
 _ARRAY_TYPE_PLACE, _ABI_PLACE = 2, 0
 CACHE_LINE_BYTES = 64  # bytes of a cache line, where working memory and large results begin
 _FLOATS = c_int(0x9875)  # as Microsoft's library has it
-# the memory of an object in one piece, so that 32-bit distances reach whatever is in it
-_IN_ONE_PIECE = sys.platform != "win32" and platform.machine().lower() in ("x86_64", "amd64")
 
 
 def line_array(shape: int | tuple[int, ...], dtype: Any = np.float64) -> np.ndarray[Any, Any]:
@@ -90,6 +87,21 @@ def host() -> Host:
     return made._replace(cpu=level.cpu, features=features) if level.cpu else made
 
 
+@lru_cache(maxsize=1)
+def machine() -> str:
+    """A text of what code depends on in this machine; where the system tells it, LLVM is not asked, nor loaded."""
+    import llvmlite
+
+    if not image.supported():
+        return host().key
+    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+        first = file.read(8192).split("\n\n")[0].splitlines()
+    wanted = ("vendor_id", "cpu family", "model", "model name", "flags")
+    told = [line for line in first if line.split("\t")[0].split(":")[0].strip() in wanted]
+    told_with = [f"llvmlite {llvmlite.__version__}", processor.asked_level(), *told]
+    return "|".join(told_with) if len(told) == len(wanted) else host().key
+
+
 # -- LLVM ---------------------------------------------------------------------------------------------------
 
 
@@ -102,11 +114,7 @@ def _machine() -> Any:
     if sys.platform == "win32":
         for name, address in _windows_symbols().items():
             llvm.add_symbol(name, address)
-    target = llvm.Target.from_triple(host().triple)
-    model = "small" if _IN_ONE_PIECE else "jitdefault"  # small: constants within reach of one instruction
-    return target.create_target_machine(
-        cpu=host().cpu, features=host().features, opt=2, reloc="pic", codemodel=model
-    )
+    return _new_machine()
 
 
 def _windows_symbols() -> dict[str, int]:
@@ -114,6 +122,17 @@ def _windows_symbols() -> dict[str, int]:
     system: Any = ctypes.WinDLL("ntdll")  # type: ignore[attr-defined,unused-ignore]
     probe = ctypes.cast(system["__chkstk"], c_void_p).value
     return {"__chkstk": int(probe or 0), "_fltused": ctypes.addressof(_FLOATS)}
+
+
+def _new_machine() -> Any:
+    import llvmlite.binding as llvm
+
+    target = llvm.Target.from_triple(host().triple)
+    # constants within reach of one instruction: the loader of our own keeps an object in one piece
+    model = "small" if image.supported() else "jitdefault"
+    return target.create_target_machine(
+        cpu=host().cpu, features=host().features, opt=2, reloc="pic", codemodel=model
+    )
 
 
 @lru_cache(maxsize=1)
@@ -143,25 +162,21 @@ def compile_text(ir: str) -> bytes:
 
 
 class Loaded:
-    """Object code in memory, which lives as long as this."""
+    """Object code in memory, which lives as long as this.
+
+    One loader for a process: objects made for ours have 32-bit distances, which LLVM's, that puts sections
+    apart, may not reach. Raises EmitError.
+    """
 
     def __init__(self, obj: bytes) -> None:
-        import llvmlite.binding as llvm
-
-        with LOCK:
-            _machine()
-            # the engine owns its machine and wants a module, which it need not compile
-            machine, module = (
-                llvm.Target.from_triple(host().triple).create_target_machine(),
-                llvm.parse_assembly(""),
-            )
-            self._engine = llvm.create_mcjit_compiler(module, machine, _IN_ONE_PIECE or None)
-            self._engine.remove_module(module)
-            self._engine.add_object_file(llvm.object_file.ObjectFileRef.from_data(obj))
-            self._engine.finalize_object()
+        self._image = _image(obj) if image.supported() else None
+        if self._image is None:
+            self._engine = _engine(obj)
 
     def address(self, name: str, data: bool = False) -> int:
         """The address of a function, or with `data` of a variable; 0 if there is none."""
+        if self._image is not None:
+            return self._image.address(name)
         with LOCK:
             find = self._engine.get_global_value_address if data else self._engine.get_function_address
             return int(find(name))
@@ -171,6 +186,25 @@ class Loaded:
         found = (c_void_p * len(words)).from_address(self.address("table", data=True))
         found[:] = words  # type: ignore[call-overload]
         return found
+
+
+def _image(obj: bytes) -> image.Image:
+    try:
+        return image.Image(obj)
+    except (OSError, ValueError) as error:
+        raise EmitError(f"LLVM's object cannot be loaded ({error}); DREVO_LOADER=llvm has LLVM load it") from error
+
+
+def _engine(obj: bytes) -> Any:
+    import llvmlite.binding as llvm
+
+    with LOCK:
+        _machine()
+        # the engine owns its machine, so it gets one of its own
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _new_machine())
+        engine.add_object_file(llvm.object_file.ObjectFileRef.from_data(obj))
+        engine.finalize_object()
+        return engine
 
 
 class Code(Loaded):

@@ -13,8 +13,8 @@ from ..llvm.module import portable_text, ptx_text
 from ..llvm.ports import Target
 from ..lower.lower import Lowered
 from . import native
+from .image import loaded_size, wasm_module, with_any_floats
 from .memo import LOCK
-from .object_files import loaded_size, wasm_module, with_any_floats
 from .processor import require_instructions
 
 MAX_STEPS = 60_000  # steps in one function: register allocation takes a minute

@@ -29,7 +29,7 @@ class LinkVelocities:
     def _turn(self) -> Worded:
         """The turn of the last link against the first one's parent, (3)."""
         first, *others = self.links
-        turn, said = first.R, "turn of a link's main axes against those of the link above, 0 is the base, no unit"
+        turn, said = first.R, "turn of a link's main axes against those of its parent, no unit"
         for x in others:
             turn = self.page.define(f"R_{first.j.p}_{x.n}", turn @ x.R, "(3)", said)
         return turn

@@ -8,6 +8,7 @@ from typing import Any
 from ....codegen.graph.node import Expr
 from ....codegen.lower.loops import Place
 from ....codegen.lower.lower import Lowered, lower
+from ....codegen.store import native
 from ....mechanics.acting import ACTING_FIELDS, Acting, force_in
 from ....mechanics.algorithms.kinematics import Pose
 from ....mechanics.body_table import ALL_BODY_NUMBERS, BODY_NUMBERS
@@ -68,7 +69,7 @@ class StepTracer(Tracer):
         """The traced work, lowered."""
         for quaternion in units:
             self.require_unit(quaternion)
-        return lower(self.program())
+        return lower(self.program(), fma=native.host().fma)
 
     # -- what several steps need ------------------------------------------------------------------------
 
