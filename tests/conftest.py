@@ -19,11 +19,17 @@ if "pinocchio" in os.environ.get("DREVO_ABSENT", "").split(","):  # no wheels of
 LONG = tuple(
     f"test_{name}"
     for name in (
-        *("linear_kernels", "coulomb_steps", "khalil", "soft_law", "large", "loops_of_files", "linearise", "step"),
-        *("constraints", "constraint_kernels", "products", "docs", "processors", "public_face", "sweep", "wheels"),
-        *("joint_dynamics", "example_robots", "differential", "kovalchuk", "view", "cli", "singular", "walking"),
+        *("view", "docs", "soft_law", "coulomb_steps", "cli", "touching_solids", "schema", "constraint_kernels"),
+        *("khalil", "papers_command", "step_products", "constraints", "example_robots", "paper_paths"),
+        *("step", "legends", "differential", "task_space", "envs", "neighbours", "joint_dynamics", "drives"),
+        *("public_face", "bridges", "parameters", "linear_kernels", "mocap", "scenes", "many_places", "rerooted"),
+        *("uneven_ground", "threads", "relative", "tasks", "large", "rolled", "read_back", "cli_fuzz"),
+        *("high_orders", "higher", "comfort", "singular", "levers", "sweep", "products", "processors"),
+        *("loops_of_files", "distances", "large_inverses", "loops", "examples", "kovalchuk", "emit", "linearise"),
+        *("beside_pink", "doctor", "moving_base", "wheels", "odd_shapes", "documents", "ros2_controllers"),
+        *("custom_joints", "urdf", "zaremba", "export", "passive_users"),
     )
-)  # files of half a minute and more: the first, as a worker that begins one last works alone to the end
+)  # files of eight seconds and more: the first, as a worker that begins one last works alone to the end
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest chooses by marks
