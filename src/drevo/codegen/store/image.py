@@ -102,11 +102,11 @@ class Image:
         if len(tables) != 1:
             raise ValueError("not one table of symbols")
         s = self.sections[tables[0]]
-        found = np.frombuffer(self.obj, _SYMBOL, int(s["size"]) // _SYMBOL.itemsize, int(s["offset"]))
+        symbols = np.frombuffer(self.obj, _SYMBOL, int(s["size"]) // _SYMBOL.itemsize, int(s["offset"]))
         text = self.sections[s["link"]]
         start, end = int(text["offset"]), int(text["offset"] + text["size"])
-        ends = [self.obj.index(b"\0", start + int(k), end) for k in found["name"]]
-        return found, [self.obj[start + int(k) : e].decode() for k, e in zip(found["name"], ends)]
+        ends = [self.obj.index(b"\0", start + int(k), end) for k in symbols["name"]]
+        return symbols, [self.obj[start + int(k) : e].decode() for k, e in zip(symbols["name"], ends)]
 
     def _places(self, jumps: int) -> tuple[Array, int, int, int]:
         """Offsets of the sections in memory (-1: not loaded) and of the jumps, bytes of code and bytes in all."""
@@ -162,10 +162,10 @@ def _sections(obj: bytes) -> Array:
         raise ValueError("no object") from None
     if (magic, bits, order, kind, machine, each) != (b"\x7fELF", 2, 1, _RELOCATABLE, _X86_64, _SECTION.itemsize):
         raise ValueError("no relocatable object of x86-64")
-    found = np.frombuffer(obj, _SECTION, count, at)
-    if (found["link"] >= count).any() or (found["info"][found["type"] == _RELA] >= count).any():
+    sections = np.frombuffer(obj, _SECTION, count, at)
+    if (sections["link"] >= count).any() or (sections["info"][sections["type"] == _RELA] >= count).any():
         raise ValueError("a section that is not there")
-    return found
+    return sections
 
 
 def _protect(base: int, size: int) -> None:

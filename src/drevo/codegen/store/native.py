@@ -97,9 +97,9 @@ def machine() -> str:
     with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
         first = file.read(8192).split("\n\n")[0].splitlines()
     wanted = ("vendor_id", "cpu family", "model", "model name", "flags")
-    told = [line for line in first if line.split("\t")[0].split(":")[0].strip() in wanted]
-    told_with = [f"llvmlite {llvmlite.__version__}", processor.asked_level(), *told]
-    return "|".join(told_with) if len(told) == len(wanted) else host().key
+    lines = [line for line in first if line.split("\t")[0].split(":")[0].strip() in wanted]
+    parts = [f"llvmlite {llvmlite.__version__}", processor.asked_level(), *lines]
+    return "|".join(parts) if len(lines) == len(wanted) else host().key
 
 
 # -- LLVM ---------------------------------------------------------------------------------------------------
