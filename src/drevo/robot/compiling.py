@@ -43,8 +43,10 @@ def warn_open_tree(robot: Any, quantity: str | Sequence[str]) -> bool:
     model = getattr(robot, "model", None)
     if not (isinstance(model, Model) and model.closed and OPEN_TREE.intersection(names)):
         return True
-    frame, package = sys._getframe(1), os.path.dirname(os.path.dirname(__file__))
-    while frame.f_back is not None and os.path.basename(frame.f_code.co_filename) in PASSING:
+    frame, package = sys._getframe(1), os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
+        if os.path.basename(frame.f_code.co_filename) not in PASSING:
+            break
         frame = frame.f_back
     if frame.f_code.co_filename.startswith(package):
         return False
