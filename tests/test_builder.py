@@ -80,7 +80,7 @@ def test_loops_and_contacts_are_data() -> None:
     model = b.model()
     assert (model.loops[0].kind, model.loops[0].point_b) == ("point", (0.0, 1.0, 0.0))
     assert model.contacts[0].point == (0.0, 0.0, -1.0)
-    assert write_model(model, ".urdf").lost == ["its 1 closed loops"]
+    assert write_model(model, ".urdf").lost == ["its 1 closed loop"]
 
 
 @pytest.mark.parametrize(

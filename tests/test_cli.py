@@ -75,7 +75,9 @@ def test_info_of_the_embedded(name: str) -> None:
 def test_convert(pendulum: Path, tmp_path: Path) -> None:
     assert "pendulum, nq 1, nv 1" in run("convert", str(pendulum), str(tmp_path / "r.sdf")).stdout
     assert "<sdf" in (tmp_path / "r.sdf").read_text()
-    assert "1 closed loops" in refused("convert", "four-bar", str(tmp_path / "r.urdf"))
+    assert "MJCF or SDF or TOML or JSON (drevo convert ROBOT NEW.xml)" in refused(
+        "convert", "four-bar", str(tmp_path / "r.urdf")
+    )
     assert run("convert", "four-bar", str(tmp_path / "r.urdf"), "--lossy").exit_code == 0
     assert run("convert", "scara", str(tmp_path / "new" / "r.urdf")).exit_code == 0  # folders are made
     assert "a robot is saved as" in refused("convert", "scara", str(tmp_path / "r.step"))

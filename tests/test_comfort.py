@@ -185,6 +185,16 @@ def test_every_result_has_a_picture(what: str) -> None:
     made.savefig(io.BytesIO(), format="png")
 
 
+def test_a_picture_is_saved_where_a_path_is_given(tmp_path: Path) -> None:
+    motion = moved()
+    for name, start in (("m.svg", b"<svg"), ("m.PNG", b"\x89PNG"), ("m.pdf", b"%PDF")):
+        assert motion.plot(tmp_path / name) is None
+        assert (tmp_path / name).read_bytes().startswith(start)
+    assert (tmp_path / "m.svg").read_text(encoding="utf-8") == motion.svg()
+    with pytest.raises(InputError, match=r"a picture is saved as .svg, .png or .pdf, not as '.*m.jpg'"):
+        motion.plot(tmp_path / "m.jpg")
+
+
 def test_mathematics_is_written_for_notebooks() -> None:
     text = linear()._repr_latex_()
     assert text.startswith("$$") and text.count("bmatrix") == 4 and "&" in text

@@ -199,7 +199,7 @@ def test_tendons_come_back(tmp_path: Path, suffix: str) -> None:
         warnings.simplefilter("ignore", drevo.DrevoWarning)
         robot = drevo.load(text)
         if suffix in ("urdf", "sdf"):
-            with pytest.raises(drevo.ModelError, match="its 1 closed loops; its 6 tendons"):
+            with pytest.raises(drevo.ModelError, match="its 1 closed loop; its 6 tendons"):
                 robot.save(tmp_path / f"r.{suffix}")
         robot.save(tmp_path / f"r.{suffix}", lossy=suffix in ("urdf", "sdf"))
         again = drevo.load(tmp_path / f"r.{suffix}")

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
 
 import typer
 
+from ..io.files import PICTURES, ready
+
 if TYPE_CHECKING:
     from ..robot.face import Robot
 
@@ -228,32 +230,18 @@ def vector_in(robot: Robot, name: str, text: str | None) -> Any:
 
 
 PLOT = "Sketch the result in the terminal; a picture is saved with -o FILE.svg."
-PICTURES = (".svg", ".png", ".pdf")  # the last two by Matplotlib
 
 
 def ready_for(kind: str, path: Path | None, endings: Sequence[str]) -> None:
     """Refuses a file that such a thing cannot be saved as, before the work begins."""
-    from ..io.files import ready
-
     if path is not None:
         ready(kind, path, endings)
 
 
 def save_result(result: Any, path: Path | None) -> None:
     """Saves a result as a table or, by the ending of the path, as its picture; without a path nothing."""
-    from ..io.files import saving
-
-    if path is None:
-        return
-    ending = path.suffix.lower()
-    if ending not in PICTURES:
-        result.save(path)
-        return
-    with saving("a picture", path, PICTURES) as file:
-        if ending == ".svg":
-            file.write_text(result.svg(), encoding="utf-8")
-        else:
-            result.plot().savefig(file, format=ending[1:])
+    if path is not None:
+        (result.plot if path.suffix.lower() in PICTURES else result.save)(path)
 
 
 def print_picture(result: Any, plot: bool, saved: Path | None) -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import InputError
+from ..io.files import PICTURES
 from .common import (
-    PICTURES,
     PLOT,
     STATE,
     Base,

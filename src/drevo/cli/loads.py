@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import InputError
+from ..io.files import PICTURES
 from .common import (
-    PICTURES,
     PLOT,
     Base,
     Json,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from ..io.files import PICTURES
 from .common import (
-    PICTURES,
     PLOT,
     STATE,
     Base,

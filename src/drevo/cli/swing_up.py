@@ -6,7 +6,8 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from .common import PICTURES, PLOT, Json, guarded, option, print_json, print_picture, ready_for, save_result
+from ..io.files import PICTURES
+from .common import PLOT, Json, guarded, option, print_json, print_picture, ready_for, save_result
 
 if TYPE_CHECKING:
     from ..robot.face import Robot

@@ -6,8 +6,8 @@ from math import radians
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from ..io.files import PICTURES
 from .common import (
-    PICTURES,
     PLOT,
     Json,
     RobotName,

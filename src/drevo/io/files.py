@@ -21,6 +21,7 @@ from .xml import MAX_XML_BYTES, too_many_bytes
 
 MAX_TOTAL = 96 * 2**20  # bytes of all files that one description names
 MAX_FILES = 2000
+PICTURES = (".svg", ".png", ".pdf")  # endings of pictures, the last two by Matplotlib
 INSTALLED = ("site-packages", "dist-packages")
 PROJECT_MARKS = ("package.xml", "pyproject.toml", "setup.py", ".git")  # what stands in the folder of a project
 
@@ -236,10 +237,10 @@ def ready(title: str, path: Any, endings: Collection[str]) -> Path:
     except TypeError:
         raise InputError(f"{title} is saved to a path, not to {type(path).__name__}") from None
     if file.suffix.lower() not in endings or "\0" in str(file):
-        drawn = title == "a table" and file.suffix.lower() in (".png", ".svg", ".pdf")
+        drawn = title == "a table" and file.suffix.lower() in PICTURES
         kinds = " or ".join(", ".join(endings).rsplit(", ", 1))
         raise InputError(
-            f"{title} is saved as {kinds}, not as {str(path)!r}" + "; a picture is by .plot()" * drawn
+            f"{title} is saved as {kinds}, not as {str(path)!r}" + "; .plot(path) saves a picture" * drawn
         )
     if not file.parent.is_dir():
         raise InputError(f"{title} cannot be saved as {str(file)!r}: there is no folder {str(file.parent)!r}")

@@ -23,7 +23,8 @@ class Quantity(NamedTuple):
     invariant: unchanged under the inertia gauge, so a formalism may regroup parameters.
     options: of link, relative_to, frame, kind, axes, damping, terms those that apply. external: takes wrenches on
     links. forces: may have the passive forces in.
-    inverse: needs M to be regular. kinematic: needs no inertia at all.
+    inverse: needs M to be regular. kinematic: needs no inertia at all. open_tree: what closes a robot changes it,
+    and `robot.under` has that.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Quantity(NamedTuple):
     inverse: bool = False
     forces: bool = False
     kinematic: bool = False
+    open_tree: bool = False
 
     def chosen(self, options: Mapping[str, str]) -> Quantity:
         """The quantity with the outputs that its options choose, as many rows as there are axes."""
@@ -146,22 +148,27 @@ class ExportOptions(EquationOptions, total=False):
 _PAIR: tuple[int | str, ...] = ("nv", "nv")
 _CATALOGUE_ROWS = (
     Quantity("inverse_dynamics", ("q", "v", "a"), (("tau", ("nv",)),),
-             "tau = M a + h, N m or N; gravity is in", invariant=True, external=True, forces=True),
+             "tau = M a + h, N m or N; gravity is in", invariant=True, external=True, forces=True, open_tree=True),
     Quantity("forward_dynamics", ("q", "v", "tau"), (("a", ("nv",)),),
-             "a = M^-1 (tau - h), rad/s^2 or m/s^2", invariant=True, external=True, inverse=True, forces=True),
+             "a = M^-1 (tau - h), rad/s^2 or m/s^2", invariant=True, external=True, inverse=True, forces=True,
+             open_tree=True),
     Quantity("mass_matrix", ("q",), (("M", _PAIR),),
-             "M(q), kg m^2, kg m or kg; symmetric, entries across branches exactly 0", invariant=True),
+             "M(q), kg m^2, kg m or kg; symmetric, entries across branches exactly 0", invariant=True,
+             open_tree=True),
     Quantity("inertia_product", ("q", "x"), (("y", ("nv",)),),
-             "y = M(q) x in O(n), N m or N for x in rad/s^2 or m/s^2; no matrix is formed", invariant=True),
+             "y = M(q) x in O(n), N m or N for x in rad/s^2 or m/s^2; no matrix is formed", invariant=True,
+             open_tree=True),
     Quantity("inverse_mass_matrix", ("q",), (("Minv", _PAIR),),
-             "M(q)^-1, 1/(kg m^2), 1/(kg m) or 1/kg", invariant=True, inverse=True),
+             "M(q)^-1, 1/(kg m^2), 1/(kg m) or 1/kg", invariant=True, inverse=True, open_tree=True),
     Quantity("bias", ("q", "v"), (("h", ("nv",)),), "h = C v + g, N m or N", invariant=True, external=True,
-             forces=True),
-    Quantity("gravity", ("q",), (("g", ("nv",)),), "g(q), N m or N: what holds the robot at rest", invariant=True),
+             forces=True, open_tree=True),
+    Quantity("gravity", ("q",), (("g", ("nv",)),), "g(q), N m or N: what holds the robot at rest", invariant=True,
+             open_tree=True),
     Quantity("passive", ("q", "v"), (("p", ("nv",)),),
              "p(q, v), N m or N: what dampers, dry friction and springs exert on the joints"),
     Quantity("coriolis_matrix", ("q", "v"), (("C", _PAIR),),
-             "C(q, v) from the Christoffel symbols, N m s or N s: C v = h - g, dM/dt - 2 C is skew"),
+             "C(q, v) from the Christoffel symbols, N m s or N s: C v = h - g, dM/dt - 2 C is skew",
+             open_tree=True),
     Quantity("kinetic_energy", ("q", "v"), (("T", ()),), "T, J", invariant=True),
     Quantity("potential_energy", ("q",), (("V", ()),), "V, J; zero at the world origin, moving bodies only"),
     Quantity("center_of_mass", ("q",), (("c", (3,)),), "centre of mass of the moving bodies, m, world axes"),
@@ -176,9 +183,9 @@ _CATALOGUE_ROWS = (
              options=("link", "frame", "relative_to"), kinematic=True),
     Quantity("operational_inertia", ("q",), (("Lambda", (6, 6)),),
              "(J M^-1 J^T)^-1 of a link, linear first; refused where the link cannot move in all six directions",
-             options=("link", "frame"), inverse=True),
+             options=("link", "frame"), inverse=True, open_tree=True),
     Quantity("inverse_operational_inertia", ("q",), (("Lambdainv", (6, 6)),), "J M^-1 J^T of a link, linear first",
-             options=("link", "frame"), inverse=True),
+             options=("link", "frame"), inverse=True, open_tree=True),
     Quantity("velocity", ("q", "v"), (("V", (6,)),), "velocity of the link's frame, linear first",
              options=("link", "frame", "relative_to"), kinematic=True),
     Quantity("acceleration", ("q", "v", "a"), (("A", (6,)),),
@@ -195,29 +202,31 @@ _CATALOGUE_ROWS = (
              kinematic=True),
     Quantity("manipulability", ("q",), (("w", ()),),
              "sqrt(det(J J^T)) of the rows of the axes, of J^T J where the joints are fewer",
-             options=("link", "frame", "axes"), kinematic=True),
+             options=("link", "frame", "axes"), kinematic=True, open_tree=True),
     Quantity("operational_space", ("q", "v"),
              (("pose", (4, 4)), ("J", ("axes", "nv")), ("Jdot_v", ("axes",)), ("Lambda", ("axes", "axes")),
               ("mu", ("axes",)), ("p", ("axes",)), ("Jbar", ("nv", "axes")), ("N", _PAIR)),
              "Lambda x'' + mu + p = F of a link along the axes, Jbar = M^-1 J^T Lambda, N = 1 - Jbar J",
-             options=("link", "frame", "axes", "damping", "terms"), inverse=True),
+             options=("link", "frame", "axes", "damping", "terms"), inverse=True, open_tree=True),
     Quantity("regressor", ("q", "v", "a"), (("Y", ("nv", "links", 10)),),
-             "tau = Y pi, pi = robot.inertial_parameters, ten of every moving link; rotors are not in"),
+             "tau = Y pi, pi = robot.inertial_parameters, ten of every moving link; rotors are not in",
+             open_tree=True),
     Quantity("power_balance", ("q", "v", "a"), (("P", ("nv",)), ("Wk", ("links",)), ("Wp", ("links",))),
-             "power of every drive, rates of kinetic and potential energy of every moving link, W"),
+             "power of every drive, rates of kinetic and potential energy of every moving link, W",
+             open_tree=True),
     Quantity("joint_power", ("q", "v", "a"), (("We", ("links",)),),
-             "power of the parent's wrench on every moving link, W"),
+             "power of the parent's wrench on every moving link, W", open_tree=True),
     Quantity("joint_wrenches", ("q", "v", "a"), (("W", ("links", 6)),),
              "force and moment of the parent on every moving link, about the link's origin",
-             options=("frame",), external=True),
+             options=("frame",), external=True, open_tree=True),
     Quantity("inverse_dynamics_derivatives", ("q", "v", "a"),
              (("dtau_dq", _PAIR), ("dtau_dv", _PAIR), ("M", _PAIR)),
              "dtau/dq, dtau/dv and dtau/da = M of inverse dynamics, on the tangent space", invariant=True,
-             forces=True),
+             forces=True, open_tree=True),
     Quantity("forward_dynamics_derivatives", ("q", "v", "tau"),
              (("da_dq", _PAIR), ("da_dv", _PAIR), ("Minv", _PAIR)),
              "da/dq, da/dv and da/dtau = M^-1 of forward dynamics, on the tangent space", invariant=True,
-             inverse=True, forces=True),
+             inverse=True, forces=True, open_tree=True),
 )  # fmt: skip
 _ARGUMENTS = {
     "q": "coordinates, (..., nq), rad or m; quaternions x y z w of unit length",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from ..codegen.call.function import Function, Spec
+from ..codegen.call.method import compiled
 from ..codegen.store.memo import memoised
 from ..compiler.compile import Options, compile_quantity
 from ..errors import InputError, warn_caller
@@ -17,20 +17,10 @@ from ..io.given import asked, spelled_out
 from ..model.description import Model
 from ..model.draft import did_you_mean, shorten
 from ..model.dynamics import Described
-from ..model.quantities import CompileOptions, LinkOptions
+from ..model.quantities import ALIASES, CATALOGUE, CompileOptions, LinkOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-# what the loops of a robot change and `robot.under` has: its equations of motion and the inertias made of M
-OPEN_TREE = {
-    *("inverse_dynamics", "forward_dynamics", "mass_matrix", "inverse_mass_matrix", "inertia_product", "bias"),
-    *("gravity", "coriolis_matrix", "inverse_dynamics_derivatives", "forward_dynamics_derivatives", "regressor"),
-    *("joint_wrenches", "joint_power", "power_balance", "rnea", "aba", "crba", "operational_space"),
-    *("operational_inertia", "inverse_operational_inertia", "manipulability"),
-}
-# files through which a call of a user passes on its way to `warn_open_tree`
-PASSING = ("compiling.py", "face.py", "of_link.py", "method.py", "given.py")
 
 
 def warn_open_tree(robot: Any, quantity: str | Sequence[str]) -> bool:
@@ -40,15 +30,16 @@ def warn_open_tree(robot: Any, quantity: str | Sequence[str]) -> bool:
     be warned.
     """
     names = [x for x in (quantity if isinstance(quantity, (list, tuple)) else [quantity]) if isinstance(x, str)]
-    model = getattr(robot, "model", None)
-    if not (isinstance(model, Model) and model.closed and OPEN_TREE.intersection(names)):
+    model, of_tree = getattr(robot, "model", None), {x for x, row in CATALOGUE.items() if row.open_tree}
+    if not (isinstance(model, Model) and model.closed and of_tree.intersection(ALIASES.get(x, x) for x in names)):
         return True
-    frame, package = sys._getframe(1), os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
-        if os.path.basename(frame.f_code.co_filename) not in PASSING:
+    frame, wrappers = sys._getframe(1), (asked.__module__, compiled.__module__)
+    while frame.f_back is not None:  # a user's call comes through the robot's face and what wraps its methods
+        module = str(frame.f_globals.get("__name__"))
+        if module not in wrappers and module.rpartition(".")[0] != __package__:
             break
         frame = frame.f_back
-    if frame.f_code.co_filename.startswith(package):
+    if module.partition(".")[0] == __name__.partition(".")[0]:
         return False
     closed = [f"{x.kind} of {x.link_a!r} and {x.link_b!r}" for x in model.loops]
     closed += [f"coupling of joint {x.joint!r}" for x in model.couplings]

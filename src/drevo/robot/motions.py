@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from inspect import unwrap
+from types import MethodType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from numpy.typing import ArrayLike
 
 from ..errors import InputError, warn_caller
-from ..io.given import Array, asked_methods
+from ..io.given import Array, asked, asked_methods
 from ..model.description import Model
 from ..model.dynamics import START_TIME
 from ..model.pairing import strangers
@@ -42,8 +43,11 @@ class MotionMethods:
     """Methods of a Robot for motions, linear models and dynamics under contacts and constraints."""
 
     def _method(self, function: Callable[..., Found]) -> Callable[..., Found]:
-        """A function of a robot as this robot's attribute, so that later calls go straight in."""
-        entry = partial(function, self)
+        """A function of a robot as this robot's attribute, so that later calls go straight in.
+
+        It is checked as it is called, without the robot.
+        """
+        entry: Callable[..., Found] = asked(MethodType(unwrap(function), self))
         self.__dict__[function.__name__] = entry
         return entry
 

@@ -23,6 +23,7 @@ from ..model.loaders.writers import WRITTEN_SUFFIXES, text_of, write_model
 from ..model.loaders.writing import Written
 
 Array = np.ndarray[Any, Any]
+FORMATS = {".xml": "MJCF", ".sdf": "SDF", ".toml": "TOML", ".json": "JSON"}  # the last two hold every robot
 COMPARED_STATES = 100
 DIGITS = 10
 FORCE_AGREEMENT = 1e-12  # of the largest force: how far a file's dynamics may be from the robot's
@@ -83,9 +84,11 @@ def to_pinocchio(model: Model, lossy: bool = False) -> Any:
 def refuse_losses(model: Model, written: Written, how: str, lossy: bool) -> None:
     """ModelError for what acts on the motion and is lost; with `lossy`, and for the rest, one DrevoWarning."""
     if written.lost and not lossy:
+        whole = [suffix for suffix in FORMATS if not write_model(model, suffix).lost]
         raise ModelError(
-            f"robot {model.name!r} cannot be {how} with {'; '.join(written.lost)}: save it as TOML or JSON, or "
-            "with lossy=True without what cannot be said"
+            f"robot {model.name!r} cannot be {how} with {'; '.join(written.lost)}: save it as "
+            f"{' or '.join(FORMATS[suffix] for suffix in whole)} (drevo convert ROBOT NEW{whole[0]}), or with "
+            "lossy=True without what cannot be said"
         )
     if missing := [*written.lost, *written.left_out]:
         warn_caller(f"robot {model.name!r} {how}, without {'; '.join(missing)}")

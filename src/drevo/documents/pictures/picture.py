@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
+from ...io.files import PICTURES, saving
 from ...io.given import asked_methods
 from ...io.packages import package
 from ...io.reprs import result
@@ -39,9 +41,18 @@ class Pictured:
         f = self.figure()
         return plot(f.title, f.panels, f.across, f.abscissa, f.shared)
 
-    def plot(self) -> Any:
-        """The picture as a matplotlib.figure.Figure, with `savefig(path)`; needs matplotlib (drevo[view])."""
-        return in_matplotlib(self.figure())
+    def plot(self, path: str | PathLike[str] | None = None) -> Any:
+        """The picture as a matplotlib.figure.Figure (drevo[view] has it), or saved where a path is given.
+
+        path: FILE.svg, which needs no library, FILE.png or FILE.pdf. Raises InputError.
+        """
+        if path is None:
+            return in_matplotlib(self.figure())
+        with saving("a picture", path, PICTURES) as file:
+            if (ending := file.suffix.lower()) == ".svg":
+                file.write_text(self.svg(), encoding="utf-8")
+            else:
+                in_matplotlib(self.figure()).savefig(file, format=ending[1:])
 
     def _repr_html_(self) -> str:
         return self.svg()

@@ -62,7 +62,7 @@ def begin(
     out = Written(model)
     if not closes:
         held = {"closed loops": model.closures, "tendons": sum(tendon.pulls for tendon in model.tendons)}
-        out.lost += [f"its {count} {term}" for term, count in held.items() if count]
+        out.lost += [f"its {count} {term[: -1 if count == 1 else None]}" for term, count in held.items() if count]
     if model.keyframes:
         out.left_out.append(f"its keyframes {listed(key.name for key in model.keyframes)}")
     for term, named in ((x, said) for x, said in _SELDOM_SAID.items() if x not in says):
