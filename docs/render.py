@@ -22,6 +22,7 @@ import drevo
 from drevo.compiler.pages.drawing import robot_svg as mechanism
 from drevo.constraint.closing import hold
 from drevo.documents.pictures.plot import Curve, Panel, plot
+from drevo.papers.figure import index_figure
 from drevo.papers.together import growth_with_bodies
 from drevo.robot.view.raster import Renderer
 from drevo.simulate import Control, simulate
@@ -291,9 +292,10 @@ FIGURES: dict[str, Callable[[], str]] = {
     "loads-panda": lambda: saved("loads.md")["loads-panda.svg"],
     "drives-panda": lambda: saved("loads.md")["drives-panda.svg"],
     "accuracy-puma": lambda: saved("accuracy.md")["accuracy-puma.svg"],
-    "telegin-three-link": lambda: mechanism(drevo.load("three-link")),
-    "telegin-two-arm-planar": lambda: mechanism(drevo.load("two-arm-planar")),
-    "telegin-two-arm-spatial": lambda: mechanism(drevo.load("two-arm-spatial")),
+    "telegin-three-link": lambda: mechanism(drevo.load("three-link"), letters={}),
+    "telegin-two-arm-planar": lambda: mechanism(drevo.load("two-arm-planar"), letters={}),
+    "telegin-two-arm-spatial": lambda: mechanism(drevo.load("two-arm-spatial"), letters={}),
+    "kovalchuk-figure-1": lambda: index_figure(drevo.load("biped", base="trunk"), "pelvis"),
     "together-growth": lambda: growth_with_bodies()[1],
 }
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import drevo
 from drevo.cli.main import app
 from drevo.compiler.formalisms import PAPERS
 from drevo.errors import InputError
 from drevo.papers import make_paper
+from drevo.papers.figure import index_figure, joint_frames
 
 NUMBERED = {  # the formulas that each paper numbers
     "telegin": [str(k) for k in range(1, 23)],
@@ -49,6 +53,7 @@ def test_papers(tmp_path: Path, name: str) -> None:
     assert [n for n in NUMBERED[name] if n not in agreed] == []
     said = " ".join(f"{r.says}:" for r in rows)
     assert [words for words in TELLS[name] if words not in said] == [] and all(r.says for r in rows)
+    assert (tmp_path / "figure-1.svg").exists() == (name == "kovalchuk")
     slips = [r for r in rows if r.verdict == "misprint"]
     assert len(slips) >= 3 and all(r.error > 0.005 for r in slips)
 
@@ -74,6 +79,23 @@ def test_the_five_side_by_side(tmp_path: Path) -> None:
     tables = [text.split("## Accuracy")[0], text.split("## Growth")[1]]
     rows = [line for part in tables for line in part.splitlines() if line.startswith("|")]
     assert len(rows) > 30 and set(rows) <= set(page.splitlines())
+
+
+def test_figure_1_of_kovalchuk() -> None:
+    """The committed figure is current; z of a frame (f(i), ns(i)) is the axis of the joint, through its origin."""
+    robot = drevo.load("biped", base="trunk")
+    figure = index_figure(robot, "pelvis")
+    assert figure == (DOCS / "kovalchuk-figure-1.svg").read_text(encoding="utf-8")
+    said = {"".join(x.itertext()) for x in ET.fromstring(figure)}
+    frames = {"i,1", "i,2", "i,3", "f(i),ns(i)"}
+    assert {f"{x}{k}" for x in "xyzO" for k in frames} | {"f(i)", "s(i,1)", "s(i,3)", "li,2", "qs(i,3)"} <= said
+    for shown in (robot, drevo.load("stanford"), drevo.load("two-arm-spatial")):
+        q = shown.neutral()
+        for i, (frame, link) in enumerate(zip(joint_frames(shown)[1:], shown.model.links[1:])):
+            twist = shown.jacobian(q, link.name, point=shown.pose(q, link.name)[:3, :3].T
+                                   @ (frame[:3, 3] - shown.pose(q, link.name)[:3, 3]))[:, i]  # fmt: skip
+            turns = shown.topology.sigma(i + 1)
+            np.testing.assert_allclose(twist, np.r_[frame[:3, 2] * (1 - turns), frame[:3, 2] * turns], atol=1e-12)
 
 
 def test_json(tmp_path: Path) -> None:

@@ -16,8 +16,11 @@ import numpy as np
 from ..compiler.formalisms import PAGES, PAPERS
 from ..constraint.values import point_on_plane
 from ..errors import InputError, one_of
+from ..robot.face import Robot
 from ..robot.writing import write_out
+from ..robots import model
 from .checks import CHECKS
+from .figure import index_figure
 from .program import LISTINGS, separate_bodies_program
 from .rows import CheckedFormula, agreeing, example
 from .together import together
@@ -57,6 +60,9 @@ def make_paper(name: str, folder: Path) -> list[CheckedFormula]:
     rows = [*_pages(name, folder), *checks]
     if name == "vereshchagin":
         _programs(folder / "program")
+    if name == "kovalchuk":
+        biped = Robot(model("biped", base="trunk"))
+        (folder / "figure-1.svg").write_text(index_figure(biped, "pelvis"), "utf-8")
     table = [
         "| formula | what it says | call | checked against | worst error | verdict |",
         "|---|---|---|---|---|---|",

@@ -124,16 +124,20 @@ def _view(tree: Tree, axes: list[Vec | None]) -> tuple[Vec, Vec]:
     flat = bool(hinges) and all(_length(a.cross(hinges[0])) < STRAIGHT for a in hinges)
     up = UNIT_VECS[2] if down.zero else down * (-1.0 / _length(down))
     if not flat:
-        front = _across(up)
-        front = -front if sum(up.cross(front)) < 0.0 else front  # the coordinate axis across it to the right
-        eye = _unit(front + up.cross(front) * EYE_ASIDE + up * EYE_ABOVE)
-        right = _unit(up.cross(eye))
-        return right, eye.cross(right)
+        return seen_from(_across(up), up)
     normal = hinges[0] if sum(hinges[0]) > 0.0 else -hinges[0]
     if abs(up.dot(normal)) > 0.9:
         up = _across(normal)
     up = _unit(up - normal * up.dot(normal))
     return up.cross(normal), up
+
+
+def seen_from(front: Vec, up: Vec) -> tuple[Vec, Vec]:
+    """Right and up from aside and above of a front that is across up, or of its back."""
+    front = -front if sum(up.cross(front)) < 0.0 else front  # the coordinate axis across it to the right
+    eye = _unit(front + up.cross(front) * EYE_ASIDE + up * EYE_ABOVE)
+    right = _unit(up.cross(eye))
+    return right, eye.cross(right)
 
 
 def _across(up: Vec) -> Vec:

@@ -107,6 +107,7 @@ class Drawing(NamedTuple):
     posture: the coordinates there, such as "q_1 = 0.3 rad (hip)", "others neutral".
     letters: None, or the drawing has L_i, q_i, axes x_i, y_i, z_i and the parts A, B of offsets along no axis,
     under other names where there are some: {"O_2": "A"}.
+    stubs: links that are cut off, each with its name, where it begins and where it ends.
     """
 
     parts: tuple[DrawnBody, ...]
@@ -114,6 +115,7 @@ class Drawing(NamedTuple):
     up: Point
     posture: tuple[str, ...] = ()
     letters: Mapping[str, str] | None = None
+    stubs: tuple[tuple[str, Point, Point], ...] = ()
 
     def flat(self, v: Point) -> Flat:
         """Orthographic projection, up being positive."""
@@ -175,7 +177,7 @@ class _Canvas:
         ]
         inside = [p for p in spots if half < p[0] < WIDTH - half and p[1] > LABEL_TOP]
         x, y, _ = min(inside or spots, key=lambda p: self._crowd(p[:2], half) + p[2])
-        self.taken += [(x - half / 2, y), (x, y), (x + half / 2, y)] * 2
+        self.taken += [(x + half * k / 2, y + k) for k in range(-2, 3)] * 2  # indices hang lower
         x, y = x - half, y + 4
         for (letter, _, sub), (wide, more) in zip(parts, widths):
             # each at its own place: readers differ on what follows on in a text that is centred
@@ -189,7 +191,7 @@ class _Canvas:
 
     def _crowd(self, p: Flat, half: float) -> float:
         near = (max(abs(x - p[0]) - half, 0.0) + abs(y - p[1]) for x, y in self.taken)
-        return sum(max(0.0, 11.0 - d) for d in near)
+        return sum(max(0.0, 13.0 - d) for d in near)
 
 
 def svg(drawing: Drawing) -> str:
@@ -197,6 +199,8 @@ def svg(drawing: Drawing) -> str:
     c = _Canvas(drawing)
     for part in drawing.parts:
         _link(c, part)
+    for name, start, end in drawing.stubs:
+        c.line("m-link", c.at(start), c.at(end))
     for group in _joints(c):
         _joint(c, group)
     for part in drawing.parts:
@@ -208,6 +212,8 @@ def svg(drawing: Drawing) -> str:
         for style, place in (("m-c", part.center), ("m-d", part.augmented)):
             if place is not None:
                 c.label(c.at(place), "", [part.number], style, 10.0)
+    for name, _, end in drawing.stubs:
+        c.label(c.at(end), "", [name])
     said = [*_listed("", sizes), *_listed("drawn at ", drawing.posture or ("its neutral posture",))]
     height = c.height + LEGEND_HEIGHT + LINE * len(said)
     texts = "".join(_words(20.0, c.height + LEGEND_HEIGHT + LINE * k, line) for k, line in enumerate(said))
@@ -215,7 +221,7 @@ def svg(drawing: Drawing) -> str:
         f'<svg class="m-svg" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:.0f} {height:.0f}" '
         f'width="{WIDTH:.0f}" height="{height:.0f}" {FONT} role="img" aria-label="drawing of the mechanism">'
         f'{dark(LOOKS)}<rect {_look("m-bg")} width="{WIDTH:.0f}" height="{height:.0f}"/>'
-        f"{''.join(c.lines)}{''.join(c.marks)}{_legend(c.height + 12.0)}{texts}</svg>\n"
+        f"{''.join(c.lines)}{''.join(c.marks)}{_legend(drawing, c.height + 12.0)}{texts}</svg>\n"
     )
 
 
@@ -234,6 +240,7 @@ def _words(x: float, y: float, text: str) -> str:
 
 
 def _places(drawing: Drawing) -> Iterator[Point]:
+    yield from (end for *_, end in drawing.stubs)
     for part in drawing.parts:
         yield from (p for p in (part.pole, part.center, part.augmented) if p is not None)
 
@@ -241,9 +248,9 @@ def _places(drawing: Drawing) -> Iterator[Point]:
 def _link(c: _Canvas, part: DrawnBody) -> None:
     """The line from the base's pole; the stub of a last link; what ties a centre of mass to its pole."""
     pole = c.at(part.pole)
-    if part.parent < 0:
+    if part.parent < 0 and not c.drawing.stubs:
         _ground(c, pole)
-    else:
+    elif part.parent >= 0:
         c.line("m-link", c.at(c.drawing.parts[part.parent].pole), pole)
     if part.center is None:
         return
@@ -410,7 +417,7 @@ def _line(style: str, a: Flat, b: Flat) -> str:
     return f'<line {_look(style)} x1="{a[0]:.1f}" y1="{a[1]:.1f}" x2="{b[0]:.1f}" y2="{b[1]:.1f}"/>'
 
 
-def _legend(y: float) -> str:
+def _legend(drawing: Drawing, y: float) -> str:
     """The legend of a drawing: its signs with their meanings, at height y."""
     pole = "".join(
         f'<circle {_look(kind)} cx="30" cy="{y:.1f}" r="{r}"/>' for kind, r in (("m-pole", 6), ("m-dot", 2))
@@ -420,10 +427,11 @@ def _legend(y: float) -> str:
         (42, "pole, axis to you"),
         (184, "joint axis"),
         (284, "centre of mass"),
-        (410, "of the augmented body"),
     )
     texts = "".join(_words(x, y, text) for x, text in words)
-    return pole + axis + _cross((272, y)) + _star((398, y)) + texts
+    if any(part.augmented is not None for part in drawing.parts):
+        texts = _star((398, y)) + texts + _words(410, y, "of the augmented body")
+    return pole + axis + _cross((272, y)) + texts
 
 
 def _rounded(values: Sequence[float]) -> tuple[float, ...]:
