@@ -25,13 +25,13 @@ def index_figure(robot: Robot, link: str) -> str:
     t, frames = robot.topology, joint_frames(robot)
     i = t.names.index(link)
     children = {f"s(i,{k})": c for k, c in enumerate(t.Gamma(i), 1)}
-    own, pole = frames[i], frames[i][:3, 3]
+    pole = frames[i][:3, 3]
     arms = [_unit(frames[c][:3, 3] - pole) for c in children.values()]
     far = STUB_LENGTH * max(float(np.linalg.norm(frames[c][:3, 3] - pole)) for c in children.values())
     cut = [("f(i)", pole, -np.sum(arms, axis=0))]
     cut += [(s, frames[c][:3, 3], _center(robot, t.subtree(c)) - frames[c][:3, 3]) for s, c in children.items()]
     kinds = ["prismatic" if not t.sigma(c) else "revolute" for c in (i, *children.values())]
-    parts = [_part("i", -1, own, kinds[0], _center(robot, (i,)))]
+    parts = [_part("i", -1, frames[i], kinds[0], _center(robot, (i,)))]
     parts += [_part(f"i,{k}", 0, frames[c], kinds[k]) for k, c in enumerate(children.values(), 1)]
     letters = {f"{x}_i": f"{x}_f(i),ns(i)" for x in "Oxyz"}
     for k, s in enumerate(children, 1):
@@ -60,14 +60,14 @@ def joint_frames(robot: Robot) -> list[Array]:
 
 def _part(number: str, parent: int, frame: Array, kind: str, center: Array | None = None) -> DrawnBody:
     x, y, z = (_point(frame[:3, k]) for k in range(3))
-    own = None if center is None else _point(center)
-    return DrawnBody(number, parent, _point(frame[:3, 3]), kind, z, own, None, (x, y, z))
+    cross = None if center is None else _point(center)
+    return DrawnBody(number, parent, _point(frame[:3, 3]), kind, z, cross, None, (x, y, z))
 
 
 def _center(robot: Robot, links: tuple[int, ...]) -> Array:
     """The centre of mass of links at zero coordinates, (3,)."""
-    q, found = robot.neutral(), (robot.model.links[k] for k in links)
-    held = [(x.inertial.mass, robot.pose(q, x.name) @ [*x.inertial.com, 1.0]) for x in found if x.inertial]
+    q, members = robot.neutral(), (robot.model.links[k] for k in links)
+    held = [(x.inertial.mass, robot.pose(q, x.name) @ [*x.inertial.com, 1.0]) for x in members if x.inertial]
     return np.asarray(sum(m * p for m, p in held) / sum(m for m, _ in held))[:3]
 
 

@@ -199,7 +199,7 @@ def svg(drawing: Drawing) -> str:
     c = _Canvas(drawing)
     for part in drawing.parts:
         _link(c, part)
-    for name, start, end in drawing.stubs:
+    for _, start, end in drawing.stubs:
         c.line("m-link", c.at(start), c.at(end))
     for group in _joints(c):
         _joint(c, group)
