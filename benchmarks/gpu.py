@@ -31,11 +31,6 @@ ROWS += [("panda", gpu_budgets.VJP), ("g1", gpu_budgets.VJP)]
 SMALL = [(r, q) for r in ("go2", "g1", "talos") for q in ("inverse_dynamics", "forward_dynamics", gpu_budgets.VJP)]
 SMALL_BATCHES = (1024, 4096, 16384)  # samples
 RESULTS = Path(__file__).parent / "gpu.md"
-# evaluations a second that the project set itself before any was measured
-GOALS = {
-    ("panda", "inverse_dynamics", "float32"): 15e9, ("panda", "inverse_dynamics", "float64"): 5e9,
-    ("g1", "inverse_dynamics", "float32"): 3e9, ("g1", "forward_dynamics", "float32"): 1e9,
-}  # fmt: skip
 BYTES, SETS, LAUNCHES, ROUNDS = 400e6, 3, 9, 5
 CHECKED = 2000
 REGISTERS, LOCAL_BYTES = 4, 3  # CUDA's numbers of a kernel's attributes
@@ -90,12 +85,10 @@ def row(name: str, quantity: str, dtype: str, folder: str | None, size: float = 
     floor = copied(count * each)
     attribute, rate = gpu_arrays().cuda.driver.funcGetAttribute, count / took * 1e3
     registers, spilled = (attribute(k, f.kernel().ptr) for k in (REGISTERS, LOCAL_BYTES))
-    goal = GOALS.get((name, quantity, dtype))
-    aim = f"{goal / 1e9:g}" if goal else ""
     right = "" if off <= TOLERANCE[dtype] else " (!)"
     return (
         f"| {name} | {quantity} | {dtype} | {count} | {registers} | {spilled} | {off:.1e}{right} "
-        f"| {took / count * 1e6:.4f} | {floor / count * 1e6:.4f} | {rate / 1e9:.3f} | {aim} |"
+        f"| {took / count * 1e6:.4f} | {floor / count * 1e6:.4f} | {rate / 1e9:.3f} |"
     )
 
 
@@ -113,7 +106,7 @@ def main(folder: str | None = None, size: float = BYTES) -> None:
     lines = [
         "# Kernels on a GPU", "", f"{about}. One sample a thread, batch-last, fresh inputs on the device.", "",
         "| robot | quantity | dtype | batch | registers | spilled B | worst difference | ns a sample | floor ns "
-        "| G/s | goal G/s |", "|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|",
+        "| G/s |", "|---|---|---|--:|--:|--:|--:|--:|--:|--:|",
     ]  # fmt: skip
     asked = [(*x, dtype, folder, size, 0) for x in ROWS for dtype in gpu_budgets.DTYPES]
     asked += [(*x, "float32", folder, size, count) for x in SMALL for count in SMALL_BATCHES]

@@ -1,4 +1,4 @@
-"""What `peers.py` found, as Markdown tables; its ratios, and the goals they are held to."""
+"""What `peers.py` found, as Markdown tables, and its ratios."""
 
 from __future__ import annotations
 
@@ -18,29 +18,10 @@ LABELS = {
 }
 SIX = tuple(LABELS)[:6]
 ROBOTS = ("panda", "go2", "talos")
-# What the project set itself, peer / Drevo, before it was measured: reached by a trial implementation.
-GOALS = {
-    ("cache", "panda"): (22, 46, 32, 48, 30, 29),
-    ("cache", "go2"): (21, 39, 32, 42, 26, 15),
-    ("cache", "talos"): (22, 39, 26, 38, 21, 9),
-    ("scalar", "panda"): (5, 10, 6, 9.5, 5.2, 5.2),
-}
-OTHER_GOALS = {
-    "mujoco cache panda inverse_dynamics": 36, "mujoco cache panda forward_dynamics": 24,
-    "mujoco cache go2 inverse_dynamics": 31, "mujoco cache go2 forward_dynamics": 23,
-    "mujoco cache talos inverse_dynamics": 29, "mujoco cache talos forward_dynamics": 22,
-    "mujoco scalar panda inverse_dynamics": 7.9, "mujoco scalar panda forward_dynamics": 4.7,
-    "mujoco scalar go2 inverse_dynamics": 6.9, "mujoco scalar go2 forward_dynamics": 4.7,
-    "mujoco scalar talos inverse_dynamics": 5.7, "mujoco scalar talos forward_dynamics": 4.0,
-    "memory panda inverse_dynamics": 41, "memory panda forward_dynamics": 32, "memory panda mass_matrix": 14,
-    "memory go2 inverse_dynamics": 23, "memory talos inverse_dynamics": 22, "memory talos forward_dynamics": 19,
-    "call panda inverse_dynamics": 1 / 0.18, "call out= panda inverse_dynamics": 1 / 0.13,
-    "call panda forward_dynamics": 1 / 0.2, "call panda mass_matrix": 1 / 0.25, "call panda pose": 1 / 0.4,
-}  # fmt: skip
 NOTES = {
     "cache": (
         "ns of Drevo (ratio to Pinocchio's C++, the better of the shipped library and its headers with -O3 "
-        '-march=native, in a bare loop; goal). `layout="batch_last", packed=True`, `out=`, batches with their '
+        '-march=native, in a bare loop). `layout="batch_last", packed=True`, `out=`, batches with their '
         "results in 32, 64 or 256 kB, the fastest of the three, a fresh batch each window."
     ),
     "scalar": ("One state at a time: a call with `out=` less the same call of a function that computes nothing."),
@@ -97,18 +78,6 @@ def ratios(document: dict[str, Any]) -> dict[str, float]:
     return {name: x for name, x in out.items() if math.isfinite(x)}
 
 
-def goals() -> dict[str, float]:
-    """Every ratio that was set, by the names of `ratios`."""
-    table = {f"{s} {r} {q}": float(x) for (s, r), row in GOALS.items() for q, x in zip(SIX, row)}
-    return table | OTHER_GOALS
-
-
-def missed(document: dict[str, Any]) -> list[tuple[str, float, float]]:
-    """Cells below their goal: name, ratio, goal."""
-    found = ratios(document)
-    return [(name, found[name], goal) for name, goal in goals().items() if name in found and found[name] < goal]
-
-
 # --- Markdown ----------------------------------------------------------------------------------------------
 
 
@@ -136,22 +105,19 @@ def markdown(document: dict[str, Any]) -> str:
     return "\n".join(lines + [line for section in sections for line in section(document)])
 
 
-def _cell(ns: float, ratio: float | None, goal: float | None) -> str:
+def _cell(ns: float, ratio: float | None) -> str:
     if math.isnan(ns):
         return "-"
-    words = f"{ratio:.1f}" if ratio is not None else ""
-    aim = f"; {goal:.3g}" if goal else ""
-    fallen = goal is not None and ratio is not None and ratio < goal
-    return f"{ns:.1f} ({'*' if fallen else ''}{words}{'*' if fallen else ''}{aim})"
+    return f"{ns:.1f}" if ratio is None else f"{ns:.1f} ({ratio:.1f})"
 
 
 def in_cache(document: dict[str, Any]) -> list[str]:
     """The main table."""
-    cells, found, aim = cells_of(document), ratios(document), goals()
+    cells, found = cells_of(document), ratios(document)
     rows = []
     for section, robot in (("cache", "panda"), ("cache", "go2"), ("cache", "talos"), ("scalar", "panda")):
         names = [f"{section} {robot} {q}" for q in SIX]
-        found_cells = [_cell(own(cells, section, robot, q), found.get(n), aim.get(n)) for q, n in zip(SIX, names)]
+        found_cells = [_cell(own(cells, section, robot, q), found.get(n)) for q, n in zip(SIX, names)]
         rows.append([f"{robot}, {'batch' if section == 'cache' else 'scalar kernel'}", *found_cells])
     return table(["", *(LABELS[q] for q in SIX)], rows)
 
@@ -164,32 +130,32 @@ def _cache(document: dict[str, Any]) -> list[str]:
             peers.append([f"{robot}, {who}", *(f"{x:.0f}" for x in found_row)])
     head = ["", *(LABELS[q] for q in SIX)]
     lines = ["## In cache, structure of arrays", "", *in_cache(document), NOTES["cache"]]
-    lines += [" Slanted ratios miss their goal.", "", NOTES["scalar"], ""]
+    lines += ["", NOTES["scalar"], ""]
     return [*lines, "Pinocchio's C++, ns:", "", *table(head, peers)]
 
 
 def _mujoco(document: dict[str, Any]) -> list[str]:
-    cells, found, aim = cells_of(document), ratios(document), goals()
+    cells, found = cells_of(document), ratios(document)
     rows = []
     for robot in ROBOTS:
         for q in SIX[:4]:
             peer = best(cells.get(("cache", robot, q), {}), "mujoco")
             names = [f"mujoco {s} {robot} {q}" for s in ("cache", "scalar")]
             figures = [own(cells, s, robot, q) for s in ("cache", "scalar")]
-            made = [_cell(x, found.get(n), aim.get(n)) for x, n in zip(figures, names)]
+            made = [_cell(x, found.get(n)) for x, n in zip(figures, names)]
             rows.append([f"{robot}, {LABELS[q]}", f"{peer:.0f}", *made])
     head = ("", "MuJoCo C", "Drevo, batch", "Drevo, scalar kernel")
     return ["## Against MuJoCo's C", "", NOTES["mujoco"], "", *table(head, rows)]
 
 
 def _memory(document: dict[str, Any]) -> list[str]:
-    cells, found, aim, n = cells_of(document), ratios(document), goals(), document["cores"]
+    cells, found, n = cells_of(document), ratios(document), document["cores"]
     rows = []
     for robot in ROBOTS:
         for q in ("inverse_dynamics", "forward_dynamics", "mass_matrix"):
             row, at = cells.get(("memory", robot, q), {}), f"{robot} {q}"
-            one = _cell(row.get("drevo 1", math.nan), found.get(f"memory {at}"), aim.get(f"memory {at}"))
-            many = _cell(row.get(f"drevo {n}", math.nan), found.get(f"memory threads {at}"), None)
+            one = _cell(row.get("drevo 1", math.nan), found.get(f"memory {at}"))
+            many = _cell(row.get(f"drevo {n}", math.nan), found.get(f"memory threads {at}"))
             gain = found.get(f"threads {at}", math.nan)
             rows.append([f"{robot}, {LABELS[q]}", f"{best(row, 'pin 1'):.0f}", one, many, f"{gain:.2f}"])
     head = ("", "Pinocchio, 1 core", "Drevo, 1 core", f"Drevo, {n} cores", f"{n} cores / 1")
@@ -197,13 +163,13 @@ def _memory(document: dict[str, Any]) -> list[str]:
 
 
 def _calls(document: dict[str, Any]) -> list[str]:
-    cells, found, aim = cells_of(document), ratios(document), goals()
+    cells, found = cells_of(document), ratios(document)
     rows = []
     for robot in ROBOTS:
         for q in SIX:
             row = cells.get(("call", robot, q), {})
             names = (("drevo", f"call {robot} {q}"), ("drevo out=", f"call out= {robot} {q}"))
-            made = [_cell(row.get(who, math.nan), found.get(n), aim.get(n)) for who, n in names]
+            made = [_cell(row.get(who, math.nan), found.get(n)) for who, n in names]
             rows.append([f"{robot}, {LABELS[q]}", f"{row.get('pin', math.nan):.0f}", *made])
     return ["## One call from Python", "", NOTES["call"], "", *table(("", "pin", "Drevo", "Drevo, out="), rows)]
 
@@ -245,12 +211,10 @@ def _costs(document: dict[str, Any]) -> list[str]:
     return [*lines, "## Cold start", "", about, "", *table(("", "ms"), starts)]
 
 
-def page(document: dict[str, Any]) -> tuple[str, str]:
-    """What docs/speed.md shows: the main table with its machine and date, and the cells that miss their goal."""
+def page(document: dict[str, Any]) -> str:
+    """What docs/speed.md shows: the main table with its machine and date."""
     about = ", ".join(f"{k} {v}" for k, v in document["machine"].items())
-    lines = [f"{about}; {document['date']}.", "", *in_cache(document)]
-    rows = [[name, f"{ratio:.3g}", f"{goal:.3g}"] for name, ratio, goal in missed(document)]
-    return "\n".join(lines).rstrip(), "\n".join(table(("", "ratio", "goal"), rows)).rstrip() if rows else "None."
+    return "\n".join([f"{about}; {document['date']}.", "", *in_cache(document)]).rstrip()
 
 
 def summary(document: dict[str, Any]) -> str:

@@ -5,7 +5,6 @@ would write it with NumPy arrays. The pendulums are points of 1 kg on rods of 1 
 counts. Writes simulation.md and simulation.json beside this file.
 
     python benchmarks/simulation.py           measure
-    python benchmarks/simulation.py --check   fails where a promised ratio is missed
 """
 
 from __future__ import annotations
@@ -123,17 +122,16 @@ def least(work: dict[str, tuple[Callable[[], Any], float]], rounds: int) -> dict
 
 
 def main() -> int:
-    """Measure, print, write; 1 when --check finds a promise broken."""
+    """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--check", action="store_true")
     parser.add_argument("--rounds", type=int, default=7)
     options = parser.parse_args()
     rods, pairs = least(chain(), options.rounds), least(pendulums(), options.rounds)
     ours = rods["Drevo, RK4 at 1 ms"]
-    promised = [
-        ("chain: NumPy by hand, RK4", rods["NumPy by hand, RK4 at 1 ms"] / ours, 10.0),
-        ("chain: SciPy's RK45", rods["NumPy by hand, SciPy's RK45 at rtol 1e-12"] / ours, 50.0),
-        *((f"pendulums: MuJoCo rollout, {m}", pairs[f"MuJoCo rollout, {m}"] / pairs[f"Drevo, {m}"], 20.0)
+    found = [
+        ("chain: NumPy by hand, RK4", rods["NumPy by hand, RK4 at 1 ms"] / ours),
+        ("chain: SciPy's RK45", rods["NumPy by hand, SciPy's RK45 at rtol 1e-12"] / ours),
+        *((f"pendulums: MuJoCo rollout, {m}", pairs[f"MuJoCo rollout, {m}"] / pairs[f"Drevo, {m}"])
           for m in ("Euler", "RK4")),
     ]  # fmt: skip
     lines = [
@@ -141,14 +139,10 @@ def main() -> int:
         f"{BATCH} at once: ns a step of one.", "", "| | |", "|---|--:|",
         *(f"| {name} | {10e3 * x:.2f} ms |" for name, x in rods.items()),
         *(f"| {name} | {1e9 * x:.1f} ns |" for name, x in pairs.items()),
-        "", "| peer / Drevo | ratio | promised |", "|---|--:|--:|",
-        *(f"| {name} | {ratio:.0f} | {least_ratio:.0f} |" for name, ratio, least_ratio in promised),
+        "", "| peer / Drevo | ratio |", "|---|--:|",
+        *(f"| {name} | {ratio:.0f} |" for name, ratio in found),
     ]  # fmt: skip
     print("\n".join(lines))
-    missed = [name for name, ratio, least_ratio in promised if ratio < least_ratio]
-    if options.check:
-        print("missed: " + ", ".join(missed) if missed else "every promise holds")
-        return int(bool(missed))
     (HERE / "simulation.md").write_text("\n".join(lines) + "\n")
     (HERE / "simulation.json").write_text(json.dumps({"chain": rods, "pendulums": pairs}, indent=1) + "\n")
     return 0

@@ -207,6 +207,12 @@ class Closing(NamedTuple):
 
 def prepared_set(robot: Dynamics, contacts: Any, constraints: Any) -> PreparedSet:
     """The set of a call, checked. Raises InputError."""
+    if contacts is None and constraints is None:  # the robot's own loops
+        return memoised(robot, ("form", None), lambda: _prepared(robot, None, None))
+    return _prepared(robot, contacts, constraints)
+
+
+def _prepared(robot: Dynamics, contacts: Any, constraints: Any) -> PreparedSet:
     parts = gathered(robot.model, contacts, constraints)
     apart = Numbered.of(parts)
     form: SetForm = memoised(robot, ("form", apart.signature), lambda: SetForm(robot, made(robot.model, parts)))

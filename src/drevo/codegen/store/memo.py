@@ -15,8 +15,6 @@ from contextlib import ExitStack, suppress
 from threading import RLock, get_ident
 from typing import TypeVar
 
-from . import cache
-
 
 class _Lock:
     """A reentrant lock: one thread at a time, which may enter again. RuntimeError where the interpreter ends: a
@@ -93,6 +91,8 @@ def memoised(owner: object, key: Hashable, make: Callable[[], T]) -> T:
 
 def persisted(name: str, use: bool, make: Callable[[], bytes]) -> bytes:
     """Object code from the cache, or made now and stored; name: `key.key` of it. use: whether the cache may."""
+    from . import cache  # late: `import drevo` itself needs no hashlib
+
     found = cache.read_entry(name) if use else None
     if found is None:
         with LOCK:
