@@ -1,7 +1,7 @@
 """The loop over the tiles of a batch.
 
 Row-major arrays are transposed into a tile of the arena and back. In batch-last layout the kernel reads and
-writes the caller's own arrays, but for what `llvm_columns` sends over a stage.
+writes the caller's own arrays, but for rows whose places in the cache collide, which go over a stage.
 
 The call for one sample, with the interface that all kernels share.
 """
