@@ -118,12 +118,24 @@ def test_derivatives_of_higher_order(order: int) -> None:
         ("velocity", {}),
         ("jacobian", {}),
         ("jacobian", {"frame": "local"}),
+        ("acceleration", {}),
         ("acceleration", {"kind": "spatial"}),
         ("acceleration", {"frame": "local", "kind": "spatial"}),
         ("pose", {"relative_to": "one that carries it"}),
         ("velocity", {"relative_to": "one that carries it"}),
         ("jacobian", {"relative_to": "one that carries it", "frame": "local"}),
         ("acceleration", {"relative_to": "one that carries it", "kind": "spatial"}),
+        *(
+            (quantity, {"relative_to": seen, **options})
+            for seen in ("one that it carries", "another branch")
+            for quantity, options in (
+                ("pose", {}),
+                ("velocity", {}),
+                ("jacobian", {"frame": "local"}),
+                ("acceleration", {"kind": "spatial"}),
+                ("acceleration", {"kind": "classical", "frame": "local"}),
+            )
+        ),
         ("kinetic_energy", None),
     ],
 )
@@ -135,23 +147,35 @@ def test_motion_of_links_in_the_letters_of_papers(name: str, quantity: str, opti
     if options is None:
         read_back(model, quantity, formalism="zaremba", sequence="paper")
         return
-    link = model.links[-1].name
-    if "relative_to" in options:
-        parents = {joint.child: joint.parent for joint in model.joints}
-        options = {**options, "relative_to": parents[parents[link]]}
-    for formalism in ("zaremba", *(["kovalchuk"] if quantity in ("velocity", "jacobian") else [])):
+    link, seen = model.links[-1].name, (options := {**options}).pop("relative_to", None)
+    t = drevo.Robot(model).topology
+    formalisms = ["zaremba", *(["kovalchuk"] if quantity in ("velocity", "jacobian") else [])]
+    if seen == "one that carries it":
+        options["relative_to"] = t.names[t.parent[t.parent[t.names.index(link)]]]
+    elif seen is not None:
+        last, moving = t.names.index(link), {j.child for j in model.moving_joints}
+        ways = {"one that it carries": t.an(last)[:1], "another branch": set(range(1, last)) - {*t.an(last)}}
+        others = [t.names[i] for i in ways[seen] if t.names[i] in moving]
+        if not others:
+            pytest.skip("a chain has no other branch")
+        link, options["relative_to"] = (others[-1], link) if seen == "one that it carries" else (link, others[-1])
+        formalisms = ["zaremba"]
+    for formalism in formalisms:
         special_page_reads_back(model, quantity, formalism=formalism, link=link, **options)
 
 
 def test_motion_that_the_page_of_zaremba_refuses() -> None:
     robot, how = drevo.load("three-link"), {"formalism": "zaremba", "sequence": "paper"}
     for options, sentence in (
-        ({"link": "link1", "relative_to": "link3"}, "'link3' does not carry 'link1': name one that does"),
+        ({"link": "link3", "relative_to": "link3"}, "does not move against link3: name a link that does"),
         ({"link": robot.model.root}, "name a link that does"),
         ({"link": "link3", "frame": "world"}, "local_world_aligned"),
     ):
         with pytest.raises(TraceError, match=sentence):
             drevo.write_out(robot, "velocity", **how, **options)
+    with pytest.raises(TraceError, match="'link3' does not carry 'link1': name one that does, or ask for formal"):
+        how["formalism"] = "kovalchuk"
+        drevo.write_out(robot, "velocity", **how, link="link1", relative_to="link3")
 
 
 @pytest.mark.parametrize("formalism", ["zaremba", "kovalchuk"])

@@ -6,6 +6,7 @@ unit acceleration. Six numbers are linear before angular.
 
 from __future__ import annotations
 
+from ...errors import TraceError
 from ..scalar import Matrix, Scalar, Vector
 from ..tree import Tree
 from .kovalchuk_page import LinkLines
@@ -19,7 +20,12 @@ class LinkVelocities:
     """The links on the way to one, and omega and v of each by rates of joints."""
 
     def __init__(self, tree: Tree, q: Vector, link: str, frame: str, relative_to: str) -> None:
-        at, seen, path = links_between(tree, link, relative_to, frame, "Kovalchuk")
+        at, seen, path, back = links_between(tree, link, relative_to, frame, "Kovalchuk")
+        if back:
+            raise TraceError(
+                "the page in the letters of Kovalchuk writes motions against a link that carries the other, and "
+                f"{relative_to!r} does not carry {link!r}: name one that does, or ask for formalism='zaremba'"
+            )
         self.page = page = Page(tree, "Kovalchuk")
         refuse_many(page, "the paper of Kovalchuk")
         joints = of_all(page, q)

@@ -1,6 +1,7 @@
 """Motion of links as Zaremba writes it, line by line: (1.2)-(1.11) with errata applied, and the energy (2.1).
 
-Six numbers are linear before angular. V_k^jk is the motion of link k against link j that carries it; 0: the base.
+Six numbers are linear before angular. V_k^jk is the motion of link k against link j, 0 the base; the way from j to
+k goes back to the nearest body that carries both, by columns g, then out, by columns l.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from ..tree_indices import ancestors
 from .written import (
     EYE3,
     HALF,
+    SWAP,
     JointLines,
     Page,
     Worded,
@@ -35,23 +37,23 @@ NONE3 = zeros_of(3, 3)
 
 def links_between(
     tree: Tree, link: str, relative_to: str, frame: str, paper: str
-) -> tuple[LinkFrame, LinkFrame, list[int]]:
-    """Two links in their bodies, the second of them the base by default, and the bodies from it to the first."""
+) -> tuple[LinkFrame, LinkFrame, list[int], list[int]]:
+    """Two links in their bodies, the second of them the base by default, and the bodies on the ways to each.
+
+    Both ways begin after the nearest body that carries both links.
+    """
     at = tree.frames[link]
     seen = tree.frames[relative_to] if relative_to else LinkFrame(-1, EYE, ZERO)
-    path, above = (sorted(ancestors(tree.parents, x.body)) if x.body >= 0 else [] for x in (at, seen))
-    if path[: len(above)] != above:
-        raise TraceError(
-            f"the page in the letters of {paper} writes motions against a link that carries the other, and "
-            f"{relative_to!r} does not carry {link!r}: name one that does, or leave sequence and formalism out"
-        )
-    if path == above:
+    path, back = (sorted(ancestors(tree.parents, x.body)) if x.body >= 0 else [] for x in (at, seen))
+    both = {*path} & {*back}
+    path, back = ([i for i in way if i not in both] for way in (path, back))
+    if not path and not back:
         raise TraceError(f"link {link!r} does not move against {relative_to or 'the base'}: name a link that does")
     if frame == "world":
         raise TraceError(
             f"the page in the letters of {paper} takes frame='local' or 'local_world_aligned', not 'world'"
         )
-    return at, seen, path[len(above) :]
+    return at, seen, path, back
 
 
 def to_link(page: Page, at: LinkFrame, seen: LinkFrame, frame: str, turn: Callable[[], Worded]) -> list[Worded]:
@@ -68,38 +70,51 @@ def to_link(page: Page, at: LinkFrame, seen: LinkFrame, frame: str, turn: Callab
 
 
 class LinkMotion:
-    """V and V* of the body of a link by the columns l of the joints that carry it, and at the link's frame."""
+    """V and V* of the body of a link by the columns l and -g of the joints on the way to it, and at its frame."""
 
     def __init__(self, tree: Tree, q: Vector, link: str, frame: str, relative_to: str) -> None:
-        self.at, self.seen, path = links_between(tree, link, relative_to, frame, "Zaremba")
-        self.lines = ZarembaLines(tree, q, path)
-        self.page, self.frame = self.lines.page, frame
-        self.path: list[JointLines] = [self.lines.joints[i] for i in path]
-        self.last = self.path[-1]
+        self.at, self.seen, self.path, self.back = links_between(tree, link, relative_to, frame, "Zaremba")
+        self.lines = ZarembaLines(tree, q, self.path, self.back)
+        self.page, self.frame, joints = self.lines.page, frame, self.lines.joints
+        self.common = joints[(self.path or self.back)[0]].p
+        self.k = joints[self.path[-1]].n if self.path else self.common
+        self.j = joints[self.back[-1]].n if self.back else self.common
+        outward = [(1.0, joints[i], self.lines.l[self.path[-1], i]) for i in self.path]
+        self.columns = [*self._way_back(), *outward]  # in the order of the way from j to k
         self.carried: list[Worded] | None = None
 
+    def _way_back(self) -> list[tuple[float, JointLines, Worded]]:
+        """g_k^i, (1.5): up to the body that carries both links, then out to the first of them."""
+        lines, columns = self.lines, []
+        said = "motion of the link above by a unit rate of its joint, at the link below in its axes, m/s and rad/s"
+        if self.back:
+            self.page.section("motions on the way back")
+        for at, i in reversed([*enumerate(self.back)]):
+            j, g = lines.joints[i], lines.f[i]
+            for child in reversed(self.back[: at + 1]):
+                moved = SWAP @ lines.L[child] @ SWAP @ g
+                g = self.page.define(f"g_{lines.joints[child].p}^{j.n}", moved, "(1.5)", said)
+            for child in self.path:
+                g = self.page.define(f"g_{lines.joints[child].n}^{j.n}", lines.L[child].T @ g, "(1.5)", said)
+            columns.append((-1.0, j, g))
+        return columns
+
     def twist(self, v: Vector) -> Worded:
-        """V_k, (1.2), (1.4): a sum over the joints on the way to the link."""
+        """V_k, (1.2), (1.4), (1.9): a sum over the joints on the way to the link."""
         self.page.section("motion of the link")
-        parts = [self.lines.l[self.last.i, j.i] @ _rate(j, "v", v) for j in self.path]
-        n = self.last.n
-        return self.page.define(
-            f"V_{n}^{self.path[0].p}_{n}", written_sum(parts, zeros_of(6)), "(1.2), (1.4)", LINK_TWIST
-        )
+        parts = [(sign, g @ _rate(j, "v", v)) for sign, j, g in self.columns]
+        numbers = "(1.9)" if self.back else "(1.2), (1.4)"
+        return self.page.define(f"V_{self.k}^{self.j}_{self.k}", _signed(parts), numbers, LINK_TWIST)
 
     def acceleration(self, v: Vector, a: Vector) -> Worded:
-        """V*_k, (1.9): the columns times accelerations, and those turned by each joint farther out."""
-        k, l = self.last, self.lines.l
-        parts = [l[k.i, j.i] @ _rate(j, "a", a) for j in self.path]
-        for j in self.path:
-            for s in self.path:
-                if s.i > j.i:
-                    turned = l[k.i, s.i].skew().T @ l[k.i, j.i]
-                    parts.append(turned @ _rate(j, "v", v) @ _rate(s, "v", v))
+        """V*_k, (1.9): the columns times accelerations, and those turned by each joint farther on the way."""
+        parts = [(sign, g @ _rate(j, "a", a)) for sign, j, g in self.columns]
+        for at, (sign, j, g) in enumerate(self.columns):
+            for other, s, turning in self.columns[at + 1 :]:
+                turned = turning.skew().T @ g @ _rate(j, "v", v) @ _rate(s, "v", v)
+                parts.append((sign * other, turned))
         said = "derivative of V in the axes of the link, m/s² and rad/s²"
-        return self.page.define(
-            f"V_{k.n}^{self.path[0].p}_{k.n}star", written_sum(parts, zeros_of(6)), "(1.9)", said
-        )
+        return self.page.define(f"V_{self.k}^{self.j}_{self.k}star", _signed(parts), "(1.9)", said)
 
     def in_frame(self, motion: Worded) -> Worded:
         """A motion at the link's own frame, in its axes, or along those of the world."""
@@ -111,10 +126,37 @@ class LinkMotion:
 
     def turn(self) -> Worded:
         """C_k^j, the turn of the body against that of the other link, link by link, (1.1)."""
-        turn = self.lines.C[self.path[0].i]
-        for j in self.path[1:]:
-            turn = self.page.define(f"C_{j.n}^{self.path[0].p}", turn @ self.lines.C[j.i], "(1.1)", TURN_OF_LINK)
-        return turn
+        out, back = (self._of_way(way)[0] for way in (self.path, self.back))
+        if not self.back:
+            return out
+        return self.page.define(f"C_{self.k}^{self.j}", back.T @ out, "(1.1)", TURN_OF_LINK)
+
+    def place(self) -> tuple[Worded, Worded]:
+        """C_k^j and O_k^j: the turn and the origin of the body, in the axes of the other link's body."""
+        (turn, place), (back, origin) = (self._of_way(way, True) for way in (self.path, self.back))
+        if not self.back:
+            return turn, place
+        place = self.page.define(f"O_{self.k}^{self.j}", back.T @ (place - origin), "", ORIGIN_OF_LINK)
+        return self.page.define(f"C_{self.k}^{self.j}", back.T @ turn, "(1.1)", TURN_OF_LINK), place
+
+    def _of_way(self, way: list[int], placed: bool = False) -> tuple[Worded, Worded]:
+        """Turn and origin of the last body of a way from the body that carries both links, in its axes."""
+        lines, turn, place = self.lines, EYE3, zeros_of(3)
+        for i in way:
+            n = f"{lines.joints[i].n}^{self.common}"
+            if i == way[0]:
+                turn, place = lines.C[i], lines.O[i]
+                continue
+            if placed:
+                place = self.page.define(f"O_{n}", place + turn @ lines.O[i], "", ORIGIN_OF_LINK)
+            turn = self.page.define(f"C_{n}", turn @ lines.C[i], "(1.1)", TURN_OF_LINK)
+        return turn, place
+
+
+def _signed(parts: list[tuple[float, Worded]]) -> Worded:
+    """A sum of what counts positive, first, and of what counts negative."""
+    ordered = sorted(parts, key=lambda part: part[0] < 0.0)
+    return written_sum((x if sign > 0.0 else -x for sign, x in ordered), zeros_of(6))
 
 
 def _rate(j: JointLines, letter: str, x: Vector) -> Worded:
@@ -133,9 +175,10 @@ def jacobian_lines(tree: Tree, q: Vector, link: str, frame: str, relative_to: st
     m = LinkMotion(tree, q, link, frame, relative_to)
     m.page.section("columns of the Jacobian")
     J: Matrix = [[0.0] * tree.nv for _ in range(6)]
-    for j in m.path:
+    for sign, j, g in m.columns:
         said = "column of the Jacobian: motion of the link by a unit rate of the joint, m/s and rad/s"
-        column = m.page.define(f"J_{j.n}", m.in_frame(m.lines.l[m.last.i, j.i]), "(1.10)", said)
+        value, number = (g, "(1.10)") if sign > 0.0 else (-g, "(1.11)")
+        column = m.page.define(f"J_{j.n}", m.in_frame(value), number, said)
         for row, (x,) in zip(J, column.rows):
             row[j.body.v] = x
     return J
@@ -146,28 +189,20 @@ def acceleration_lines(
 ) -> list[Scalar]:
     """A of a link: linear, angular, of its origin (classical) or of V itself (spatial)."""
     m = LinkMotion(tree, q, link, frame, relative_to)
-    V, moved = m.twist(v), m.acceleration(v, a)
+    V, moved = m.twist(v), m.in_frame(m.acceleration(v, a))
     if kind == "classical":
-        if not m.at.p.zero:
-            raise TraceError(
-                "the page in the letters of Zaremba has the classical acceleration of links with a joint of their "
-                f"own; {link!r} is welded: take kind='spatial'"
-            )
-        linear = by_blocks([[EYE3, NONE3], [NONE3, NONE3]]) @ V
-        moved = moved + V.skew() @ linear
-    out = m.page.define("A", m.in_frame(moved), "", "")
+        V = m.page.define("V", m.in_frame(V), "", "motion of the link at its own frame, m/s and rad/s")
+        moved = moved + V.skew() @ (by_blocks([[EYE3, NONE3], [NONE3, NONE3]]) @ V)
+    out = m.page.define("A", moved, "", "")
     return [row[0] for row in out.rows]
 
 
 def pose_lines(tree: Tree, q: Vector, link: str, relative_to: str = "") -> Matrix:
     """T of a link: turn and origin, link by link, (1.1)."""
     m = LinkMotion(tree, q, link, "local_world_aligned", relative_to)
-    page, C, O = m.page, m.lines.C, m.lines.O
+    page = m.page
     page.section("pose of the link")
-    turn, place = C[m.path[0].i], O[m.path[0].i]
-    for j in m.path[1:]:
-        place = page.define(f"O_{j.n}^{m.path[0].p}", place + turn @ O[j.i], "", ORIGIN_OF_LINK)
-        turn = page.define(f"C_{j.n}^{m.path[0].p}", turn @ C[j.i], "(1.1)", TURN_OF_LINK)
+    turn, place = m.place()
     if not m.at.p.zero:
         place = place + turn @ page.given("o_k", m.at.p, WELDED_AT)
     turn = turn @ page.given("P_k", m.at.R, WELDED_TURN)

@@ -39,9 +39,9 @@ PER_UNIT = {"q": "rad or m", "v": "rad/s or m/s"}
 
 
 class ZarembaLines:
-    """l, f, Theta* and with them a_ij of a tree at q; of the bodies of a path l and f alone."""
+    """l, f, Theta* and with them a_ij of a tree at q; of the bodies of a path l and f alone, of a way back f."""
 
-    def __init__(self, tree: Tree, q: Vector, path: Sequence[int] | None = None) -> None:
+    def __init__(self, tree: Tree, q: Vector, path: Sequence[int] | None = None, back: Sequence[int] = ()) -> None:
         self.page = page = Page(tree, "Zaremba")
         refuse_many(page, "the paper of Zaremba")
         self.joints, self.tree = of_all(page, q), tree
@@ -50,6 +50,8 @@ class ZarembaLines:
         self.O: dict[int, Worded] = {}
         self.f: dict[int, Worded] = {}
         self.l: dict[tuple[int, int], Worded] = {}
+        for i in back:
+            self._frame(self.joints[i])
         for i in range(len(tree)) if path is None else path:
             self._kinematics(self.joints[i])
         if path is not None:
@@ -59,8 +61,8 @@ class ZarembaLines:
             self.theta[j.i] = self._inertia(j)
         self.over = [{*ancestors(tree.parents, i)} for i in range(len(tree))]  # with the link itself
 
-    def _kinematics(self, j: JointLines) -> None:
-        """L, f and l of a link, (1.2), (1.5)."""
+    def _frame(self, j: JointLines) -> None:
+        """L and f of a link, (1.2)."""
         page, n, b = self.page, j.n, j.body
         page.link(b, "kinematics of link")
         P = j.turned()
@@ -76,8 +78,13 @@ class ZarembaLines:
             f = Worded([[b.factor * x for x in row] for row in f.rows], ("-", *f.words) if b.factor == -1.0 else
                         (f"{b.factor:.6g}", *f.words))  # fmt: skip
         said = "motion of a link in its own axes by a unit rate of its joint, m/s and rad/s"
-        self.l[j.i, j.i] = self.f[j.i] = page.define(f"f^{n}", f, "", said)
-        at = j.up
+        self.f[j.i] = page.define(f"f^{n}", f, "", said)
+
+    def _kinematics(self, j: JointLines) -> None:
+        """L, f and l of a link, (1.2), (1.5)."""
+        self._frame(j)
+        self.l[j.i, j.i] = self.f[j.i]
+        page, n, at = self.page, j.n, j.up
         for i, x in [(i, x) for (k, i), x in self.l.items() if k == at]:
             self.l[j.i, i] = page.define(
                 f"l_{n}^{self.joints[i].n}",
