@@ -195,6 +195,29 @@ def test_a_picture_is_saved_where_a_path_is_given(tmp_path: Path) -> None:
         motion.plot(tmp_path / "m.jpg")
 
 
+def test_a_motion_beside_a_reference() -> None:
+    """Columns, panels and errors; the errors of a driven arm are those of its coordinates."""
+    arm = drevo.load("three-link")
+    law = drevo.control.pd(arm, [0.0, 0.0, 0.0], kp=40.0, kd=8.0)
+    motion = arm.simulate([0.3, 0.0, 0.1], tau=drevo.simulate.Control(law), duration=0.2, every=20)
+    beside = motion.beside(lambda t: [0.1 * t, 0.0, -0.2 * t])
+    columns = beside.columns()
+    rows = motion.t[:, None] * [0.1, 0.0, -0.2]
+    assert np.allclose(beside.errors, rows - motion.q, rtol=0, atol=1e-15)
+    for k, joint in enumerate(arm.joint_names):
+        assert np.array_equal(columns[f"reference:{joint}"], rows[:, k])
+        assert np.array_equal(columns[f"error:{joint}"], beside.errors[:, k])
+        assert np.array_equal(columns[f"tau:{joint}"], motion.efforts[:, k])
+    titles = [p.title for p in beside.figure().panels]
+    assert [x.split(",")[0] for x in titles] == ["coordinates", "rates", "efforts", "errors", "energy"]
+    assert [len(p.curves) for p in beside.figure().panels][:2] == [6, 3]
+    assert "tau:joint1" not in arm.simulate([0.3, 0.0, 0.1], duration=0.1).columns()
+    with pytest.raises(InputError, match=r"reference has shape \(2,\)|it must be|last dimension"):
+        motion.beside([0.0, 1.0])
+    with pytest.raises(InputError, match="has no reference"):
+        str(motion.errors)
+
+
 def test_mathematics_is_written_for_notebooks() -> None:
     text = linear()._repr_latex_()
     assert text.startswith("$$") and text.count("bmatrix") == 4 and "&" in text

@@ -38,6 +38,8 @@ MEANINGS = {
     **dict.fromkeys(("J", "body_jacobian", "frame_jacobian", "geometric_jacobian"), "jacobian"),
     **dict.fromkeys(("timestep", "time_step", "step", "h"), "dt"),
     **dict.fromkeys(("torque", "torques", "effort", "efforts", "u"), "tau"),
+    "tau": "efforts",
+    **dict.fromkeys(("position", "orientation", "placement"), "pose"),
     **dict.fromkeys(("time", "t_end", "tf", "seconds"), "duration"),
 }
 _ADDRESS = re.compile(r"( object)? at 0x[0-9A-Fa-f]+")

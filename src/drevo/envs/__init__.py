@@ -50,7 +50,10 @@ def make(
     known = (*TASKS, *GOALS)
     if not isinstance(name, str) or name not in known:
         near = [x for x in known if isinstance(name, str) and name.split("-")[0].lower() in x.lower()]
-        hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+        own = (
+            f"known are {', '.join(TASKS)}, and those of drevo.envs.GOALS; of a robot of your own: drevo.envs.Env"
+        )
+        hint = f"did you mean {near[0]!r}?" if near else own
         raise InputError(f"there is no environment {shown(name)}; {hint}")
     package("gymnasium", f"drevo.envs.make({name!r})", "gymnasium[mujoco]")
     from .registration import many_of

@@ -81,6 +81,11 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
         self.__dict__.update(state, task=None, picture=None)
         self._call_compiled()
 
+    def __dir__(self) -> list[str]:
+        """What is for users: methods, properties, and what gymnasium asks for."""
+        own = {"autoreset", "dtype", "name", "render_mode", "threads"}
+        return sorted({*dir(type(self)), *gymnasium.vector.VectorEnv.__annotations__, *own})
+
     def __deepcopy__(self, memo: dict[int, Any]) -> StepEnv:
         made = memo[id(self)] = object.__new__(type(self))
         shared = ("task", "traced", "body", "f", "picture")  # which nothing changes
@@ -244,7 +249,8 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
 def _numbers(name: str, task: Task, options: Mapping[str, Any]) -> dict[str, Any]:
     """The numbers of a task, with those that were given."""
     if unknown := set(options) - set(task.numbers):
-        raise InputError(f"{name} has no option {min(unknown)!r}; it has {', '.join(task.numbers)}")
+        has = f"it has {', '.join(task.numbers)}; others, such as randomise, are of drevo.envs.Env"
+        raise InputError(f"{name} has no option {min(unknown)!r}; {has}")
     return {k: _of_kind(f"{name}: {k}", options.get(k, x), x) for k, x in task.numbers.items()}
 
 

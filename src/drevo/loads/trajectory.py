@@ -30,7 +30,8 @@ from ..simulate.table import over_time
 STENCIL = 5  # points of a derivative that a file leaves out: its error is of the fourth order in their distance
 MAX_LEG_ROWS = 1_000_000  # rows of one leg between waypoints
 UNREADABLE = (OSError, ValueError, MemoryError)
-IGNORED = ("energy", "drift")  # columns of a simulation's table that are no state
+IGNORED = ("energy", "drift")  # columns of a simulation's table that are no state, and beginnings of others
+IGNORED_KINDS = ("N:", "tau:", "reference:", "error:")
 
 
 @result
@@ -232,7 +233,7 @@ def _from_csv(robot: Robot, path: Path) -> dict[str, Array]:
 
 def _require_columns(robot: Robot, path: Path, heads: list[str], wanted: dict[str, list[str]]) -> None:
     known = ["t", *IGNORED, *(name for names in wanted.values() for name in names)]
-    stray = [x for x in heads if x not in known]
+    stray = [x for x in heads if x not in known and not x.startswith(IGNORED_KINDS)]
     lost = [name for name in ("t", *wanted["q"]) if name not in heads]
     for kind in "va":  # all of a kind, or none
         present = [name for name in wanted[kind] if name in heads]

@@ -7,6 +7,7 @@ Everything here is linear in the size of the robot and free of recursion.
 from __future__ import annotations
 
 import math
+import os
 from collections import defaultdict
 from dataclasses import replace
 
@@ -90,7 +91,7 @@ def _doubtful(draft: Draft) -> DrevoWarning:
             f"shows them; masses and inertias are the file's: {shorten(lost, 3)}; correct the paths (drevo check "
             "--fix finds moved files) or set ROS_PACKAGE_PATH"
         )
-    warning = DrevoWarning(f"{draft.where}: {'; '.join(parts)}")
+    warning = DrevoWarning(f"{os.path.basename(draft.where)}: {'; '.join(parts)}")
     warning.problems = (*draft.doubts, *_unread(draft), *(f"mesh file {x} is not there" for x in lost))
     return warning
 

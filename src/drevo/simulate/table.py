@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
@@ -16,7 +16,7 @@ from ..documents.pictures.picture import Figure, Pictured
 from ..documents.pictures.plot import Curve, Panel
 from ..errors import InputError, nearest
 from ..io.files import saving
-from ..io.given import Array, number
+from ..io.given import Array, finite, number
 from ..io.packages import frame
 from ..io.reprs import result
 from ..model.description import Model
@@ -43,6 +43,7 @@ class Table(Pictured):
     """t (n,) s; q (n, ..., nq), v and efforts (n, ..., nv); method, steps and passive say how they came about.
 
     contact_forces (n, ..., places, 3) N and residual (n, ...): of a motion on a ground, see `simulate_touching`.
+    reference (n, nq): what `beside` put beside it.
     energy: T + V, J, (n, ...). drift: energy less what it was at the start; useful where nothing drives or brakes.
     """
 
@@ -61,6 +62,7 @@ class Table(Pictured):
     dense: Dense | None = field(default=None, repr=False)
     contact_forces: Array | None = field(default=None, repr=False)
     residual: Array | None = field(default=None, repr=False)
+    reference: Array | None = field(default=None, repr=False)
 
     if not TYPE_CHECKING:  # a type checker knows all the names there are
 
@@ -108,6 +110,27 @@ class Table(Pictured):
         if self.drive is None:
             raise InputError("the efforts of this motion were not kept: it comes from a pickle, or in pieces")
         return np.stack([self.drive(float(t), *state) for t, *state in zip(self.t, *self._flat())])
+
+    def beside(self, reference: Any) -> Table:
+        """The motion with a reference in its columns and picture, and the errors from it.
+
+        reference: a configuration (nq,), one for each record (n, nq), or a function of time that gives one. Of one
+        motion. Raises InputError.
+        """
+        if self.q.ndim != 2:
+            raise InputError(f"beside takes one motion, and this is a batch of {self.q.shape[1:-1]}")
+        given = [reference(t) for t in self.t.tolist()] if callable(reference) else reference
+        rows = finite("beside: reference", given, (..., self.robot.nq), InputError)
+        if rows.shape not in (self.q.shape[1:], self.q.shape):
+            raise InputError(f"beside: reference has shape {rows.shape}; it is {self.q.shape}, one row a record")
+        return replace(self, reference=np.broadcast_to(rows, self.q.shape))
+
+    @property
+    def errors(self) -> Array:
+        """What is left to the reference, (n, nv), rad or m; of quaternions on the tangent space."""
+        if self.reference is None:
+            raise InputError("this motion has no reference: motion.beside(reference).errors")
+        return np.asarray(self.robot.difference(self.q, self.reference))
 
     # -- contacts and constraints ---------------------------------------------------------------------------
 
@@ -178,30 +201,40 @@ class Table(Pictured):
         return float(np.abs(self.drift).max(initial=0.0))
 
     def columns(self) -> dict[str, Array]:
-        """Name -> (n,): t, q and v by joint, energy, drift; of one motion."""
+        """Name -> (n,): t, q and v by joint, energy, drift, reactions, efforts of what drives; of one motion."""
         if self.q.ndim != 2:
             raise InputError(
                 f"columns are of one motion, and this is a batch of {self.q.shape[1:-1]}: save it as .npz"
             )
-        out: dict[str, Array] = {"t": self.t}
-        for kind, x in (("q", self.q), ("v", self.v)):
-            names = self.robot.model.freedoms(kind)
-            out |= {f"{kind}:{joint}{i}": x[:, k] for k, (joint, i) in enumerate(names)}
+        out = {"t": self.t} | self._named("q", self.q) | self._named("v", self.v)
         out |= {"energy": self.energy, "drift": self.drift}
-        return out | {f"N:{name}": self.reactions[:, k] for k, name in enumerate(self.rows)}
+        out |= {f"N:{name}": self.reactions[:, k] for k, name in enumerate(self.rows)}
+        if self._is_driven():
+            out |= self._named("tau", self.efforts)
+        if self.reference is not None:
+            out |= self._named("q", self.reference, "reference") | self._named("error", self.errors)
+        return out
+
+    def _named(self, kind: str, x: Array, label: str = "") -> dict[str, Array]:
+        """Columns by joint of coordinates, or of rates and their like."""
+        names = self.robot.model.freedoms("q" if kind == "q" else "v")
+        return {f"{label or kind}:{joint}{i}": x[:, k] for k, (joint, i) in enumerate(names)}
+
+    def _is_driven(self) -> bool:
+        """Whether efforts are known and there are some."""
+        return (self.drive is not None or self.driven is not None) and bool(self.efforts.any())
 
     def to_pandas(self) -> Any:
         """`columns` as a pandas.DataFrame, a row for every record of one motion; needs pandas."""
         return frame(self.columns())
 
     def figure(self) -> Figure:
-        """Coordinates, rates, energy, and reactions where something holds; of one motion."""
+        """Coordinates, rates, efforts of what drives, errors from a reference, energy, reactions."""
         columns = self.columns()
-        panels = [
-            panel
-            for kind, title, units in (("q", "coordinates", ("rad", "m")), ("v", "rates", ("rad/s", "m/s")))
-            for panel in over_time(self.robot.model, kind, title, units, self.t, columns)
-        ]
+        shown = [("q", "coordinates", ("rad", "m")), ("v", "rates", ("rad/s", "m/s"))]
+        shown += [("tau", "efforts", ("N m", "N"))] * self._is_driven()
+        shown += [("error", "errors", ("rad", "m"))] * (self.reference is not None)
+        panels = [panel for row in shown for panel in over_time(self.robot.model, *row, self.t, columns)]
         energy = [Curve("T + V", self.t, self.energy), Curve("its change", self.t, self.drift)]
         panels.append(Panel("energy", energy, unit="J"))
         if self.rows:
@@ -237,12 +270,15 @@ class Table(Pictured):
 def over_time(
     model: Model, kind: str, title: str, units: tuple[str, str], t: Array, columns: Mapping[str, Array]
 ) -> list[Panel]:
-    """Panels of the columns kind:JOINT: of what turns, of what slides, of quaternions."""
+    """Panels of the columns kind:JOINT: of what turns, of what slides, of quaternions; references of q."""
     names = [joint + i for joint, i in model.freedoms(kind)]
     of = model.units_of(*units, kind="q" if kind == "q" else "v")
     curves_of = {
         u: [Curve(n, t, columns[f"{kind}:{n}"]) for n, x in zip(names, of) if x == u] for u in (*units, "")
     }
+    for curves in curves_of.values() if kind == "q" else ():
+        beside = ((f"{c.name}, reference", columns.get(f"reference:{c.name}")) for c in list(curves))
+        curves += [Curve(name, t, x) for name, x in beside if x is not None]
     return [Panel(f"{title}, {u or 'quaternions'}", curves, unit=u) for u, curves in curves_of.items() if curves]
 
 
