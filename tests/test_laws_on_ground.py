@@ -35,6 +35,22 @@ def test_a_law_drives_a_robot_on_a_ground(law: str) -> None:
     assert np.abs(batch.q[-1, 1] - motion.q[50]).max() < 1e-12
 
 
+def test_a_law_of_ones_own_is_made_of_others() -> None:
+    """Laws are called on traced values: the sum in a motion is the sum of their arrays."""
+    arm = drevo.load("three-link")
+    start, rest = np.array([0.3, -0.2, 0.1]), np.zeros(3)
+    held = control.lqr(arm.linearise(start, rest, arm.gravity(start)), Q=10.0, R=0.1)
+    point = control.stabilise(
+        arm, drevo.constraint.function(lambda pose, q, t: [q[0]], 1), damping=4.0, stiffness=4.0
+    )
+
+    def both(t: object, q: object, v: object) -> np.ndarray:
+        return held(t, q, v) + 0.1 * point(t, q, v)  # type: ignore[arg-type]
+
+    traced, plain = (arm.simulate(start + 0.2, rest, law, duration=0.2, dt=1e-3) for law in (Control(both), both))
+    assert np.abs(traced.q - plain.q).max() < 1e-12 and np.abs(traced.q[-1] - start).max() > 1e-3
+
+
 def test_a_quadruped_stands_under_a_push() -> None:
     robot = drevo.load("go1", base="floating")
     stance = robot.q_of({name: (0.0, 0.8, -1.6)[k % 3] for k, name in enumerate(robot.joint_names[1:])})

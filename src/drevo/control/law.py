@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..codegen.call.function import Function, Spec
+from ..codegen.call.method import graph_among
 from ..codegen.graph.program import Program
 from ..compiler.pages.derivation import Derivation, write_out_program
 from ..compiler.pages.telegin_inputs import with_coordinates
@@ -83,6 +84,9 @@ class Law(HasProgram):
         return requested(self.robot.model, ("law",), self.program, spec=Spec(), lasting=False)
 
     def __call__(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
+        """Efforts (..., nv); inside a law of one's own that is traced, those of its values."""
+        if graph_among((q, v)):
+            return np.array(self.over_scalars(t, list(q), list(v)), object)  # type: ignore[arg-type]
         time = number("law: t", t)
         x, u = finite("law: q", q, (..., self.robot.nq)), finite("law: v", v, (..., self.robot.nv))
         leading("law", q=x, v=u)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..codegen.call.function import Function, Spec
+from ..codegen.call.method import graph_among
 from ..codegen.graph.program import Program
 from ..codegen.store.memo import memoised
 from ..compiler.formalisms import common_algorithm
@@ -71,6 +72,8 @@ class Stabiliser(Law):
     regularisation: float = 0.0
 
     def __call__(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
+        if graph_among((q, v)):
+            return super().__call__(t, q, v)
         if not callable(self.wish) and type(t) in (float, int):
             with suppress(DrevoError):  # said below
                 if (plain := self._plain(t, q, v)) is not None:
