@@ -82,7 +82,7 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
         self._call_compiled()
 
     def __dir__(self) -> list[str]:
-        """What is for users: methods, properties, and what gymnasium asks for."""
+        """Names for users: methods, properties, and attributes that gymnasium asks for."""
         own = {"autoreset", "dtype", "name", "render_mode", "threads"}
         return sorted({*dir(type(self)), *gymnasium.vector.VectorEnv.__annotations__, *own})
 

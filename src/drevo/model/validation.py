@@ -75,14 +75,14 @@ def finish(draft: Draft, base: str = "fixed", strict: bool = False) -> Model:
 
 def _doubtful(draft: Draft) -> DrevoWarning:
     """One warning: what is doubtful, what acts on the motion and is not read, and mesh files that are missing."""
-    parts, count = [], len(draft.doubts)
-    if count:
+    parts = []
+    if count := len(draft.doubts):
         parts.append(
             f"{count} doubtful element{'s' * (count > 1)}, computed all the same (strict=True refuses): "
             + shorten(draft.doubts, MOST_PROBLEMS, "; ", "; ")
         )
     if draft.unread:
-        effects = "; ".join(f"{effects} of {_labels(labels, 12)}" for effects, labels in _together(draft.unread))
+        effects = "; ".join(f"{x} of {_labels(labels, 12)}" for x, labels in _together(draft.unread))
         parts.append(f"this changes the dynamics and is not read (strict=True refuses): {effects}")
     lost = [f"{file!r} of {listed(links, 2)}" for file, links in draft.missing_meshes.items()]
     if lost:
@@ -98,10 +98,8 @@ def _doubtful(draft: Draft) -> DrevoWarning:
 
 def _unread(draft: Draft) -> list[str]:
     """A sentence for everything that acts on the motion and is not read."""
-    return [
-        f"{effect} of {', '.join(labels)}, not read, though it changes the dynamics"
-        for effect, labels in _together(draft.unread)
-    ]
+    groups = _together(draft.unread)
+    return [f"{x} of {', '.join(labels)}, not read, though it changes the dynamics" for x, labels in groups]
 
 
 def _labels(labels: list[str], most: int) -> str:

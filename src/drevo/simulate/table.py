@@ -127,7 +127,7 @@ class Table(Pictured):
 
     @property
     def errors(self) -> Array:
-        """What is left to the reference, (n, nv), rad or m; of quaternions on the tangent space."""
+        """Differences from q to the reference, (n, nv), rad or m; of quaternions on the tangent space."""
         if self.reference is None:
             raise InputError("this motion has no reference: motion.beside(reference).errors")
         return np.asarray(self.robot.difference(self.q, self.reference))
@@ -221,7 +221,7 @@ class Table(Pictured):
         return {f"{label or kind}:{joint}{i}": x[:, k] for k, (joint, i) in enumerate(names)}
 
     def _is_driven(self) -> bool:
-        """Whether efforts are known and there are some."""
+        """True where efforts are known and not all zero."""
         return (self.drive is not None or self.driven is not None) and bool(self.efforts.any())
 
     def to_pandas(self) -> Any:
