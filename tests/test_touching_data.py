@@ -70,6 +70,8 @@ def test_a_base_goes_before_the_initial_configuration(model: Model) -> None:
     assert with_base(model, "floating", kinematic=True).initial == (0.0,) * 6 + (1.0, 0.1, 0.2, 0.3)
 
 
+NODES = tuple((x, y, 0.1) for y in (-1.0, 0.0, 1.0) for x in (-1.0, 1.0))  # of a height field
+LOW = (-1.0, -1.0, -0.2)
 BALL = Geom("a", "link1", "sphere", (0.1,))
 WRONG = {
     "friction is zero or positive": {"geoms": (Geom("a", "link1", "sphere", (0.1,), friction=(-1.0, 0.0, 0.0)),)},
@@ -78,6 +80,10 @@ WRONG = {
     "sizes are positive": {"geoms": (Geom("a", "link1", "box", (0.1, 0.0, 0.1)),)},
     "unknown kind": {"geoms": (Geom("a", "link1", "cone", (0.1,)),)},
     "without points": {"geoms": (Geom("a", "link1", "hull"),)},
+    "no grid over its sides": {"geoms": (Geom("a", "link1", "hfield", (1.0, 1.0, 0.1), points=NODES[:5]),)},
+    "no grid over": {"geoms": (Geom("a", "link1", "hfield", (1.0, 1.0, 0.1), points=NODES[:2]),)},
+    "no grid": {"geoms": (Geom("a", "link1", "hfield", (2.0, 1.0, 0.1), points=NODES),)},
+    "all above its base": {"geoms": (Geom("a", "link1", "hfield", (1.0, 1.0, 0.1), points=(LOW, *NODES[1:])),)},
     "surface velocity of 2 numbers": {"geoms": (Geom("a", "link1", "sphere", (0.1,), surface=(1.0, 0.0)),)},
     "-1 sweeps of noslip": {"stepping": Stepping(noslip=-1)},
     "an override of 2 numbers": {"stepping": Stepping(override=(0.0, 1.0))},

@@ -200,6 +200,10 @@ def chosen_pairs(robot: Any, pairs: Any) -> GeomPairs:
 
 
 def _named(a: Geom, b: Geom) -> tuple[str, str]:
+    if "hfield" in (a.kind, b.kind):
+        raise InputError(
+            f"distance: {a.name!r} or {b.name!r} is a height field, which is not convex; leave the pair out"
+        )
     if a.kind == b.kind == "plane":
         raise InputError(
             f"distance: {a.name!r} and {b.name!r} are planes, which have no distance; leave the pair out"
@@ -211,7 +215,7 @@ def _named(a: Geom, b: Geom) -> tuple[str, str]:
 def _auto(robot: Any) -> GeomPairs:
     """Pairs that may meet, but for those that touch in every posture."""
     model = with_ground(model_of(robot, "distance"), None)
-    pairs = tuple(_named(a, b) for a, b in _candidates(model))
+    pairs = tuple(_named(a, b) for a, b in _candidates(model) if a.kind != "hfield")
     if not pairs:
         return ()
     rng = np.random.default_rng(0)

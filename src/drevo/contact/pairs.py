@@ -109,7 +109,8 @@ class HeldGeom(NamedTuple):
 
     def at(self, poses: Poses) -> PlacedGeom:
         pose = self._carrier(poses).compose(self.R, self.p)
-        return PlacedGeom(self.geom.kind, self.geom.size, pose.R, pose.p, tuple(Vec(*x) for x in self.geom.points))
+        corners = self.geom.points if self.geom.kind == "hull" else ()
+        return PlacedGeom(self.geom.kind, self.geom.size, pose.R, pose.p, tuple(Vec(*x) for x in corners))
 
     def centre(self, poses: Poses) -> Vec:
         pose = self._carrier(poses)
@@ -136,7 +137,7 @@ def contact_candidates(
         ends, bodies = (placed[a.name], placed[b.name]), (placed[a.name].body, placed[b.name].body)
         weight = weights[a.link][0] + weights[b.link][0], weights[a.link][1] + weights[b.link][1]
         uneven = floor if a.name == FLOOR_NAME and isinstance(floor, Uneven) else None
-        count = places((a.kind, b.kind), len(b.points)) or searched_places(a.kind, b.kind)
+        count = places((a.kind, b.kind), len(b.points)) or searched_places(a, b)
         for k in range(count):
             found.append(ContactCandidate((a, b), k, bodies, interaction, weight, ends, uneven))
     return tuple(found)
@@ -164,15 +165,16 @@ def with_ground(model: Model, ground: Uneven | str | None) -> Model:
         for k, point in enumerate(model.contacts)
     )
     welded = weld_bodies(model)
-    planes = [geom for geom in geoms if geom.kind == "plane" and welded[geom.link] == model.root]
-    if isinstance(ground, Uneven) or (ground and not planes):
+    floors = [geom for geom in geoms if geom.kind in ("plane", "hfield") and welded[geom.link] == model.root]
+    planes = [geom for geom in floors if geom.kind == "plane"]
+    if isinstance(ground, Uneven) or (ground and not floors):
         usual = (
             planes[0]
             if planes
             else Geom(FLOOR_NAME, model.root, "plane", contype=ALL_CONTACT_BITS, conaffinity=ALL_CONTACT_BITS)
         )
         floor = replace(usual, name=FLOOR_NAME, link=model.root, origin=ORIGIN, rotation=IDENTITY)
-        geoms = (floor, *(geom for geom in geoms if geom not in planes and geom.name != FLOOR_NAME))
+        geoms = (floor, *(geom for geom in geoms if geom not in floors and geom.name != FLOOR_NAME))
         kept = {geom.name for geom in geoms}
         pairs = tuple(x for x in model.pairs if {x.geom_a, x.geom_b} <= kept)
         return replace(model, geoms=geoms, pairs=pairs)

@@ -21,7 +21,9 @@ DEFAULT_FRICTION: Vec3 = (1.0, 0.005, 0.0001)  # of sliding, torsion [m], rollin
 PAIR_FRICTION = (1.0, 1.0, 0.005, 0.0001, 0.0001)  # of two tangents, torsion [m], two directions of rolling [m]
 
 # kind of a geom -> how many sizes it has: radius, then half lengths; a sphere of radius 0 is a point
-GEOM_SIZES = {"plane": 0, "sphere": 1, "capsule": 2, "cylinder": 2, "box": 3, "ellipsoid": 3, "hull": 0}
+GEOM_SIZES = {
+    "plane": 0, "hfield": 3, "sphere": 1, "capsule": 2, "cylinder": 2, "box": 3, "ellipsoid": 3, "hull": 0,
+}  # fmt: skip
 CONDIMS = (1, 3, 4, 6)
 STEP_INTEGRATORS = ("Euler", "RK4", "implicit", "implicitfast")
 CONES = ("pyramidal", "elliptic")
@@ -33,7 +35,8 @@ class Geom:
     """A solid that may touch others. Its axis is z; a plane is all of z <= 0, a hull that of its points.
 
     size: radius; of capsules and cylinders half the length (without the caps) too; half the lengths of a box, half
-    axes of an ellipsoid. Two geoms may touch if a bit of the contype of one is in the conaffinity of the other.
+    axes of an ellipsoid; of a height field half its sides and how deep its base is below z = 0. Two geoms may
+    touch if a bit of the contype of one is in the conaffinity of the other.
     """
 
     name: str
@@ -52,7 +55,7 @@ class Geom:
     solmix: float = 1.0
     contype: int = 1
     conaffinity: int = 1
-    points: tuple[Vec3, ...] = ()  # of a hull, in the axes of the geom
+    points: tuple[Vec3, ...] = ()  # of a hull; of a height field the nodes of its grid, row by row along x
     surface: tuple[float, ...] = (0.0,) * 6  # how its surface moves, in its axes: m/s, and rad/s about its origin
 
     @property
@@ -60,7 +63,13 @@ class Geom:
         """The radius of a sphere about the origin of a geom that holds it, m; 0 for a plane, which none holds."""
         if self.kind in ("capsule", "ellipsoid"):
             return (sum if self.kind == "capsule" else max)(self.size)
-        return hypot(*self.size) if self.size else max((hypot(*x) for x in self.points), default=0.0)
+        far = max((hypot(*x) for x in self.points), default=0.0)
+        return max(far, hypot(*self.size)) if self.size else far
+
+    @property
+    def columns(self) -> int:
+        """The nodes of a height field along x."""
+        return sum(point[1] == self.points[0][1] for point in self.points)
 
 
 @concise

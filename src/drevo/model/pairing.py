@@ -9,10 +9,11 @@ from .contact import ContactPair, Geom
 from .description import Model
 from .draft import shorten
 
-GEOM_ORDER = ("plane", "sphere", "capsule", "ellipsoid", "cylinder", "box", "hull")  # what stands first of a pair
+SOLIDS = ("sphere", "capsule", "ellipsoid", "cylinder", "box", "hull")
+GEOM_ORDER = ("plane", "hfield", *SOLIDS)  # what stands first of a pair
 # kinds of geoms whose distance is known, in that order
 TOUCHING_PAIRS = (
-    *(("plane", kind) for kind in GEOM_ORDER[1:]),
+    *(("plane", kind) for kind in SOLIDS),
     *(("sphere", kind) for kind in ("sphere", "capsule", "cylinder")),
     ("capsule", "capsule"),
     ("capsule", "cylinder"),
@@ -21,7 +22,8 @@ TOUCHING_PAIRS = (
 )
 # kinds whose places of contact are searched for in machine code, likewise
 SEARCHED_PAIRS = (
-    *((kind, "hull") for kind in GEOM_ORDER[1:]),
+    *((kind, "hull") for kind in SOLIDS),
+    *(("hfield", kind) for kind in SOLIDS),
     *(("sphere", "ellipsoid"), ("capsule", "ellipsoid")),
     *combinations_with_replacement(("ellipsoid", "cylinder", "box"), 2),
 )

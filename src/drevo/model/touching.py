@@ -29,6 +29,8 @@ from .description import Joint, TendonSegment, Vec3
 from .draft import Draft, listed
 from .pairing import LEFT_OUT
 
+GRID_SLACK = 1e-9  # of half a side of a height field: nodes that are nearer to their place are there
+
 
 def check_touching(draft: Draft) -> None:
     """Every fault goes to the problems of the draft; each sentence says what to do."""
@@ -96,8 +98,10 @@ def _geom(geom: Geom) -> Iterator[str]:
         yield f"is a {geom.kind} with {len(geom.size)} sizes, {count} needed"
     elif any(size < 0.0 for size in geom.size) or (geom.kind != "sphere" and 0.0 in geom.size):
         yield f"has the size {geom.size}; sizes are positive (a sphere of radius 0 is a point): correct it"
-    if (geom.kind == "hull") != bool(geom.points):
-        yield "is a hull without points; give it some" if geom.kind == "hull" else "has points and is no hull"
+    if (geom.kind in ("hull", "hfield")) != bool(geom.points):
+        yield "has points and is no hull" if geom.points else f"is a {geom.kind} without points; give it some"
+    if geom.kind == "hfield" and geom.points and count == len(geom.size) and not _is_grid(geom):
+        yield "has points that are no grid over its sides, row by row; give 2 x 2 or more, all above its base"
     yield from _friction(geom.friction)
     if geom.condim not in CONDIMS:
         yield f"has condim {geom.condim}; it is one of 1, 3, 4, 6"
@@ -108,6 +112,17 @@ def _geom(geom: Geom) -> Iterator[str]:
         yield f"has a surface velocity of {len(geom.surface)} numbers; it has 6"
     if min(geom.contype, geom.conaffinity) < 0:
         yield "has a negative contype or conaffinity; they are sets of bits: correct them"
+
+
+def _is_grid(geom: Geom) -> bool:
+    """True if the points of a height field are nodes over its rectangle, row by row, above its base."""
+    columns, (x, y, deep) = geom.columns, geom.size
+    rows = len(geom.points) // columns
+    if min(rows, columns) < 2 or rows * columns != len(geom.points):
+        return False
+    nodes = ((2 * k / (columns - 1) - 1, 2 * r / (rows - 1) - 1) for r in range(rows) for k in range(columns))
+    off = (max(abs(p[0] / x - a), abs(p[1] / y - b)) for p, (a, b) in zip(geom.points, nodes))
+    return max(off) < GRID_SLACK and min(p[2] for p in geom.points) > -deep
 
 
 def _friction(friction: tuple[float, ...]) -> Iterator[str]:

@@ -204,7 +204,7 @@ class MotionMethods:
 
 def _warn_of_no_law(model: Model) -> None:
     """A DrevoWarning where a motion without a law of contact lets things pass through each other."""
-    if any(x.kind == "plane" for x in model.geoms):
+    if any(x.kind in ("plane", "hfield") for x in model.geoms):
         warn_caller(f"simulate: the floor of {model.name!r} holds nothing without a law of contact: law='soft'")
     elif pair := strangers(model):
         names = " and ".join(repr(x.link) for x in pair)

@@ -433,6 +433,7 @@ BUILTINS: dict[str, Callable[..., Any]] = {
     "min": _least("min"),
     "max": _least("max"),
     "float": lambda t, x: t.scalar(t.as_value(x, F64)),
+    "int": lambda t, x: t.as_value(x, F64).cast("fptosi", I64),
     "floats": lambda t, n: _Array(t.f.alloca(F64, n), F64),
     "integers": lambda t, n: _Array(t.f.alloca(I64, n), I64),
     "Part": lambda t, x, k: _Array(x.at.at(t.as_value(k, I64), x.kind), x.kind),

@@ -14,8 +14,9 @@ from ...mechanics.spatial import Mat, Vec
 from .boxes import places_of_boxes
 from .clipping import MAX_POLYGON, PLACE_NUMBERS, places_over_face, put_place
 from .faces import FACE_COSINE, face_in_line, face_normal, put_edge_of
+from .fields import places_in_field
 from .search import rotation_in, separation
-from .simplex import BOX, corner_of, put_corner
+from .simplex import BOX, FIELD, corner_of, put_corner
 
 MAX_OTHER_PLACES = 4  # of solids that are not both boxes
 
@@ -59,6 +60,8 @@ def places_within(
     R: Mat, p: Vec, margin: float, out: Floats,
 ) -> int:  # fmt: skip
     """Enters the places in the axes of the first solid, where R and p place the second; gives how many."""
+    if which[0] == FIELD:
+        return places_in_field(which, sizes, points_a, points_b, faces_a, R, p, margin, out)
     if which[0] == BOX and which[2] == BOX:
         return places_of_boxes(sizes, Part(sizes, 4), R, p, margin, out)
     near = floats(7)

@@ -10,7 +10,7 @@ from math import sqrt
 from ...codegen.lower.plain_values import Floats, Integers, Part, floats, integers
 from ...mechanics.spatial import Mat, Vec
 
-POINT, SEGMENT, BOX, CYLINDER, ELLIPSOID, HULL, PLANE = range(7)  # kinds of points with a ball about each
+POINT, SEGMENT, BOX, CYLINDER, ELLIPSOID, HULL, PLANE, FIELD = range(8)  # kinds of points with a ball about each
 FLAT_SINE = 1e-7  # of a corner over the face of three others: four that are lower hold nothing
 NO_DISTANCE = 1e300
 

@@ -11,14 +11,15 @@ from ...mechanics.algorithms.boxes import NO_PLACE, PlacedGeom
 from ...mechanics.scalar import Scalar
 from ...model.contact import Geom
 from .clipping import MAX_PLACES, PLACE_NUMBERS
+from .fields import MAX_FIELD_PLACES
 from .hulls import faces_of_points
 from .places import MAX_OTHER_PLACES, places_between
 from .search import between_solids
-from .simplex import BOX, CYLINDER, ELLIPSOID, HULL, PLANE, POINT, SEGMENT
+from .simplex import BOX, CYLINDER, ELLIPSOID, FIELD, HULL, PLANE, POINT, SEGMENT
 
 CORES = {
     "plane": PLANE, "sphere": POINT, "capsule": SEGMENT, "cylinder": CYLINDER, "box": BOX, "ellipsoid": ELLIPSOID,
-    "hull": HULL,
+    "hull": HULL, "hfield": FIELD,
 }  # fmt: skip
 ROUND = ("sphere", "capsule")  # a ball about each of their points
 PLACED_GEOM_NUMBERS = 12  # numbers of a placed geom: rotation by rows, position
@@ -54,13 +55,13 @@ class PairSearch:
         for k, pair in enumerate(pairs):
             for geom in pair:
                 if geom not in begins:
-                    begins[geom] = (len(self.points), len(self.faces)) if geom.kind == "hull" else (0, 0)
-                    normals, faces = faces_of_points(geom.points) if geom.kind == "hull" else ((), ())
-                    self.points += [x for point in (*geom.points, *normals) for x in point]
+                    begins[geom] = (len(self.points), len(self.faces)) if geom.points else (0, 0)
+                    points, faces = _tables_of(geom)
+                    self.points += points
                     self.faces += faces
             a, b = pair
             self.rows += [CORES[a.kind], len(a.points), CORES[b.kind], len(b.points)]
-            self.rows += [begins[a][0], begins[b][0], begins[a][1], begins[b][1], searched_places(a.kind, b.kind)]
+            self.rows += [begins[a][0], begins[b][0], begins[a][1], begins[b][1], searched_places(a, b)]
             self.sizes += [*sizes_of(a), *sizes_of(b), a.radius + b.radius, margins[k] if margins else 0.0]
 
     def _tables(self, c: StageCalls, k: Value | int) -> tuple[Value, ...]:
@@ -88,8 +89,21 @@ class PairSearch:
         return c.f.call(I64, PLACES_FUNCTION, *tables, at_a, at_b, near, out, c.f.value(stride), most)
 
 
-def searched_places(first: str, second: str) -> int:
-    """The most places that the search finds between two kinds of solids."""
+def _tables_of(geom: Geom) -> tuple[Sequence[float], Sequence[int]]:
+    """Floats and integers of a geom: points and faces of a hull; heights, columns and rows of a height field."""
+    if geom.kind == "hfield":
+        return [z for _, _, z in geom.points], (geom.columns, len(geom.points) // geom.columns)
+    normals, faces = faces_of_points(geom.points) if geom.kind == "hull" else ((), ())
+    return [x for point in (*geom.points, *normals) for x in point], faces
+
+
+def searched_places(a: Geom, b: Geom) -> int:
+    """The most places that the search finds between two solids."""
+    first, second = a.kind, b.kind
+    if first == "hfield":  # prisms under the second, whichever way it is turned
+        cells = a.columns - 1, len(a.points) // a.columns - 1
+        under = [min(n, int(b.radius * n / half) + 2) for n, half in zip(cells, a.size)]
+        return min(2 * under[0] * under[1], MAX_FIELD_PLACES)
     if first == second == "box":
         return MAX_PLACES
     if {first, second} == {"capsule", "hull"}:
@@ -117,7 +131,7 @@ def _add_places(c: StageCalls) -> None:
     f = c.f.module.function(
         PLACES_FUNCTION, I64, dict.fromkeys(pointers, PTR) | dict.fromkeys(("stride", "most"), I64)
     )
-    name, result = add_plain(c.f.module, places_between), f.alloca(F64, 1 + MAX_PLACES * PLACE_NUMBERS)
+    name, result = add_plain(c.f.module, places_between), f.alloca(F64, 1 + MAX_FIELD_PLACES * PLACE_NUMBERS)
     solids, count = _Solids(c, f), f.alloca(I64)
     count.store(f.const(I64, 0))
     tables = (f.which, f.size, f.points_a, f.points_b, f.faces_a, f.faces_b)

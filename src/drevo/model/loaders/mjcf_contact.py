@@ -58,7 +58,7 @@ def softness_of(solref: Solref, solimp: Solimp, suffix: str = "") -> dict[str, T
 
 def geoms_of(link: Link, geoms: Iterable[Geom]) -> Iterator[list[str]]:
     """The shapes of a link in their order, those that touch as the geoms that they are, then other geoms."""
-    left = {(geom.kind, geom.size, geom.origin, geom.rotation): geom for geom in geoms if geom.kind != "hull"}
+    left = {(geom.kind, geom.size, geom.origin, geom.rotation): geom for geom in geoms if not geom.points}
     whole = not left
     for shape in filter(plain_solid, link.shapes):
         size = half_lengths(shape)

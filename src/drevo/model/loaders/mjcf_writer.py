@@ -224,8 +224,8 @@ def _left_out(model: Model) -> Iterator[str]:
         yield f"the velocity limits of {listed(names)}"
     if names := [link.name for link in model.links if any(not plain_solid(shape) for shape in link.shapes)]:
         yield f"the meshes of {listed(names)}"
-    if names := [geom.name for geom in model.geoms if geom.kind == "hull"]:
-        yield f"the hulls {listed(names)}, which touch"
+    if names := [geom.name for geom in model.geoms if geom.points]:
+        yield f"the hulls and height fields {listed(names)}, which touch"
 
 
 # --- bodies ----------------------------------------------------------------

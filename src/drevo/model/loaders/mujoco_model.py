@@ -111,6 +111,7 @@ def _geom(model: Any, g: int) -> Element:
     geom |= {key: _text(getattr(model, f"geom_{key}")[g]) for key in TOUCHING_FIELDS}
     geom |= _newer(model, {"adhesion": "geom_adhesion", "surfacevel": "geom_surfacevel"}, g)
     geom |= {"name": name} if (name := _name(model, model.name_geomadr[g])) else {}
+    geom |= {"hfield": str(model.geom_dataid[g])} if geom["type"] == "hfield" else {}
     return Element("geom", geom, 0)
 
 
@@ -118,6 +119,15 @@ def _geoms(model: Any, i: int) -> list[Element]:
     """The geoms of a body, but meshes and what is like them."""
     first, count = model.body_geomadr[i], model.body_geomnum[i]
     return [_geom(model, g) for g in range(first, first + count) if model.geom_type[g] < len(GEOMS)]
+
+
+def _field(model: Any, k: int) -> Element:
+    """The asset of a height field, named by its number."""
+    given = {"name": str(k), "size": _text(model.hfield_size[k]), "content_type": mjcf.touching.COMPILED}
+    given |= {key: str(getattr(model, f"hfield_{key}")[k]) for key in ("nrow", "ncol")}
+    first = model.hfield_adr[k]
+    given["elevation"] = _text(model.hfield_data[first : first + model.hfield_nrow[k] * model.hfield_ncol[k]])
+    return Element("hfield", given, 0)
 
 
 def _sections(model: Any) -> Iterable[Element]:
@@ -141,7 +151,8 @@ def _sections(model: Any) -> Iterable[Element]:
     for pair in (int(x) for x in model.exclude_signature):
         ends = zip(("body1", "body2"), (pair >> 16, pair & 0xFFFF))
         contact.children.append(Element("exclude", {end: _named(model, "body", k) for end, k in ends}, 0))
-    return (equality, tendon, actuator, contact)
+    assets = Element("asset", {}, 0, [_field(model, k) for k in range(model.nhfield)])
+    return (equality, tendon, actuator, contact, assets)
 
 
 def _drive(model: Any, i: int) -> dict[str, str]:

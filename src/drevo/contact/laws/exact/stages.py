@@ -153,7 +153,7 @@ class MoreauStages:
     def _placed(self, t: Tracer, q: Vector) -> list[ContactSlot]:
         """With the numbers of places that are searched for; the stage before the search places their solids."""
         slots, pairs = list(self.robot.slots), self.robot.searched
-        counts = [searched_places(*(x.geom.kind for x in pair.solids)) for pair in pairs]
+        counts = [searched_places(*(x.geom for x in pair.solids)) for pair in pairs]
         self.sizes |= (
             {"places": PLACE_NUMBERS * sum(counts), "placed": 2 * PLACED_GEOM_NUMBERS * len(pairs), "near": 1}
             if pairs

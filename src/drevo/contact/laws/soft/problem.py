@@ -66,7 +66,7 @@ def _slot(x: ContactCandidate, law: str, cone: str, impratio: float) -> Slot:
     cheap = x.ground is None and plane and x.geoms[1].kind in ROUND_GEOMS
     near = None if cheap or x.ground else _near(x)
     links = x.geoms[0].link, x.geoms[1].link
-    most = searched_places(x.geoms[0].kind, x.geoms[1].kind) if x.searched else 1
+    most = searched_places(*x.geoms) if x.searched else 1
     solids = x.solids if x.searched else None
     return Slot(x.bodies, x.touch, group, soft, x.weight, near, holds.by, links, most, solids,
                 None if x.ground else x.solids, x.place)  # fmt: skip

@@ -48,7 +48,7 @@ def geom_of(file: File, owner: str, element: Element, frame: FramePose = IDENTIT
     reader = Reader(faults.append, owner)
     if kind in SIZES:
         place, turn, size = _placed(file, reader, element, kind)
-    elif kind in ("mesh", "plane"):
+    elif kind in ("mesh", "plane", "hfield"):
         place, turn = read_vector(reader, element, "pos", ORIGIN), rotation_of(file, reader, element)
         size = (1.0, 1.0, 1.0) if kind == "mesh" else ()
     else:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from itertools import chain
 
+import numpy as np
+
 from ....errors import ModelError
 from ....io import xml
 from ....io.xml import Element, Reader
@@ -17,6 +19,8 @@ from .geoms import SolidGeom, geom_of
 from .settings import read_friction, read_solimp, read_solref, read_whole
 
 ENDS = ("geom1", "geom2")
+MAX_FIELD_NODES = 2**18  # of a height field
+COMPILED = "compiled"  # content of a height field whose heights are shares of its largest as they stand
 NO_SURFACE_VELOCITY = (0.0,) * 6  # of a surface
 
 
@@ -44,8 +48,12 @@ def read_geoms(body: str, geoms: list[SolidGeom]) -> None:
         bits = [read_whole(reader, element, key, 1) for key in ("contype", "conaffinity")]
         if not any(bits) and given_name not in _paired(file):
             continue
-        points = _hull(geom, given_name or f"a geom of {body!r}") if geom.kind == "mesh" and not faults else ()
-        if (geom.kind not in GEOM_SIZES and not points) or faults:
+        points, size = tuple[Vec3, ...](), geom.size
+        if geom.kind == "mesh" and not faults:
+            points, size = _hull(geom, given_name or f"a geom of {body!r}"), ()
+        elif geom.kind == "hfield":
+            points, size = _field(reader, geom)
+        if (geom.kind in ("mesh", "hfield") and not points) or geom.kind not in (*GEOM_SIZES, "mesh") or faults:
             file.draft.leave_out(f"{geom.kind} geoms", given_name or body)
             continue
         name = given_name if given_name else _unused(file, f"{body}_geom{k}")
@@ -53,7 +61,7 @@ def read_geoms(body: str, geoms: list[SolidGeom]) -> None:
             file.draft.ignore("a negative gap", f"geom {name!r}")
         file.draft.geoms.append(
             Geom(
-                name, body, "hull" if points else geom.kind, () if points else geom.size, geom.place, geom.turn,
+                name, body, "hull" if geom.kind == "mesh" else geom.kind, size, geom.place, geom.turn,
                 read_friction(reader, element), read_whole(reader, element, "condim", 3),
                 read_solref(reader, element), read_solimp(reader, element),
                 reader.scalar(element, "margin", 0.0), reader.scalar(element, "gap", 0.0),
@@ -81,6 +89,24 @@ def _hull(geom: SolidGeom, label: str) -> tuple[Vec3, ...]:
     except ModelError as error:
         file.draft.notes.append(f"{label}: {error}")
         return ()
+
+
+def _field(reader: Reader, geom: SolidGeom) -> tuple[tuple[Vec3, ...], tuple[float, ...]]:
+    """The nodes of a height field, half its sides and its depth; none of one out of a file or too large."""
+    assets = (x for section in geom.file.root.all("asset") for x in section.all("hfield"))
+    asset = next((x for x in assets if x.get("name") == geom.element.get("hfield")), None)
+    if asset is None or asset.get("file"):
+        return (), ()
+    x, y, top, deep = reader.vector(asset, "size", (0.0, 0.0, 0.0, 0.0))
+    rows, columns = (read_whole(reader, asset, key, 0) for key in ("nrow", "ncol"))
+    if min(rows, columns) < 2 or rows * columns > MAX_FIELD_NODES:
+        return (), ()
+    shares = np.array(reader.vector(asset, "elevation", (0.0,) * (rows * columns), xml.ANY), np.float32)
+    if asset.get("content_type") != COMPILED:  # the last row is written first
+        shares = (shares - shares.min()).reshape(rows, columns)[::-1].ravel() / (np.ptp(shares) or 1.0)
+    heights = shares.astype(float) * top
+    grid = np.meshgrid(np.linspace(-x, x, columns), np.linspace(-y, y, rows))
+    return tuple(zip(*(part.ravel().tolist() for part in (*grid, heights)))), (x, y, deep)
 
 
 def _paired(file: File) -> set[str]:

@@ -1,0 +1,70 @@
+"""A height field and a convex solid: under the solid's bounds each triangle of the grid is the top of a prism, and
+every prism that the solid is in has a place of contact.
+
+A field is its heights, row by row along x, over a rectangle about its origin, down to its base. Heights stand
+where a hull has its points, the numbers of columns and rows where it has its faces. Prisms are in MuJoCo's order.
+Functions run in Python, and as machine code by `codegen.llvm.plain`.
+"""
+
+from __future__ import annotations
+
+from ...codegen.lower.plain_values import Floats, Integers, Part, floats, integers
+from ...mechanics.spatial import Mat, Vec
+from .boxes import axis_of
+from .clipping import put_place
+from .search import separation
+from .simplex import HULL, corner_of, put_corner, support_point
+
+MAX_FIELD_PLACES = 50  # of a pair; MuJoCo's
+PRISM_CORNERS = 6  # of a prism
+
+
+def extent(which: Integers, size: Floats, points: Floats, R: Mat, p: Vec, d: Vec) -> float:
+    """The coordinate along a direction of the end of a solid."""
+    local = R.T @ d
+    return float(d.dot(p) + local.dot(support_point(which[2], size, points, which[3], local)) + size[3])
+
+
+def add_column(prism: Floats, x: float, y: float, z: float) -> None:
+    """Puts a corner and the base under it in the place of the oldest."""
+    for k in range(2):
+        put_corner(prism, k, corner_of(prism, k + 1))
+        put_corner(prism, k + 3, corner_of(prism, k + 4))
+    put_corner(prism, 2, Vec(x, y, prism[2]))
+    put_corner(prism, 5, Vec(x, y, z))
+
+
+def places_in_field(
+    which: Integers, sizes: Floats, heights: Floats, points: Floats, grid: Integers, R: Mat, p: Vec, margin: float,
+    out: Floats,
+) -> int:  # fmt: skip
+    """Enters the places where a solid touches a field, in the field's axes; gives how many. sizes: half the sides
+    of the rectangle and the depth of the base, then those of the solid."""
+    size, count, columns = Part(sizes, 4), 0, grid[0]
+    least = -extent(which, size, points, R, p, Vec(0.0, 0.0, -1.0)) - margin
+    first, last, step = integers(2), integers(2), floats(2)
+    for k in range(2):
+        cells, d = grid[k] - 1, axis_of(k)
+        step[k] = 2.0 * sizes[k] / float(cells)
+        first[k] = max(0, int((sizes[k] - extent(which, size, points, R, p, -d) - margin) / step[k]))
+        last[k] = min(cells, int((sizes[k] + extent(which, size, points, R, p, d) + margin) / step[k]) + 1)
+    prism, near, kinds = floats(3 * PRISM_CORNERS), floats(7), integers(4)
+    kinds[0] = HULL
+    kinds[1] = PRISM_CORNERS
+    kinds[2] = which[2]
+    kinds[3] = which[3]
+    for k in range(3):
+        prism[3 * k + 2] = -sizes[2]
+    for row in range(first[1], last[1]):
+        for k in range(2 * (last[0] - first[0] + 1)):
+            column, above = first[0] + k // 2, row + 1 - k % 2
+            x, y = float(column) * step[0] - sizes[0], float(above) * step[1] - sizes[1]
+            add_column(prism, x, y, heights[above * columns + column])
+            top = max(max(prism[11], prism[14]), prism[17])
+            if k > 1 and top > least and count < MAX_FIELD_PLACES:
+                separation(kinds, sizes, prism, points, R, p, margin, near)
+                if near[0] <= margin:
+                    n = corner_of(Part(near, 4), 0)
+                    put_place(out, count, near[0], corner_of(Part(near, 1), 0) + n * (0.5 * near[0]), n)
+                    count = count + 1
+    return count

@@ -1,0 +1,124 @@
+"""Height fields: places where solids touch their prisms, read out of files and models, against MuJoCo."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from contact_cases import as_ours
+
+import drevo
+from drevo.contact.convex.fields import places_in_field
+from drevo.contact.convex.simplex import BOX, CYLINDER, ELLIPSOID, FIELD, POINT, SEGMENT
+from drevo.mechanics.spatial import Mat, Vec
+
+Array = np.ndarray[Any, Any]
+ROWS, COLUMNS = 9, 7
+SIDES, TOP, DEEP = (1.2, 1.5), 0.4, 0.3
+SCENE = """<mujoco><option timestep="0.002"/><asset>
+ <hfield name="hills" nrow="9" ncol="7" size="1.2 1.5 .4 .3" {heights}/></asset><worldbody>
+ <geom name="hills" type="hfield" hfield="hills" {place}/>
+ <body pos="0 0 1"><freejoint/><geom name="solid" type="{kind}" size="{size}" margin="{margin}"/></body>
+</worldbody></mujoco>"""
+SOLIDS = {  # size in a file, kind and sizes of the search, the margin, and how far MuJoCo's own search may end
+    "sphere": (".15", POINT, [0, 0, 0, 0.15], 0.0, 1e-9),
+    "capsule": (".1 .2", SEGMENT, [0, 0.2, 0, 0.1], 0.0, 1e-9),
+    "cylinder": (".12 .2", CYLINDER, [0.12, 0.2, 0, 0], 0.0, 1e-8),
+    "ellipsoid": (".1 .2 .15", ELLIPSOID, [0.1, 0.2, 0.15, 0], 0.0, 1e-8),
+    "box": (
+        ".1 .2 .15",
+        BOX,
+        [0.1, 0.2, 0.15, 0],
+        0.01,
+        1e-9,
+    ),  # without a margin MuJoCo's ends short of a way out
+}
+WAVES = " ".join(f"{np.sin(1.3 * k) + 0.2 * k:.3f}" for k in range(ROWS * COLUMNS))
+
+
+def mujoco_model(kind: str, heights: str = "", place: str = "") -> Any:
+    import mujoco
+
+    size, _, _, margin, _ = SOLIDS[kind]
+    text = SCENE.format(kind=kind, size=size, margin=margin, heights=heights, place=place)
+    m = mujoco.MjModel.from_xml_string(text)
+    m.opt.tolerance, m.opt.iterations, m.opt.ccd_tolerance, m.opt.ccd_iterations = 0.0, 100, 1e-12, 200
+    return m
+
+
+@pytest.mark.needs("mujoco")
+@pytest.mark.parametrize("kind", SOLIDS)
+def test_places_are_mujocos(kind: str) -> None:
+    """Number, distances and normals in 60 random poses, some deep."""
+    import mujoco
+
+    _, core, size, margin, off = SOLIDS[kind]
+    m, rng = mujoco_model(kind), np.random.default_rng(0)
+    m.hfield_data[:] = rng.uniform(0.0, 1.0, ROWS * COLUMNS)
+    heights, d, seen = (m.hfield_data.astype(float) * TOP).tolist(), mujoco.MjData(m), 0
+    while seen < 60:
+        turn = rng.normal(size=4)
+        d.qpos[:] = *(rng.uniform(-x, x) for x in SIDES), rng.uniform(0.1, 0.5), *(turn / np.linalg.norm(turn))
+        mujoco.mj_forward(m, d)
+        R, p, out = d.geom_xmat[1].reshape(3, 3), d.geom_xpos[1], [0.0] * 351
+        count = places_in_field(
+            [FIELD, 0, core, 0], [*SIDES, DEEP, 0.0, *size, 1.0, margin], heights, [], [COLUMNS, ROWS],  # type: ignore[arg-type]
+            Mat.of(R.tolist()), Vec(*p.tolist()), margin, out,  # type: ignore[arg-type]
+        )  # fmt: skip
+        assert count == d.ncon
+        seen += count > 0
+        for x, c in zip(np.reshape(out[1:], (-1, 7)), d.contact):
+            assert abs(x[0] - c.dist) < off
+            assert np.abs(x[4:] - c.frame[:3]).max() < (1e-9 if off < 1e-8 else 1e-3)
+
+
+@pytest.mark.needs("mujoco")
+@pytest.mark.parametrize("kind", ["sphere", "capsule"])
+def test_steps_are_mujocos(kind: str) -> None:
+    """On a tilted field, from states of a fall and after it; out of the file and out of MuJoCo's model."""
+    import mujoco
+
+    given = {"heights": f'elevation="{WAVES}"', "place": 'pos=".1 .2 .3" euler="5 8 30"'}
+    m = mujoco_model(kind, **given)
+    size, _, _, margin, _ = SOLIDS[kind]
+    robot = drevo.load(SCENE.format(kind=kind, size=size, margin=margin, **given))
+    assert not robot.notes and robot.model.geoms[0].points == drevo.load(m).model.geoms[0].points
+    step, d, rng, touched = drevo.compile(robot, "step", dt=0.002, ground=None), mujoco.MjData(m), np.random, 0
+    for k in range(600):
+        if k % 200 == 0:
+            mujoco.mj_resetData(m, d)
+            d.qvel[:] = rng.default_rng(k).normal(0.0, 0.3, 6)
+            d.qpos[:2] += 0.2 * d.qvel[:2]
+        state = as_ours(m, d.qpos, d.qvel, np.zeros(6))
+        mujoco.mj_step(m, d)
+        touched += d.ncon > 0
+        assert np.abs(step(*state).v1 - as_ours(m, d.qpos, d.qvel)[1]).max() < 1e-9
+    assert touched > 60
+
+
+@pytest.mark.parametrize("law", ["soft", "coulomb"])
+def test_a_ball_lies_on_flat_ground(law: str) -> None:
+    """A field without heights is a floor at z = 0, and bears the ball's weight."""
+    robot = drevo.load(SCENE.format(kind="sphere", size=".2", margin=0, heights="", place=""))
+    q = np.array([0.13, 0.17, 0.2, 0.0, 0.0, 0.0, 1.0])
+    motion = robot.simulate(q, np.zeros(6), duration=0.4, dt=0.002, ground=None, law=law, every=100)
+    mass = next(x.inertial for x in robot.model.links if x.inertial).mass
+    assert abs(motion.q[-1][2] - 0.2) < 1e-3 and np.abs(motion.v[-1]).max() < 1e-3
+    assert np.abs(motion.contact_forces[-1].sum(0) - [0.0, 0.0, 9.81 * mass]).max() < 1e-3 * mass
+
+
+def test_fields_are_kept_in_files(tmp_path: Any) -> None:
+    robot = drevo.load(SCENE.format(kind="box", size=".1 .1 .1", margin=0, heights="", place=""))
+    robot.save(str(tmp_path / "field.json"))
+    assert drevo.load(str(tmp_path / "field.json")).model.geoms == robot.model.geoms
+    with pytest.warns(drevo.DrevoWarning, match="height fields 'hills'"):
+        robot.save(str(tmp_path / "field.xml"))
+
+
+def test_faults_are_told() -> None:
+    text = SCENE.format(kind="box", size=".1 .1 .1", margin=0, heights='file="hills.png"', place="")
+    assert "hfield" in " ".join(drevo.load(text).notes)
+    robot = drevo.load(SCENE.format(kind="box", size=".1 .1 .1", margin=0, heights="", place=""))
+    with pytest.raises(drevo.InputError, match="height field, which is not convex"):
+        robot.distance(robot.neutral(), [("hills", "solid")])
