@@ -209,6 +209,19 @@ def test_loops_of_a_model_of_mujoco_are_those_of_its_file() -> None:
         assert np.allclose(*places, atol=1e-12)
 
 
+def test_explicit_pairs_of_a_model_of_mujoco_are_those_of_its_file() -> None:
+    balls = "".join(
+        f'<body pos="{k} 0 1"><freejoint/><geom name="{name}" size=".1" contype="0" conaffinity="0"/></body>'
+        for k, name in enumerate("abc")
+    )
+    pairs = """<pair geom1="a" geom2="b" condim="1" margin=".01" gap=".004" solref=".03 .9"/>
+     <pair geom1="a" geom2="c" condim="6" friction=".5 .6 .01 .002 .003" solimp=".8 .9 .01 .4 2" solreffriction=".1 1"/>"""
+    text = f"<mujoco><worldbody>{balls}</worldbody><contact>{pairs}</contact></mujoco>"
+    assert drevo.load(mujoco.MjModel.from_xml_string(text)).model.pairs == drevo.load(text).model.pairs
+    nameless = drevo.load(mujoco.MjModel.from_xml_string(text.replace(' name="b"', "").replace('"b"', '"c"')))
+    assert len(nameless.model.pairs) == 2 and not nameless.notes
+
+
 def test_a_model_of_pinocchio() -> None:
     rng = np.random.default_rng(2)
     model, parent = pin.Model(), 0

@@ -110,7 +110,8 @@ def _geom(model: Any, g: int) -> Element:
     geom |= {key: str(int(getattr(model, f"geom_{key}")[g])) for key in WHOLE_NUMBER_FIELDS}
     geom |= {key: _text(getattr(model, f"geom_{key}")[g]) for key in TOUCHING_FIELDS}
     geom |= _newer(model, {"adhesion": "geom_adhesion", "surfacevel": "geom_surfacevel"}, g)
-    geom |= {"name": name} if (name := _name(model, model.name_geomadr[g])) else {}
+    named = _name(model, model.name_geomadr[g]) or g in (*model.pair_geom1, *model.pair_geom2)
+    geom |= {"name": _named(model, "geom", g)} if named else {}
     geom |= {"hfield": str(model.geom_dataid[g])} if geom["type"] == "hfield" else {}
     return Element("geom", geom, 0)
 
@@ -119,6 +120,15 @@ def _geoms(model: Any, i: int) -> list[Element]:
     """The geoms of a body, but meshes and what is like them."""
     first, count = model.body_geomadr[i], model.body_geomnum[i]
     return [_geom(model, g) for g in range(first, first + count) if model.geom_type[g] < len(GEOMS)]
+
+
+def _pair(model: Any, i: int) -> Element:
+    """An explicit pair."""
+    given = {f"geom{k}": _named(model, "geom", getattr(model, f"pair_geom{k}")[i]) for k in (1, 2)}
+    given |= {"condim": str(int(model.pair_dim[i]))}
+    for key in ("friction", "solref", "solimp", "margin", "gap", "solreffriction"):
+        given[key] = _text(getattr(model, f"pair_{key}")[i])
+    return Element("pair", given, 0)
 
 
 def _field(model: Any, k: int) -> Element:
@@ -151,6 +161,7 @@ def _sections(model: Any) -> Iterable[Element]:
     for pair in (int(x) for x in model.exclude_signature):
         ends = zip(("body1", "body2"), (pair >> 16, pair & 0xFFFF))
         contact.children.append(Element("exclude", {end: _named(model, "body", k) for end, k in ends}, 0))
+    contact.children += [_pair(model, i) for i in range(model.npair)]
     assets = Element("asset", {}, 0, [_field(model, k) for k in range(model.nhfield)])
     return (equality, tendon, actuator, contact, assets)
 
