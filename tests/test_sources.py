@@ -215,7 +215,8 @@ def test_explicit_pairs_of_a_model_of_mujoco_are_those_of_its_file() -> None:
         for k, name in enumerate("abc")
     )
     pairs = """<pair geom1="a" geom2="b" condim="1" margin=".01" gap=".004" solref=".03 .9"/>
-     <pair geom1="a" geom2="c" condim="6" friction=".5 .6 .01 .002 .003" solimp=".8 .9 .01 .4 2" solreffriction=".1 1"/>"""
+     <pair geom1="a" geom2="c" condim="6" friction=".5 .6 .01 .002 .003" solimp=".8 .9 .01 .4 2"
+      solreffriction=".1 1"/>"""
     text = f"<mujoco><worldbody>{balls}</worldbody><contact>{pairs}</contact></mujoco>"
     assert drevo.load(mujoco.MjModel.from_xml_string(text)).model.pairs == drevo.load(text).model.pairs
     nameless = drevo.load(mujoco.MjModel.from_xml_string(text.replace(' name="b"', "").replace('"b"', '"c"')))
