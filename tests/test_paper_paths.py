@@ -40,7 +40,7 @@ LETTERS = {
         r"T_{2}\,M_{2,1}\,A_{3}",
         r"\mathrm{ns}(2)",
         "f(3)",
-        r"\epsilon_{2}",
+        r"\varepsilon_{2}",
         r"\phi_{3}",
         r"M_{2}^{o}",
         r"\omega_{2}",

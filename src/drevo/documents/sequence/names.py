@@ -19,6 +19,7 @@ GREEK = {
     "phi": "φ", "chi": "χ", "psi": "ψ", "omega": "ω", "Gamma": "Γ", "Delta": "Δ", "Theta": "Θ", "Lambda": "Λ",
     "Xi": "Ξ", "Sigma": "Σ", "Phi": "Φ", "Psi": "Ψ", "Omega": "Ω", "star": "∗", "prime": "′",
 }  # fmt: skip
+LATEX_VARIANTS = {"epsilon": "varepsilon"}  # ε, which mechanics writes, not ϵ
 _BASES = {
     "Minv": ("M", "-1"), "Lambdainv": ("Lambda", "-1"), "ell": ("ell", ""),
     "Wk": ("W", "k"), "Wp": ("W", "p"), "We": ("W", "e"),
@@ -146,7 +147,7 @@ def _latex_base(base: str) -> str:
         a, b = base.split("/", 1)
         return rf"(\partial {_latex_base(a)}/\partial {_latex_base(b)})"
     if base in GREEK or base == "ell":
-        return "\\" + base
+        return "\\" + LATEX_VARIANTS.get(base, base)
     if len(base) == 1 and base.isascii() and base.isalpha():
         return base
     return (r"\mathrm{" if base.isascii() and base.isalnum() else r"\text{") + latex_text(base) + "}"

@@ -46,16 +46,12 @@ class LinkLines:
         self.M = page.given(
             f"R_{j.p}_{self.ns}^M", b.R, "turn of an auxiliary frame of a link against its main axes, no unit"
         )
-        self.turn = page.define(
-            f"R_{j.n}^A", j.turn(), "(2)", "turn of a link's main axes in the frame that it hangs on, no unit"
-        )
         at = (
             page.given(f"r_{j.p}_{self.ns}", b.p, FRAME_ORIGIN)
             if j.up < 0
             else Worded([[x] for x in b.p], (f"r_{j.p}_{self.ns}",))
         )
-        shift = j.shift()
-        self.frames(page, at, shift)
+        self.l = self.frames(page, at, j.shift())
         self.R = page.define(
             f"R_{j.p}_{j.n}",
             self.M @ self.turn,
@@ -63,13 +59,6 @@ class LinkLines:
             "turn of a link's main axes against those of its parent, no unit",
         )
         self.z = page.define(f"z_{j.n}", self.M @ self.e, "", "joint axis in the main axes of the parent, no unit")
-        back = self.turn.T if len(self.turn.words) == 1 else self.turn
-        self.l = page.define(
-            f"l_{j.n}",
-            back @ shift,
-            "",
-            "from the frame that a link hangs on to its main origin, link axes, m",
-        )
         self.c, self.J = j.centre()
         self.m = j.mass()
         self.chi = {"revolute": zeros_of(1), "prismatic": ONE}.get(b.kind) or j.lead()
@@ -79,39 +68,28 @@ class LinkLines:
         self.arm = {c.i: page.define(f"l_{names[c.i]}", self.l + self.r[c.i], "", said) for c in kids}
         self.kids = kids
 
-    def frames(self, page: Page, at: Worded, shift: Worded) -> None:
-        """A row of the table of Denavit and Hartenberg, (1), (2), (3); constant parts stand in M."""
+    def frames(self, page: Page, at: Worded, shift: Worded) -> Worded:
+        """A row of the table of Denavit and Hartenberg, (1), (2), (3), and l; constant parts stand in M."""
         j, frame, last = self.j, f"{self.j.p}_{self.ns}", [zeros_of(1), ONE]
+        said = "auxiliary frame of a link, the one that a child hangs on, in its main frame, no unit and m"
+        blocks = ("E",) if self.M.words == ("E",) and at.zero else by_blocks([[self.M, at], last]).words
+        page.says(f"M_{frame}", " ".join(blocks), "(1)", said)
         along = [x for x in shift.words if x != f"e_{AXES[j.body.axis]}"]
         angle = self.q.words if self.sigma and self.q is not None else ("0",)
         table = "of the table of Denavit and Hartenberg"
         page.says(f"theta_{j.n}", " ".join(angle), "", f"angle {table}, about the joint's axis (alpha is 0), rad")
         offset = "0" if shift.zero else " ".join(along)
         page.says(f"d_{j.n}", offset, "", f"offset {table}, along the joint's axis (a is 0), m")
-        for name, turn, place, number, said in (
-            (
-                f"M_{frame}",
-                self.M,
-                at,
-                "(1)",
-                "auxiliary frame of a link, the one that a child hangs on, in its main frame, no unit and m",
-            ),
-            (
-                f"A_{j.n}",
-                self.turn,
-                shift,
-                "(2)",
-                "main frame of a link in the frame that it hangs on, no unit and m",
-            ),
-        ):
-            page.says(name, " ".join(by_blocks([[turn, place], last]).words), number, said)
+        said = "turn of a link's main axes in the frame that it hangs on, no unit"
+        self.turn = page.define(f"R_{j.n}^A", j.turn(), "(2)", said)
+        said = "from the frame that a link hangs on to its main origin, along the joint's axis, m"
+        l = page.define(f"l_{j.n}", shift, "", said)
+        said = "main frame of a link in the frame that it hangs on, no unit and m"
+        page.says(f"A_{j.n}", " ".join(by_blocks([[self.turn, l], last]).words), "(2)", said)
         above = f"T_{j.p} " if j.up >= 0 else ""
-        page.says(
-            f"T_{j.n}",
-            f"{above}M_{frame} A_{j.n}",
-            "(3)",
-            "main frame of a link in that of the base, no unit and m",
-        )
+        said = "main frame of a link in that of the base, no unit and m"
+        page.says(f"T_{j.n}", f"{above}M_{frame} A_{j.n}", "(3)", said)
+        return l
 
 
 class Motions:
@@ -232,9 +210,8 @@ def _outwards(
     if not x.chi.zero:
         two = Worded([[2.0]], ("2",))
         slip = x.chi @ (accelerated + two @ up.omega.cross(spin))
-    omega = page.define(
-        f"omega_{x.n}{mark}", x.R.T @ omega, "(4)", f"angular velocity of a link, in its axes{by}, rad/s"
-    )
+    if not mark:  # by a unit acceleration all are at rest
+        omega = page.define(f"omega_{x.n}", x.R.T @ omega, "(4)", "angular velocity of a link, in its axes, rad/s")
     eps = page.define(
         f"epsilon_{x.n}{mark}", x.R.T @ eps, "", f"angular acceleration of a link, in its axes{by}, rad/s²"
     )
@@ -272,11 +249,12 @@ def _inwards(
     mark: str,
 ) -> tuple[Worded, Worded]:
     """f_i and M_i with the corrections of brackets and arms."""
-    force, moment = phi, own + (x.l + x.c).cross(phi)
+    force = moment = zeros_of(3)
     for c in x.kids:
         turn = links[c.i].M
         force = force + turn @ f[c.i]
         moment = moment + turn @ M[c.i] + x.arm[c.i].cross(turn @ f[c.i])
+    force, moment = force + phi, moment + own + (x.l + x.c).cross(phi)
     said = f"of a link on its parent, in the axes of the frame that it hangs on{BY_UNIT if mark else ''}"
     about = f"moment about that frame's origin (o) {said}; M with two numbers is a frame, as in the paper; N m"
     return (

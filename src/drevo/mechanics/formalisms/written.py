@@ -74,7 +74,7 @@ class Worded:
             rows = [[_dot(row, column) for column in zip(*b)] for row in a]
         if self.words == ("1",) or (self.words == ("E",) and len(b) > 1):
             return Worded(rows, other.words, other.firm)
-        if other.words == ("E",) and len(a) > 1:
+        if other.words == ("1",) or (other.words == ("E",) and len(a) > 1):
             return Worded(rows, self.words, self.firm)
         square = len(a) == len(b) == len(b[0]) == 1 and self.words[-1:] == other.words
         if square and self.firm > CROSS and "^" not in self.words[-1]:

@@ -191,7 +191,8 @@ def acceleration_lines(
     m = LinkMotion(tree, q, link, frame, relative_to)
     V, moved = m.twist(v), m.in_frame(m.acceleration(v, a))
     if kind == "classical":
-        V = m.page.define("V", m.in_frame(V), "", "motion of the link at its own frame, m/s and rad/s")
+        said = "motion of the link at its frame, in the axes asked for, m/s and rad/s"
+        V = m.page.define(f"V_{m.k}^o", m.in_frame(V), "", said) if m.carried else V
         moved = moved + V.skew() @ (by_blocks([[EYE3, NONE3], [NONE3, NONE3]]) @ V)
     out = m.page.define("A", moved, "", "")
     return [row[0] for row in out.rows]
