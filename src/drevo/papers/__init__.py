@@ -88,14 +88,19 @@ def _pages(name: str, folder: Path) -> Iterator[CheckedFormula]:
         asked += [(x, ", wrt='q'", {"wrt": "q"}) for x in DERIVED.get(name, ())]
         last = {"link": robot.link_names[-1]}
         asked += [(x, f", link={last['link']!r}", last) for x in LINK_MOTIONS.get(name, "").split()]
+        if name == "zaremba":
+            back = {"link": robot.link_names[1], "relative_to": robot.link_names[-1]}
+            said = ", ".join(("", *(f"{key}={value!r}" for key, value in back.items())))
+            asked += [(x, said, back) for x in LINK_MOTIONS[name].split()]
         if name in CONSTRAINED_FORMALISMS:
             plane = point_on_plane(robot.link_names[-1], (0.2, 0.1, 0.1), (1.0, 0.3, 0.0), offset=0.2)
             held = {"constraints": [plane], "at": np.linspace(0.3, 0.9, robot.nq)}
             asked.append(("constrained_dynamics", ", constraints=[plane]", held))
         for quantity, more, how in asked:
             d = write_out(robot, quantity, formalism=name, sequence="paper", symbols="all", **how)
+            kind = "derivative-" if "wrt" in how else "back-" if "relative_to" in how else ""
             for ending in ("html", "md", "tex"):
-                d.save(folder / f"{title}-{'derivative-' * ('wrt' in how)}{quantity}.{ending}")
+                d.save(folder / f"{title}-{kind}{quantity}.{ending}")
             numbers = dict.fromkeys(line.equation for s in d.about.vectors for line in s.lines if line.equation)
             formula = ", ".join(numbers) or "(1)-(12)"
             call = f"write_out({title}, {quantity!r}{more}, formalism={name!r}, sequence='paper')"

@@ -103,7 +103,7 @@ class LinkMotion:
         """V_k, (1.2), (1.4), (1.9): a sum over the joints on the way to the link."""
         self.page.section("motion of the link")
         parts = [(sign, g @ _rate(j, "v", v)) for sign, j, g in self.columns]
-        numbers = "(1.9)" if self.back else "(1.2), (1.4)"
+        numbers = ", ".join(["(1.2)"] * bool(self.path) + ["(1.4)"] * bool(self.back) + ["(1.9)"])
         return self.page.define(f"V_{self.k}^{self.j}_{self.k}", _signed(parts), numbers, LINK_TWIST)
 
     def acceleration(self, v: Vector, a: Vector) -> Worded:

@@ -111,7 +111,7 @@ class ZarembaLines:
         side = zeros_of(3, 3) if c.zero else mr.skew()
         rows = [[m @ EYE3, side.T if not c.zero else side], [side, J0]]
         said = "inertia matrix of a link about its origin, kg, kg m and kg m²"
-        return page.define(f"Theta_{n}", by_blocks(rows), "(2.1)", said)
+        return page.define(f"Theta_{n}^{n}", by_blocks(rows), "(2.1)", said)
 
     def element(self, i: int, j: int) -> Worded:
         """a_ij of (2.9) for j above i."""
@@ -352,14 +352,10 @@ class DerivativeLines:
         if not value.zero:
             n, part = c.joints[i].n, "an element of A" if j >= 0 else "an effort of gravity"
             unit = "kg m², kg m or kg" if j >= 0 else "N m or N"
-            base, first = (
-                (f"f_{n}^g", "(2.8)")
-                if j < 0
-                else (f"{element_name('a', len(c.joints), n, c.joints[j].n)}^", "(2.9)")
-            )
+            first = f"f_{n}^g" if j < 0 else f"{element_name('a', len(c.joints), n, c.joints[j].n)}^"
+            used = "(2.8)" if j < 0 else "(2.9)", *["(2.11)"] * bool(below), *["(1.16)"] * bool(between)
             said = f"derivative of {part} by the coordinates of the joints above, {unit} by rad or m"
-            name = f"{base}{self._above(turns)[j >= 0 :]}"
-            value = self.page.define(name, value, f"{first}, (2.11), (1.16)", said)
+            value = self.page.define(f"{first}{self._above(turns)}", value, ", ".join(used), said)
         self.formed[i, j, turns] = value
         return value
 
@@ -419,4 +415,4 @@ def _slope(d: DerivativeLines, by: str, i: int, k: int, v: list[Worded], a: list
         value = value - d.of(i, -1, (k,))
     rows, columns = (d.lines.joints[x].n for x in (i, k))
     said = f"derivative of an effort by the {VARIABLE_WORDS[by]} of the joint above, N m or N by {PER_UNIT[by]}"
-    return d.page.define(f"tau_{rows}^{columns}", value, "(4.2)", said)
+    return d.page.define(f"tau_{rows}^_{columns}", value, "(4.2)", said)
