@@ -61,6 +61,16 @@ def test_c_has_all_branches_and_which_are_real(tmp_path) -> None:
         agree(q, real, branches, 1e-9)
 
 
+def test_a_c_file_has_the_name_that_is_given(tmp_path) -> None:
+    robot = arm("ur10e")
+    (file,) = drevo.export(robot, "gravity", "c", name="torque_at_rest", folder=tmp_path).files
+    assert file.name == "torque_at_rest.c" and "void torque_at_rest(" in file.read_text()
+    (file,) = drevo.export(robot, "gravity", "c", folder=tmp_path).files
+    assert "void gravity(" in file.read_text()
+    with pytest.raises(drevo.InputError, match="a variable of the function"):
+        drevo.export(robot, "gravity", "c", name="q", folder=tmp_path)
+
+
 @pytest.mark.needs("octave")
 def test_octave_runs_the_page(tmp_path) -> None:
     robot = arm("scara")

@@ -12,8 +12,19 @@ from stages_on_arrays import Reference
 
 import drevo
 from drevo.contact.laws.soft.kernel import evaluation
-from drevo.contact.laws.soft.law import DryFriction, EllipticCone, Equality, OneSided, Pyramid, RowGroup, Softness
+from drevo.contact.laws.soft.law import (
+    Answer,
+    DryFriction,
+    EllipticCone,
+    Equality,
+    OneSided,
+    Pyramid,
+    RowGroup,
+    Softness,
+)
 from drevo.contact.laws.soft.problem import soft_problem
+from drevo.contact.step import add_law
+from drevo.errors import InputError
 
 pytestmark = pytest.mark.needs("mujoco")
 DIGITS = 2e-11  # of a step: what a few hundred roundings leave of rates up to 100
@@ -237,3 +248,26 @@ def test_impedance_is_mujocos_curve() -> None:
     assert soft.impedance(-0.004) == pytest.approx(0.5 + 0.4 * 0.4)
     assert Softness((0.02, 1.0), (0.5, 0.9, 0.01, 0.5, 1.0)).impedance(0.0025) == pytest.approx(0.6)
     assert soft.gains(0.05)[1] == pytest.approx(2.0 / (0.9 * 0.1))  # two steps at least
+
+
+class NoTangents(RowGroup):
+    def answer(self, y: Any, D: Any) -> Answer:
+        return Answer([-(D[0] * y[0])], [[D[0]]], 1.0)
+
+
+class Pulling(RowGroup):
+    def answer(self, y: Any, D: Any) -> Answer:
+        return Answer([d * x for d, x in zip(D, y)], [[*[0.0] * k, d] for k, d in enumerate(D)], 1.0)
+
+
+@pytest.mark.parametrize("group, words", [
+    (NoTangents, "gives 3 rows 1 forces"), (Pulling, "its Hessian says 4.5; give minus the slope"),
+])  # fmt: skip
+def test_added_laws_are_tried(group: type[RowGroup], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        add_law("wrong", group)
+
+
+def test_names_of_the_packages_laws_are_not_given_again() -> None:
+    with pytest.raises(InputError, match="there is a law 'soft'"):
+        add_law("soft", OneSided)

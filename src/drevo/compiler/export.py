@@ -13,6 +13,7 @@ from ..codegen.lower.schedule import largest_angle
 from ..codegen.store.build import DTYPES
 from ..codegen.store.targets import MACHINES, MAX_STEPS, Compiled, Machine, compiled_for
 from ..documents.export_texts import c_example, c_header, wasm_example, wasm_loader
+from ..documents.languages.table import text_in
 from ..documents.sequence.names import identifier
 from ..errors import EmitError, InputError, one_of, shown
 from ..io.files import write_whole
@@ -86,10 +87,14 @@ def export_quantity(
     )
 
 
-def export_c(derivation: Derivation, name: str, folder: str | Path = ".") -> Exported:
-    """One C file of equations that are written out."""
-    called = identifier(_name(name)).lower()
-    file = write_whole("export", _folder(folder) / f"{called}.c", derivation.c())
+def export_c(derivation: Derivation, name: str, folder: str | Path = ".", function: str = "") -> Exported:
+    """One C file of equations that are written out; function: its name, by default that of the derivation."""
+    called, sequence = identifier(_name(name)).lower(), derivation.sequence
+    if function:
+        if called in {x for name, x in sequence.identifiers.items() if name != sequence.function}:
+            raise InputError(f"export: name {name!r} is that of a variable of the function; give another")
+        sequence = sequence._replace(identifiers={**sequence.identifiers, sequence.function: called})
+    file = write_whole("export", _folder(folder) / f"{called}.c", text_in("c", sequence, derivation.about))
     counts = f"{derivation.program.name}, at every call {derivation.about.totals}"
     return Exported(called, "c", "float64", (file,), 0, 0, 0, counts)
 

@@ -5,9 +5,10 @@ The door to compiled code: what is asked of a model, the program that answers it
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from ..codegen.call.function import Extra, Function, Plain, Spec, obtain
 from ..codegen.graph.node import Expr
@@ -20,23 +21,16 @@ from ..mechanics.algorithms.kinematics import moving_links
 from ..mechanics.algorithms.passive import with_forces
 from ..mechanics.rotation import ZERO_DIFFERENCE
 from ..mechanics.tree import Tree
-from ..model.description import Model
+from ..model.description import IDENTITY, Model
 from ..model.draft import did_you_mean
 from ..model.dynamics import Described
 from ..model.quantities import CATALOGUE, Quantity, names_of, options_of, quantity
 from ..model.regularity import require_masses
+from ..model.rotations import to_rpy
+from ..model.validation import NO_AXIS
 from .formalisms import common_algorithm
 from .search import Compute
-from .tracer import Tracer
-
-if TYPE_CHECKING:
-    from ..codegen.graph.program import Program
-import math
-from collections.abc import Iterable, Iterator
-
-from ..model.description import IDENTITY
-from ..model.rotations import to_rpy
-from .tracer import ParameterSymbols
+from .tracer import ParameterSymbols, Tracer
 
 LETTERS_OF_RESULTS = {  # where the paper has another letter than the catalogue
     "kovalchuk": {"mass_matrix": "I", "bias": "H"},
@@ -187,7 +181,6 @@ def requested(
 
 
 TENSOR_ENTRIES = (("xx", 0, 0), ("xy", 0, 1), ("xz", 0, 2), ("yy", 1, 1), ("yz", 1, 2), ("zz", 2, 2))
-NO_AXIS = ("fixed", "spherical", "free", "custom")
 
 
 def assumptions(model: Model, symbols: ParameterSymbols) -> list[str]:

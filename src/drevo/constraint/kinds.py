@@ -69,7 +69,7 @@ class Constraint:
         return f"{self.word}({', '.join(self.links)})"
 
     def require_names(self, model: Model) -> None:
-        """InputError where the robot has none of a name."""
+        """Raises InputError where the robot lacks a link or joint that is named here."""
         links = [l.name for l in model.links]
         for link in self.links:
             if link not in links:
@@ -118,7 +118,7 @@ class Constraint:
         return None
 
     def turned(self, rotation: RotationMatrix) -> Constraint:
-        """The constraint with an orientation in place of the configuration that decides it."""
+        """The same constraint with this rotation fixed, in place of one taken from a configuration."""
         return self
 
     # -- what it does to links ------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ class Constraint:
         return None
 
     def reactions(self, pose: Callable[[str], Array], t: Array, N: Array) -> Iterable[Reaction] | None:
-        """Gamma^T N as forces on links; None where the constraint does not say where they act."""
+        """The reactions Gamma^T N as forces on links; None where the constraint does not say where they act."""
         return None
 
 

@@ -42,11 +42,12 @@ class SetForm:
     """The form of sets of constraints of a robot that differ in numbers only: rows, functions made at first use.
 
     compiled: there are such functions; plain: they take calls as they come. acts: something acts in the joints.
+    closings: how often states were moved onto the constraints. resettled: numbers of a set depend on its own.
     """
 
     def __init__(self, robot: Dynamics, constraints: tuple[Constraint, ...]) -> None:
         self.robot, settled_set = robot, settled(robot.model, constraints)
-        self.pattern, self.turned = pattern_of(settled_set), settled_set != constraints
+        self.pattern, self.resettled = pattern_of(settled_set), settled_set != constraints
         self.names, self.size = labels(constraints), sum(c.size for c in constraints)
         small = (
             not is_large(robot.model)
@@ -57,7 +58,7 @@ class SetForm:
         self.plain = self.compiled and trunk_pitch(robot.model) is None
         self.acts = has_passive(robot.model)
         self.turns: dict[Any, Any] = {}
-        self.closed = 0  # how often states were put on it
+        self.closings = 0
 
     def _requested(self, name: str, program: Callable[..., Program], *how: str) -> Function:
         make = partial(program, self.robot.model, self.pattern, *how)
@@ -140,8 +141,8 @@ class PreparedSet:
     def closing(self, held: Array) -> Closing | None:
         """The machine code that puts states on the constraints, held: the places of `held_at`; None where there is
         none, or a few times are sooner done than compiled."""
-        self.form.closed += 1
-        if self.form.closed <= CLOSINGS_ON_ARRAYS or not (self.form.plain and self.size):
+        self.form.closings += 1
+        if self.form.closings <= CLOSINGS_ON_ARRAYS or not (self.form.plain and self.size):
             return None
         form, numbers = self.placed
         if held.shape[-1]:
@@ -217,7 +218,7 @@ def _prepared(robot: Dynamics, contacts: Any, constraints: Any) -> PreparedSet:
     apart = Numbered.of(parts)
     form: SetForm = memoised(robot, ("form", apart.signature), lambda: SetForm(robot, made(robot.model, parts)))
     numbers: Sequence[float] = apart.numbers
-    if form.turned:
+    if form.resettled:
         unseen = any(isinstance(c, Constraint) and c.turn and c.turn not in form.turns for c in parts)
         settled_set = settled(
             robot.model, made(robot.model, parts) if unseen else parts, form.turns

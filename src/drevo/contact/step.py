@@ -27,14 +27,16 @@ from .laws.exact.kernel import moreau_program
 from .laws.exact.many import MultiplierEvaluation, MultiplierLoops, many_places_problem
 from .laws.exact.problem import exact_robot
 from .laws.soft.kernel import SoftDerivative
-from .laws.soft.law import PENALTY_LAWS, RowGroup
+from .laws.soft.law import LAW_SIZES, PENALTY_LAWS, RowGroup, require_slope
 from .laws.soft.pair_loops import step_program, takes_loops
 from .laws.soft.problem import soft_problem
 from .laws.soft.stages import SoftProblem
 from .pairs import require_no_search, warn_of_untouched
 from .products import mark_of, prefix_of, require_one_product, step_product_program
 
-STEP_METHODS = {"soft": ("euler", "implicitfast", "rk4"), "coulomb": ("moreau",)}  # the usual one first
+_SOFT_METHODS = ("euler", "implicitfast", "rk4")  # the usual one first
+STEP_METHODS = {"soft": _SOFT_METHODS, "coulomb": ("moreau",)} | dict.fromkeys(PENALTY_LAWS, _SOFT_METHODS)
+_ADDED_LAWS = set[str]()  # by users, in this process
 
 
 @dataclass(frozen=True)
@@ -186,10 +188,9 @@ def _soft(robot: Any, model: Model, r: StepRequest, spec: Spec) -> Function:
         r.product, r.method != "rk4" and r.repeat == 1 and not r.last, r.numbers, bool(model.stepping.noslip)
     )
     spec = replace(spec, parameters=bool(r.parameters) and not r.product)
-    added = r.law in PENALTY_LAWS
-    if added and model.stepping.noslip:
+    if r.law in PENALTY_LAWS and model.stepping.noslip:
         raise InputError(f"step: noslip_iterations of a file are for law='soft', not {r.law!r}; set them to 0")
-    return requested(robot, ("step", r), program, spec=spec, lasting=not added, ahead=ahead)
+    return requested(robot, ("step", r), program, spec=spec, lasting=r.law not in _ADDED_LAWS, ahead=ahead)
 
 
 def soft_step_cost(problem: SoftProblem, product: str = "") -> float:
@@ -199,14 +200,19 @@ def soft_step_cost(problem: SoftProblem, product: str = "") -> float:
     return seconds_of_soft_step(problem.model, slots, product)
 
 
-LAWS: dict[str, Callable[..., Function]] = {"soft": _soft, "coulomb": _exact}
+LAWS: dict[str, Callable[..., Function]] = {"soft": _soft, "coulomb": _exact} | dict.fromkeys(PENALTY_LAWS, _soft)
 
 
 def add_law(name: str, group: type[RowGroup]) -> None:
     """Gives a law of contacts a name by which steps and motions take it, in this process.
 
     group: forces and Hessian of the rows of a contact, in the place of MuJoCo's cones: docs/new-contact-law.md.
+    Raises InputError where the Hessian is not minus the slope of the forces. A law of that name that was added
+    before is replaced.
     """
-    if name in LAWS:
+    if name in LAWS and name not in _ADDED_LAWS:
         raise InputError(f"add_law: there is a law {name!r}; give another name")
-    PENALTY_LAWS[name], LAWS[name], STEP_METHODS[name] = group, _soft, STEP_METHODS["soft"]
+    for size in LAW_SIZES:
+        require_slope(f"add_law: {name!r}", group(size, (0.9,) * (size - 1), 0.6 if size > 1 else 0.0))
+    PENALTY_LAWS[name], LAWS[name], STEP_METHODS[name] = group, _soft, _SOFT_METHODS
+    _ADDED_LAWS.add(name)

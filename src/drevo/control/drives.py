@@ -86,7 +86,7 @@ class ElectricDrive:
         return self.constant * self.gear * z[0]
 
     def command(self, z: Vector, effort: Scalar, w: Scalar) -> Scalar:
-        """The voltage under which an effort comes about, with the motor's time constant L / R."""
+        """The voltage that holds an effort at the joint rate w: R effort / (k gear) + k gear w."""
         turned = self.constant * self.gear
         return self.resistance / turned * effort + turned * w
 
@@ -128,7 +128,7 @@ class HydraulicServo:
         return 4.0 * self.bulk / self.volume
 
     def passed(self, z: Vector) -> Scalar:
-        """Flow through the valve, m^3/s; it turns round where the load has more than the supply pressure."""
+        """Flow through the valve, m^3/s; it reverses where the load has more than the supply pressure."""
         x, p = z
         left = 1.0 - where(x > 0.0, p, -p) / self.supply
         return self.flow * x * where(left > 0.0, sqrt(maximum(left, 1e-12)), -sqrt(maximum(-left, 1e-12)))

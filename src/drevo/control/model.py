@@ -218,7 +218,7 @@ class LinearModel(Pictured, HasProgram):
         return np.asarray(np.linalg.eigvals(self.A))
 
     def zeros(self, output: str | None = None, input: str | None = None) -> Array:
-        """Transmission zeros (n,), 1/s or z, of as many outputs as inputs, or of one channel by its names."""
+        """Transmission zeros (n,), 1/s or z, of a square model, or of one channel by its names."""
         return transmission_zeros(self._matrices("zeros"), output, input)
 
     def pole_zero_map(self, output: str | None = None, input: str | None = None) -> PoleZeroMap:

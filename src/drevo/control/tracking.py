@@ -142,7 +142,7 @@ class Tracker(HasProgram):
         return tracking_program(self.robot.model, self.driven, name)
 
     def c(self, name: str | None = None) -> str:
-        """C99 with its table: void NAME(const double *t, const double *q, const double *v, double *out)."""
+        """C99 of law and table: void NAME(const double *t, const double *q, const double *v, double *out)."""
         name = "law" if name is None else name
         inner = f"{name}_between"
         text = self.write_out(inner).c().replace(f"void {inner}(", f"static void {inner}(")

@@ -135,7 +135,10 @@ class Corrections:
 
 
 class MendSearch:
-    """The mends of one formula: its letters, and how far others are from them."""
+    """The search for one-slip corrections of a formula: its letters, and how far others are from them.
+
+    context: its symbols; axis_free: these with x for every axis.
+    """
 
     def __init__(self, c: Corrections, name: str, node: FormulaNode) -> None:
         true = c.value(name)
@@ -144,7 +147,7 @@ class MendSearch:
         self.names, self.symbols = c.table
         self.context = {str(x.value) for x in expressions.leaves(node) if x.kind == "name"} | set(c.defined)
         self.shapes = {_shape(n, axis) for n in self.context for axis in (r"\g<0>", "x")}
-        self.turned = {re.sub("[xyz]", "x", n) for n in self.context if re.search("_.*[xyz]", n)}
+        self.axis_free = {re.sub("[xyz]", "x", n) for n in self.context if re.search("_.*[xyz]", n)}
         given = {*c.truth.given_names, *c.defined}
         self.step = split_name(name)[0] not in c.truth.results  # of the paper's algorithm
         simple = {n for n in self.context if n in given or n[:2] in ("s_", "c_") or _shape(n) == _shape(name)}
@@ -369,7 +372,7 @@ class MendSearch:
             return 0.0
         base, _, sup = split_name(name)
         far = (0.05 if base in ("s", "c") else 0.15) * self._unknown(name) + 0.004 * len(name) + self._above(name)
-        if re.sub("[xyz]", "x", name) in self.turned:
+        if re.sub("[xyz]", "x", name) in self.axis_free:
             return far + 0.05
         if base in ("s", "c"):
             return far + 0.2

@@ -269,6 +269,7 @@ class EpisodeStages:
         return replace(t.program(), parameters=symbols, stages=Stages(blocks, e.parts, self._write))
 
     def _write(self, c: StageCalls) -> None:
+        """One step: draws, robot steps, what is judged; then up to TRIES beginnings where an episode is over."""
         if self.n_luck:
             write_draws(c, "luck", "stream", self.n_luck, self.n_noise)
         if self.random.delay:

@@ -122,7 +122,7 @@ class Solid:
         return CUBE if self.kind == "cube" else self.corners
 
     def volume(self) -> float:
-        """m^3."""
+        """The volume of the solid, m^3."""
         unit = {"ball": 4 / 3 * np.pi, "cylinder": np.pi, "capsule": _capsule_volume(self.half)}.get(self.kind)
         unit = _volume(self._triangles) if self._triangles is not None else unit
         return float(unit * abs(np.linalg.det(self.affine[:3, :3])))
@@ -185,7 +185,7 @@ def rod(mass: float, start: ArrayLike, end: ArrayLike) -> Solid:
 
 
 def box(mass: float, size: ArrayLike, at: ArrayLike = (0.0, 0.0, 0.0), rotation: ArrayLike | None = None) -> Solid:
-    """A box, kg, of the sizes x, y, z (3,) m about its centre `at` (3,) m; rotation (3, 3): its axes."""
+    """A uniform box of a mass, kg, and sizes (3,) m about its centre `at` (3,) m; rotation (3, 3): its axes."""
     return Solid("cube", _mass(mass), _placed(at, rotation, finite("size of a solid", size, (3,))))
 
 

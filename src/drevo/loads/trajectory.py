@@ -126,8 +126,10 @@ class Trajectory(Pictured):
 
     @staticmethod
     def simulated(table: Any, tau: Any = None) -> Trajectory:
-        """From the table of a simulation and the efforts that drove it: nothing, constants (nv,), one row a record
-        (n, nv), or the law or function (t, q, v) that was simulated. Its contacts and constraints hold."""
+        """The trajectory of a simulation's table, under its contacts and constraints.
+
+        tau: the efforts that drove it: None, constants (nv,), one row a record (n, nv), or the law or function
+        (t, q, v) that was simulated."""
         if not hasattr(table, "under"):
             raise InputError(f"a simulated trajectory takes the table that simulate gives, not {shown(table)}")
         robot, under = table.robot, table.under

@@ -1,4 +1,4 @@
-"""The one place that knows joint types.
+"""The five elementary joints: their placements, motion subspaces and coordinates.
 
 The types of the public face are chains of five elementary ones, each with constant columns in its own moved
 frame: revolute, prismatic and helical about or along a coordinate axis; spherical; free.
@@ -23,6 +23,8 @@ NQ_NV = dict.fromkeys(("revolute", "wheel", "prismatic", "helical"), (1, 1)) | {
     "spherical": (4, 3),
     "free": (7, 6),
 }
+# how many of the first coordinates, and rates, are lengths
+LENGTH_COORDINATES = dict.fromkeys(NQ_NV, 0) | {"prismatic": 1, "free": 3}
 
 
 class Motion(NamedTuple):

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from .joints import LENGTH_COORDINATES
 from .rotation import axis_rotation
 from .scalar import Scalar, Vector, atan2, cos, is_zero, sin
 from .spatial import SYM_ZERO, UNIT_VECS, ZERO, Mat, RigidInertia, Sym, Vec
@@ -190,14 +191,12 @@ def length_unit(tree: Tree) -> Tree:
 
 def linear_rates(tree: Tree) -> list[int]:
     """Rates that are lengths a second, so that they and their forces feel the unit of length."""
-    of = {"prismatic": 1, "free": 3}
-    return sorted({b.v + k for b in tree.bodies for k in range(of.get(b.kind, 0))})
+    return sorted({b.v + k for b in tree.bodies for k in range(LENGTH_COORDINATES[b.kind])})
 
 
 def linear_coordinates(tree: Tree) -> list[int]:
     """Coordinates that are lengths."""
-    of = {"prismatic": 1, "free": 3}
-    return sorted({b.q + k for b in tree.bodies for k in range(of.get(b.kind, 0))})
+    return sorted({b.q + k for b in tree.bodies for k in range(LENGTH_COORDINATES[b.kind])})
 
 
 def scaled(values: Vector, at: Sequence[int], unit: Scalar) -> list[Scalar]:

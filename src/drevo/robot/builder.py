@@ -200,7 +200,7 @@ class Builder:
         axis_b: Numbers = None,
         length: float = 0.0,
     ) -> Builder:
-        """Close a loop between two points: of `drevo.constraint` the one that its kind names.
+        """Close a loop by a constraint of this kind between a point of link_a and one of link_b.
 
         "point" holds them together, "weld" also the turn of b in a (`rotation`), "rod" at a `length`; "revolute",
         "prismatic", "cylindrical" and "universal" are joints with the axes `axis_a` and `axis_b`, in the bodies'

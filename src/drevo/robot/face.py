@@ -218,7 +218,7 @@ class Robot(Methods, JointArrays, ByName, InverseKinematics, MotionMethods, AsFi
         return memoised(self, "topology", lambda: Topology.of(self.model))
 
     def without_passive(self) -> Robot:
-        """The robot without damping, dry friction and springs of joints and tendons and weights taken away."""
+        """This robot with no damping, dry friction, springs of joints or tendons, and counterweights."""
         return memoised(self, "without passive", lambda: Robot(without_passive(self.model)))
 
     def with_payload(

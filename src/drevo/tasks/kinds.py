@@ -251,7 +251,7 @@ class ComTask(KinematicTask):
         return frame_costs(self.cost, 0.0)[:3]
 
     def rows(self, at: Posed, target: Vector) -> TaskRows:
-        """The centre of mass less its target."""
+        """The centre of mass less its target, and its Jacobian."""
         center = at.quantity("center_of_mass")
         return TaskRows(at.quantity("center_of_mass_jacobian"), [x - y for x, y in zip(center, target)])
 

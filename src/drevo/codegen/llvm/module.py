@@ -5,7 +5,7 @@ One function of pointers, everything inlined, no call and no table left: what an
 NAME(inputs.., outputs..) computes one sample; NAME_batch(.., n) samples one after another, row by row. With
 lanes NAME_columns(.., step, n) computes as many samples at once, whose values lie side by side in rows `step`
 bytes apart.
-Nothing is checked: what is not finite stays so, and angles beyond the limit of `llvm_math` become NaN.
+Nothing is checked: what is not finite stays so, and angles beyond the limit of `llvm.math` become NaN.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def _bent(tree: Tree, model: Model) -> list[float]:
         if b.kind in TURNING:
             q[b.q] = BENT[k % len(BENT)]
         elif b.nq == b.nv:  # a formula may have no value at zero
-            q[b.q : b.q + b.nq] = middle[b.q : b.q + b.nq] if b.kind == "custom" else [0.0]
+            q[b.q : b.q + b.nq] = middle[b.q : b.q + b.nq] if b.kind == "custom" else [0.0] * b.nq
     return q
 
 

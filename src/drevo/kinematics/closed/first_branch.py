@@ -51,7 +51,10 @@ class BranchSweep(NamedTuple):
     values: Array
 
     def run(self, poses: Array) -> tuple[Array, Array]:
-        """Configurations (n, nq) of poses (n, 4, 4), and what they leave (n, 2), m and rad: infinite of none."""
+        """The first branch (n, nq) of poses (n, 4, 4), and its residual (n, 2), m and rad.
+
+        Where there is none the residual is infinite and q is not set.
+        """
         n, k = len(poses), 0
         q, residual, left = np.empty((n, *self.function.outputs[0][1])), np.full((n, 2), np.inf), np.arange(n)
         while len(left) and k < len(self.values):  # of few poses several values at once

@@ -1,7 +1,7 @@
 """The proximity of solids: distance, point and frame of each place where two may touch, over any scalar.
 
 Every pair of kinds has a fixed number of places; one that is none at the moment is at the distance FAR. The rules
-are those of MuJoCo; which of a pair stands first, `model.pairing.ORDER` says.
+are those of MuJoCo; which of a pair stands first, `model.pairing.GEOM_ORDER` says.
 
   Ericson 2004, Real-Time Collision Detection, ch. 5 (nearest points); MuJoCo's documentation, "Computation".
 """

@@ -91,6 +91,10 @@ def _energy_of(
     m: float, c: Array, J0: Array, turn: Array, velocity: Array, w: Array,
     pole: Numbers, mode: str | None, angles: Numbers, rates: Numbers,
 ) -> Energy:  # fmt: skip
+    """The energy of checked numbers: J0 about the centre, body axes; velocity of the pole and w, observer axes.
+
+    Modes leave the cross term out.
+    """
     arm = np.zeros(3) if pole is None else c - _vector("pole", pole)  # from the pole to the centre, body axes
     second = 0.5 * np.trace(J0) * np.eye(3) - J0 + m * np.outer(arm, arm)
     S0, S = (Sym.of(Mat.of(x.tolist())) for x in (second, turn @ second @ turn.T))

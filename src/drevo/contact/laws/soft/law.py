@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from random import Random
 from typing import ClassVar, NamedTuple
 
 from ....errors import InputError
@@ -242,3 +243,37 @@ def contact_group(law: str, cone: str, size: int, mu: tuple[float, ...], imprati
     """The group of a contact: of a law by name, or of MuJoCo's by the cone of a file."""
     kind = PENALTY_LAWS.get(law, CONE_LAWS[cone] if mu else OneSided)
     return kind(size, mu, mu[0] / impratio**0.5 if mu else 0.0)
+
+
+LAW_SIZES = (1, 3, 6)  # rows of a contact at which an added law is tried
+_SLOPE_STEP, _SLOPE_SHARE = 1e-6, 1e-4  # of differences, and how far they may be from the Hessian, of the largest
+
+
+def require_slope(title: str, group: RowGroup) -> None:
+    """Raises InputError where a group's Hessian is not minus the slope of its forces, tried at some y."""
+    rng, n = Random(0), group.size
+    D = [float(x) for x in group.stiffness(0.9, group.diagonal(2.0), 1.0)]
+
+    def answer(y: Vector) -> Answer:
+        found = group.answer(y, D)
+        if len(found.force) != n or [len(row) for row in found.hessian] != list(range(1, n + 1)):
+            raise InputError(
+                f"{title} gives {n} rows {len(found.force)} forces and {len(found.hessian)} rows of a Hessian; "
+                "give a force for each row, and the lower triangle"
+            )
+        return found
+
+    for _ in range(20):
+        y = [rng.gauss(0.0, 0.3) for _ in range(n)]
+        now = answer(y)
+        for k in range(n):
+            ends = [answer([x + s * (i == k) for i, x in enumerate(y)]) for s in (_SLOPE_STEP, -_SLOPE_STEP)]
+            for i in range(n):
+                slope = (ends[1].force[i] - ends[0].force[i]) / (2.0 * _SLOPE_STEP)
+                wanted = now.hessian[max(i, k)][min(i, k)]
+                same = ends[0].piece == ends[1].piece  # across a kink there is no slope
+                if same and not abs(slope - wanted) <= _SLOPE_SHARE * max(1.0, abs(slope), abs(wanted), *D):
+                    raise InputError(
+                        f"{title}: the force of row {i} falls by {slope:.6g} a unit of y[{k}] at y = "
+                        f"{[round(x, 3) for x in y]}, and its Hessian says {wanted:.6g}; give minus the slope"
+                    )
