@@ -48,10 +48,10 @@ def function(
     """
     torch = package("torch", "drevo.torch", "drevo[torch]")
     one_of("torch.function: dtype", dtype, DTYPES, InputError)
-    made = Products("torch.function", robot, quantity, parameters, dtype, options)
-    direct, several, count = made.value, made.count > 1, len(made.value.inputs)
+    products = Products("torch.function", robot, quantity, parameters, dtype, options)
+    direct, several, count = products.value, products.count > 1, len(products.value.inputs)
     compiling, tensor, from_numpy = torch.compiler.is_compiling, torch.Tensor, torch.from_numpy
-    scalar = not made.value.outputs[0][1]
+    scalar = not products.value.outputs[0][1]
 
     def f(*given: Any) -> Any:
         if not compiling() and not several and not scalar and len(given) == count:
@@ -61,23 +61,23 @@ def function(
                 pass
             else:
                 return from_numpy((direct.fast or direct)(*arrays))
-        tensors = made.given(given, as_tensor, lambda named: torch.stack(torch.broadcast_tensors(*named), -1))
-        found = made(_bound, _converted(made, tensors))
-        return tuple(found) if several else found[0]
+        tensors = products.given(given, as_tensor, lambda named: torch.stack(torch.broadcast_tensors(*named), -1))
+        values = products(_bound, _converted(products, tensors))
+        return tuple(values) if several else values[0]
 
     def as_tensor(x: Any) -> Any:
         return x if isinstance(x, tensor) else torch.as_tensor(x)
 
-    f.__name__ = f.__qualname__ = made.value.name
-    f.parameters = made.value.parameters  # type: ignore[attr-defined]
+    f.__name__ = f.__qualname__ = products.value.name
+    f.parameters = products.value.parameters  # type: ignore[attr-defined]
     return f
 
 
-def _converted(made: Products, given: Sequence[Any]) -> list[Any]:
+def _converted(products: Products, given: Sequence[Any]) -> list[Any]:
     """Real tensors of one device, of the type and the sizes that the function takes."""
     import torch
 
-    name = made.value.name
+    name = products.value.name
     for x in given:
         if x.is_complex():
             raise InputError(f"{name}: complex tensors have no place here; give their real parts")
@@ -89,33 +89,33 @@ def _converted(made: Products, given: Sequence[Any]) -> list[Any]:
     places = {str(x.device) for x in given}
     if len(places) > 1:
         raise InputError(f"{name}: the tensors lie on {' and '.join(sorted(places))}; put all on one device")
-    require_arguments(made.value, given)
-    kind = getattr(torch, made.dtype)
+    require_arguments(products.value, given)
+    kind = getattr(torch, products.dtype)
     return [x.to(kind) for x in given]
 
 
-def _bound(made: Products, kinds: Kinds, given: Sequence[Any]) -> list[Any]:
+def _bound(products: Products, kinds: Kinds, given: Sequence[Any]) -> list[Any]:
     """The results of an operator for tensors whose leading axes are made alike."""
     import torch
 
-    inputs, outputs = made.ports(kinds)
+    inputs, outputs = products.ports(kinds)
     lead = torch.broadcast_shapes(*(x.shape[: x.dim() - len(s)] for x, (_, s) in zip(given, inputs)))
-    applied, operator = _operators(made, kinds)
+    applied, operator = _operators(products, kinds)
     call = operator if torch.compiler.is_compiling() else applied  # which knows torch.func, and Dynamo does not it
-    found = call(*(x.expand((*lead, *s)) for x, (_, s) in zip(given, inputs)))
-    return [found] if len(outputs) == 1 else list(found)
+    values = call(*(x.expand((*lead, *s)) for x, (_, s) in zip(given, inputs)))
+    return [values] if len(outputs) == 1 else list(values)
 
 
-def _operators(made: Products, kinds: Kinds) -> tuple[Any, Any]:
+def _operators(products: Products, kinds: Kinds) -> tuple[Any, Any]:
     """The operator of these kinds, inside a function of autograd and by itself, defined once in a process."""
-    found: tuple[Any, Any] = made.registered(kinds, _DEFINED, _new_operator)
-    return found
+    values: tuple[Any, Any] = products.registered(kinds, _DEFINED, _new_operator)
+    return values
 
 
-def _new_operator(made: Products, kinds: Kinds, name: str) -> tuple[Any, Any]:
+def _new_operator(products: Products, kinds: Kinds, name: str) -> tuple[Any, Any]:
     import torch
 
-    rules = _Rules(made, kinds)
+    rules = _Rules(products, kinds)
     names = [f"Tensor {identifier(n)}_{k}" for k, (n, _) in enumerate(rules.inputs)]
     results = ["Tensor"] * len(rules.shapes)
     schema = f"({', '.join(names)}) -> {results[0] if rules.one else '(' + ', '.join(results) + ')'}"
@@ -133,10 +133,10 @@ def _new_operator(made: Products, kinds: Kinds, name: str) -> tuple[Any, Any]:
 class _Rules:
     """The rules that torch needs of an operator: kernels, shapes, derivatives, batching."""
 
-    def __init__(self, made: Products, kinds: Kinds) -> None:
-        self.made, self.kinds, (self.inputs, outputs) = made, kinds, made.ports(kinds)
+    def __init__(self, products: Products, kinds: Kinds) -> None:
+        self.made, self.kinds, (self.inputs, outputs) = products, kinds, products.ports(kinds)
         self.one, self.shapes = len(outputs) == 1, [shape for _, shape in outputs]
-        self.count = made.count if not kinds else len(outputs)  # of those that have derivatives
+        self.count = products.count if not kinds else len(outputs)  # of those that have derivatives
 
     def lead(self, x: Any) -> tuple[int, ...]:
         """The leading axes, of the first argument."""
@@ -145,9 +145,9 @@ class _Rules:
     def compute(self, *given: Any) -> Any:
         import torch
 
-        found = self.made.function(self.kinds)(*(x.detach().numpy() for x in given))
-        made = [torch.from_numpy(np.asarray(x)).to(given[0].dtype) for x in ([found] if self.one else found)]
-        return made[0] if self.one else tuple(made)
+        values = self.made.function(self.kinds)(*(x.detach().numpy() for x in given))
+        tensors = [torch.from_numpy(np.asarray(x)).to(given[0].dtype) for x in ([values] if self.one else values)]
+        return tensors[0] if self.one else tuple(tensors)
 
     def launch(self, *given: Any) -> Any:
         """On torch's stream of a GPU, to which its allocator gives memory too."""
@@ -158,8 +158,8 @@ class _Rules:
         return f(*dense, out=self.fake(*dense), stream=stream)
 
     def fake(self, *given: Any) -> Any:
-        made = [given[0].new_empty((*self.lead(given[0]), *s)) for s in self.shapes]
-        return made[0] if self.one else tuple(made)
+        tensors = [given[0].new_empty((*self.lead(given[0]), *s)) for s in self.shapes]
+        return tensors[0] if self.one else tuple(tensors)
 
     def keep(self, ctx: Any, inputs: Any, output: Any) -> None:
         ctx.save_for_backward(*inputs)
@@ -194,9 +194,9 @@ class _Rules:
             @staticmethod
             def jvp(ctx: Any, *tangents: Any) -> Any:
                 given = ctx.saved_tensors
-                found = rules.along("jvp", given, tangents, [x.shape for x in given])
-                found += [given[0].new_zeros((*ctx.lead, *s)) for s in rules.shapes[rules.count :]]
-                return found[0] if rules.one else tuple(found)
+                values = rules.along("jvp", given, tangents, [x.shape for x in given])
+                values += [given[0].new_zeros((*ctx.lead, *s)) for s in rules.shapes[rules.count :]]
+                return values[0] if rules.one else tuple(values)
 
             @staticmethod
             def vmap(info: Any, axes: Sequence[Any], *given: Any) -> Any:

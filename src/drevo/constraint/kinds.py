@@ -118,7 +118,7 @@ class Constraint:
         return None
 
     def turned(self, rotation: RotationMatrix) -> Constraint:
-        """The same constraint with this rotation fixed, in place of one taken from a configuration."""
+        """This constraint with a rotation that is fixed, in place of one taken from a configuration."""
         return self
 
     # -- what it does to links ------------------------------------------------------------------------------

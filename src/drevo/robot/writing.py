@@ -157,8 +157,8 @@ def export(
     added; options parameters (by default "*.mass"), passive (True), q0 (at the start). "c": one C file. Others:
     "cortex-m4f", "cortex-m7", "aarch64", "riscv64", "windows", "macos" (object files, with a header and an
     example in C), "wasm" (a module, with a loader and an example in JavaScript), "ptx" (for NVIDIA's driver).
-    name: of the function; by default robot_quantity, in C the quantity's own. parameters, formalism, f_ext, passive, product and those
-    of links: as `drevo.compile` takes them; a C file takes the options of `write_out`.
+    name: of the function; by default robot_quantity, in C the quantity's own. parameters, formalism, f_ext,
+    passive, product and those of links: as `drevo.compile` takes them; a C file takes the options of `write_out`.
     The functions are of pointers only, call nothing and allocate nothing: NAME computes one sample, NAME_batch n
     samples row by row; of WebAssembly NAME_columns several at once. They check nothing: angles beyond the limit
     that the header states give NaN. Raises InputError, EmitError, TraceError.

@@ -255,13 +255,13 @@ def require_slope(title: str, group: RowGroup) -> None:
     D = [float(x) for x in group.stiffness(0.9, group.diagonal(2.0), 1.0)]
 
     def answer(y: Vector) -> Answer:
-        found = group.answer(y, D)
-        if len(found.force) != n or [len(row) for row in found.hessian] != list(range(1, n + 1)):
+        given = group.answer(y, D)
+        if len(given.force) != n or [len(row) for row in given.hessian] != list(range(1, n + 1)):
             raise InputError(
-                f"{title} gives {n} rows {len(found.force)} forces and {len(found.hessian)} rows of a Hessian; "
+                f"{title} gives {n} rows {len(given.force)} forces and {len(given.hessian)} rows of a Hessian; "
                 "give a force for each row, and the lower triangle"
             )
-        return found
+        return given
 
     for _ in range(20):
         y = [rng.gauss(0.0, 0.3) for _ in range(n)]
