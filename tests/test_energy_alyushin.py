@@ -309,7 +309,7 @@ def test_modes_by_the_paper_read_back(name: str, mode: str) -> None:
         ((got,),) = read(text).results(d, {"q": q, "v": v}, values)
         assert worst(got, right) <= ENERGY * abs(right), language
     page = d.markdown()
-    assert r"\theta_{2}^{t}" in page and "(31), (32)" in page and page.count("| $T$ |") == 1
+    assert r"\theta_{2,t}" in page and "(31), (32)" in page and page.count("| $T$ |") == 1
     assert (r"\sin(2\,\theta_{2" in page) == (mode in "AB")
 
 

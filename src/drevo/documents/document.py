@@ -100,7 +100,7 @@ def _wholes(name: str) -> Iterator[str]:
     """Names of the vector or matrix that a name may be a component of: omega_2 of omega_2x, L_2^1 of L_2_61^1."""
     base, mark, above = name.partition("^")
     for ending in (r"[xyz]{1,2}", r"_\d{1,2}", r"_\d+_\d+"):
-        yield re.sub(rf"{ending}$", "", base) + mark + above
+        yield re.sub(rf"{ending}(?=(_t+)?$)", "", base) + mark + above
 
 
 def _shortened(names: list[str], dots: str) -> str:

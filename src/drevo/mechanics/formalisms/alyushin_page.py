@@ -76,7 +76,7 @@ def kinetic_energy(tree: Tree, q: Vector, v: Vector, mode: str | None = None) ->
     page = Page(tree, "Alyushin")
     energies: list[Worded] = []
     added: list[AddedTurns] = []
-    for x in _moving(page, q, v, "omega_{}" if mode == "A" else "theta_{}^t"):
+    for x in _moving(page, q, v, "omega_{}" if mode == "A" else "theta_{}_t"):
         spin = x.spin
         if mode is None:
             J = _current(page, x, f"J_{x.n}")
@@ -126,7 +126,7 @@ def power_balance_lines(tree: Tree, q: Vector, v: Vector, a: Vector) -> tuple[li
     return drives, [bodies[i].kinetic.rows[0][0] for i in rows], [bodies[i].potential.rows[0][0] for i in rows]
 
 
-def _moving(page: Page, q: Vector, v: Vector, spin_name: str = "theta_{}^t") -> Iterator[BodyMotion]:
+def _moving(page: Page, q: Vector, v: Vector, spin_name: str = "theta_{}_t") -> Iterator[BodyMotion]:
     """Superposed motions of all bodies and their velocities, (3)-(9), written body by body."""
     out: list[BodyMotion] = []
     for j in of_all(page, q):
@@ -229,7 +229,7 @@ def _added(page: Page, x: BodyMotion, added: list[AddedTurns], with_rates: bool)
     angles = page.define(f"theta_{x.n}", angles, "", said)
     if with_rates:
         rates = page.define(
-            f"theta_{x.n}^t", rates, "", "rates of these angles, taken for the angular velocity, rad/s"
+            f"theta_{x.n}_t", rates, "", "rates of these angles, taken for the angular velocity, rad/s"
         )
     return AddedTurns(angles, rates)
 
@@ -252,7 +252,7 @@ def _powered(tree: Tree, q: Vector, v: Vector, a: Vector) -> tuple[Page, list[Bo
         gain = x.lines.of("a", a)
         said = "second derivatives of turns: the angular acceleration of a body, rad/s²"
         turned_now = turned + turning @ gain + spin.cross(turning @ x.rate)
-        turned_now = page.define(f"theta_{x.n}^tt", turned_now, "", said)
+        turned_now = page.define(f"theta_{x.n}_tt", turned_now, "", said)
         slides = sliding @ x.rate  # along axes that the base turns, those of a free joint that the body turns
         slip = sliding @ gain
         slip += DOUBLED @ spin.cross(slides) if x.lines.body.nv == 1 else (spin + x.spin).cross(slides)

@@ -49,23 +49,14 @@ def forward_dynamics(tree: Tree, q: Vector, v: Vector, tau: Vector) -> list[Scal
     w: list[Worded] = []
     for i, (j, x) in enumerate(zip(joints, cut)):
         page.link(j.body, "outwards, body")
-        carried = (x.C @ w[j.up] if j.up >= 0 else zeros_of(6)) + x.bias
-        rest = drives[i] + x.S.T @ (Q[i] - M[i] @ carried)
+        carried = x.C @ w[j.up] if j.up >= 0 else zeros_of(6)
+        rest = x.S.T @ (Q[i] - M[i] @ (carried + x.bias)) + drives[i]
         a = page.define(f"a_{j.n}", U[i].inverse() @ rest, "(20)", "joint acceleration, rad/s² or m/s²")
-        w.append(
-            page.define(
-                f"w_{j.n}",
-                carried + x.S @ a,
-                "(4), (21)",
-                "acceleration of a centre of mass and angular one, m/s² and rad/s²",
-            )
-        )
-        page.says(
-            f"R_{j.n}",
-            f"M_{j.n}^star w_{j.n} - Q_{j.n}^star",
-            "(1)",
-            "force and moment of a joint's reaction, N and N m",
-        )
+        said = "acceleration of a centre of mass and angular one, m/s² and rad/s²"
+        w.append(page.define(f"w_{j.n}", carried + x.S @ a + x.bias, "(4), (21)", said))
+        number = "(16)" if any(c.up == i for c in joints) else "(1), (15)"
+        said = "force and moment of a joint's reaction, N and N m"
+        page.says(f"R_{j.n}", f"M_{j.n}^star w_{j.n} - Q_{j.n}^star", number, said)
         for k in range(j.body.nv):
             out[j.body.v + k] = a.rows[k][0] * (j.body.factor if j.body.nv == 1 else 1.0)
     return out
@@ -122,7 +113,7 @@ def _by_rates(
     turning: Worded,
     sliding: Worded,
 ) -> Worded:
-    """(28): a' of a body with the angular velocity omega on a base that turns by its own."""
+    """(27), (28): a' of a body with the angular velocity omega on a base that turns by its own."""
     alpha = page.define(f"alpha_{n}", base.cross(turning), "", "angular acceleration by rates alone, rad/s²")
     linear = base.cross(base.cross(before)) - omega.cross(omega.cross(after)) - alpha.cross(after)
     linear = linear + (base + omega).cross(sliding)
@@ -130,7 +121,7 @@ def _by_rates(
     return page.define(
         f"a_{n}^prime",
         by_blocks([[linear], [alpha]]),
-        "(28)",
+        "(27), (28)",
         "acceleration of a body by rates alone, its base at rest, m/s² and rad/s²",
     )
 

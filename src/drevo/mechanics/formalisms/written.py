@@ -7,6 +7,7 @@ matrix by blocks. What is zero by structure is left out of a line.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ from ..tree import Tree, TreeBody
 Words = tuple[str, ...]
 SUM, CROSS, PRODUCT, ATOM = range(4)  # how firmly the parts of a formula hold together
 AXES = "xyz"
+RATE_PATTERN = re.compile(r"(.*?)((?:_t+)?)")  # a derivative by time: theta_2_t, theta_2_tt
 
 
 @dataclass(frozen=True)
@@ -290,15 +292,16 @@ def element_name(letter: str, size: int, row: str, column: str) -> str:
 
 
 def component(name: str, rows: int, columns: int, i: int, j: int) -> str:
-    """omega_2, 1 of 3 rows -> omega_2x; Q_2, 4 of 6 -> Q_2_4; a scalar is its own."""
+    """omega_2, 1 of 3 rows -> omega_2x; theta_2_t -> theta_2x_t; Q_2, 4 of 6 -> Q_2_4; a scalar is its own."""
     if rows == columns == 1:
         return name
     base, hat, above = name.partition("^")
+    base, rate = RATE_PATTERN.fullmatch(base).groups()  # type: ignore[union-attr]
     if rows == 3 and columns in (1, 3):
         place = AXES[i] + (AXES[j] if columns == 3 else "")
     else:
         place = f"_{i + 1}" + (f"{j + 1}" if columns > 1 else "")
-    return f"{base}{'' if '_' in base else '_'}{place}{hat}{above}"
+    return f"{base}{'' if '_' in base else '_'}{place}{rate}{hat}{above}"
 
 
 def _rows(x: Vec | Sym | Mat | Scalar) -> Matrix:
