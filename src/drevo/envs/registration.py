@@ -101,7 +101,8 @@ def stable_baselines(envs: StepEnv) -> Any:
     """
     base = package("stable_baselines3.common.vec_env", "stable_baselines", "stable-baselines3").VecEnv
     if not isinstance(envs, StepEnv) or not envs.same:
-        raise InputError('stable_baselines takes environments of drevo.envs made with autoreset="SameStep"')
+        made = 'gymnasium.make_vec(NAME, num_envs=64, autoreset="SameStep")'
+        raise InputError(f'stable_baselines takes environments of drevo.envs with autoreset="SameStep", as {made}')
 
     class StableEnvs(_Wrapped, base):  # type: ignore[misc,valid-type]
         pass

@@ -243,7 +243,7 @@ def _loads() -> str:
 def _bars(model: Model) -> str:
     rows = "".join(
         f'<tr><td title="{escape(joint)}">{escape(joint)}{escape(index)}</td>'
-        f'<td class="lane"><div data-bar></div></td><td class="n"></td><td>{unit}</td></tr>'
+        f'<td class="lane"><div data-bar></div></td><td class="n"></td><td class="u">{unit}</td></tr>'
         for (joint, index), unit in zip(model.freedoms(), model.units_of(*SLIDER_UNITS["tau"]))
     )
     return f'<div class="rows" tabindex="0"><table>{rows}</table></div>'
