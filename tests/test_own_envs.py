@@ -42,6 +42,15 @@ def hopper(**more: Any) -> Env:
     return Env(drevo.load(HOPPER), **(given | more))
 
 
+def test_a_servo_too_stiff_for_its_steps_is_told() -> None:
+    arm = drevo.load("puma560")  # whose wrist is light
+    env = Env(arm, lambda s: 0.0, action=Servo(np.zeros(6), kp=1e6, kd=1e4), ground=None, num_envs=2)
+    env.reset(seed=0)
+    with pytest.raises(drevo.DrevoError, match="grows beyond all numbers there.*a smaller dt"):
+        for _ in range(50):
+            env.step(np.ones((2, 6)))
+
+
 def test_a_step_is_that_of_the_compiled_robot() -> None:
     """States, forces, rewards and the servo, against a loop over `drevo.compile`'s own step."""
     env = hopper(num_envs=3, autoreset="Disabled", dt=0.002, repeat=4)

@@ -56,6 +56,17 @@ class InverseKinematics:
         f: Function = self._method(closed_form)(link, limits, point, **given)
         return f
 
+    def workspace(
+        self, link: str, samples: int = 100_000, seed: int = 0, point: ArrayLike = (0.0, 0.0, 0.0)
+    ) -> Any:
+        """Points (n, 3) that a link reaches in random configurations within the limits: points, q, ranges(), plot().
+
+        point (3,): of the link, m, in its frame. Raises InputError where the link does not move.
+        """
+        from ..kinematics.workspace import reachable_points
+
+        return reachable_points(self, link, samples, seed, point)
+
     def inverse_kinematics_path(
         self, link: str, poses: ArrayLike, q0: ArrayLike, limits: bool = False, jump: float = 0.5,
         point: ArrayLike | None = None, **given: float | None,

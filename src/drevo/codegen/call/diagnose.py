@@ -17,7 +17,8 @@ UNIT_TOLERANCE = 2e-6  # of |q|^2, as in the compiled check
 _HUGE = (1e75, 1e9)  # in double, in single precision: the fourth power is at the end of all numbers
 _SINGULAR = {  # by output
     "Lambda": "the task is singular there, the link cannot move in all six directions; what moves is in "
-    "inverse_operational_inertia"
+    "inverse_operational_inertia",
+    "q1": "the motion grows beyond all numbers there, or the mass matrix is singular: a smaller dt, or softer drives",
 }
 
 
