@@ -46,7 +46,7 @@ def test_a_servo_too_stiff_for_its_steps_is_told() -> None:
     arm = drevo.load("puma560")  # whose wrist is light
     env = Env(arm, lambda s: 0.0, action=Servo(np.zeros(6), kp=1e6, kd=1e4), ground=None, num_envs=2)
     env.reset(seed=0)
-    with pytest.raises(drevo.DrevoError, match="grows beyond all numbers there.*a smaller dt"):
+    with pytest.raises(drevo.DrevoError, match=r"grows beyond all numbers there.*a smaller dt"):
         for _ in range(50):
             env.step(np.ones((2, 6)))
 

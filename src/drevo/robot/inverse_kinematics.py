@@ -59,7 +59,7 @@ class InverseKinematics:
     def workspace(
         self, link: str, samples: int = 100_000, seed: int = 0, point: ArrayLike = (0.0, 0.0, 0.0)
     ) -> Any:
-        """Points (n, 3) that a link reaches in random configurations within the limits: points, q, ranges(), plot().
+        """Points (n, 3) that a link reaches in random configurations within the limits: points, q, ranges().
 
         point (3,): of the link, m, in its frame. Raises InputError where the link does not move.
         """

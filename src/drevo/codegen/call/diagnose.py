@@ -18,7 +18,7 @@ _HUGE = (1e75, 1e9)  # in double, in single precision: the fourth power is at th
 _SINGULAR = {  # by output
     "Lambda": "the task is singular there, the link cannot move in all six directions; what moves is in "
     "inverse_operational_inertia",
-    "q1": "the motion grows beyond all numbers there, or the mass matrix is singular: a smaller dt, or softer drives",
+    "q1": "the motion grows beyond all numbers there, or the mass matrix is singular: a smaller dt, softer drives",
 }
 
 
