@@ -255,10 +255,14 @@ def _inwards(
         force = force + turn @ f[c.i]
         moment = moment + turn @ M[c.i] + x.arm[c.i].cross(turn @ f[c.i])
     force, moment = force + phi, moment + own + (x.l + x.c).cross(phi)
-    said = f"of a link on its parent, in the axes of the frame that it hangs on{BY_UNIT if mark else ''}"
-    about = f"moment about that frame's origin (o) {said}; M with two numbers is a frame, as in the paper; N m"
+    by = BY_UNIT if mark else ""
+    said = f"force of a link on its parent, in the axes of the frame that it hangs on{by}, N"
+    about = (
+        "moment of a link on its parent about the origin (o) of the frame that it hangs on, in the axes of that "
+        f"frame{by}; M with two numbers is a frame, as in the paper; N m"
+    )
     return (
-        page.define(f"f_{x.n}{mark}", x.turn @ force, "", f"force {said}, N"),
+        page.define(f"f_{x.n}{mark}", x.turn @ force, "", said),
         page.define(f"M_{x.n}^o{mark.replace('^', '_')}", x.turn @ moment, "", about),
     )
 

@@ -69,6 +69,8 @@ class Worded:
         a, b = self.rows, other.rows
         if self.words[0] == "-" and not {"+", "-"} & {*self.words[1:]}:  # of one term
             return -(-self @ other)
+        if other.words[0] == "-" and not {"+", "-"} & {*other.words[1:]}:
+            return -(self @ -other)
         if len(a[0]) != len(b):
             (scale,), many = (a[0], b) if len(a) == len(a[0]) == 1 else (b[0], a)
             rows = [[scale * x for x in row] for row in many]

@@ -31,7 +31,7 @@ from .written import (
 TURN_OF_LINK = "turn of the link below against that above, 0 is the base, no unit"
 ORIGIN_OF_LINK = "origin of the link below in the axes of that above, 0 is the base, m"
 CARRIED_INERTIA = (
-    "Theta* of the link above with all that it carries, about the origin of the link below and in its axes, kg, "
+    "inertia of the link above with all that it carries, about the origin of the link below and in its axes, kg, "
     "kg m and kg m²"
 )
 VARIABLE_WORDS = {"q": "coordinate", "v": "rate"}
@@ -69,7 +69,7 @@ class ZarembaLines:
         C = page.define(f"C_{n}^{j.p}", P @ j.turn(), "(1.1)", TURN_OF_LINK)
         O = page.define(f"O_{n}^{j.p}", j.offset() + P @ j.shift(), "", ORIGIN_OF_LINK)
         lower = zeros_of(3, 3) if O.zero else O.skew() @ C
-        said = "carries six of forces from a link to its parent, its transpose six of motions back, no unit and m"
+        said = "carries forces from a link to its parent, its transpose motions of the parent to it, no unit and m"
         self.L[j.i] = page.define(f"L_{n}^{j.p}", by_blocks([[C, zeros_of(3, 3)], [lower, C]]), "(1.2)", said)
         self.C[j.i], self.O[j.i] = C, O
         turning, sliding = j.columns()
