@@ -159,6 +159,21 @@ def test_a_list_of_two_limits_is_one_for_each_joint(pendulum: drevo.Robot) -> No
         assert low.tolist() == [-1.0, -1.0] and high.tolist() == [6.0, 6.0]
 
 
+def test_limits_of_efforts_are_by_drive_too(leg: drevo.Robot) -> None:
+    """As many numbers as there are drives, either side; the others are without."""
+    n, driven = leg.nv, [leg.nv - 2, leg.nv - 1]
+    for given, wanted in (
+        ([3.0, 6.0], ([-3.0, -6.0], [3.0, 6.0])),
+        (([-1.0, -2.0], 5.0), ([-1.0, -2.0], [5.0, 5.0])),
+    ):
+        low, high = limits_given(leg, {"tau": given}, driven).tau
+        assert low.shape == high.shape == (n,)
+        assert np.array_equal(low[driven], wanted[0]) and np.array_equal(high[driven], wanted[1])
+    assert np.isinf(np.delete(low, driven)).all()
+    with pytest.raises(drevo.InputError, match=rf"one number or \({n},\) or \(2,\)"):
+        limits_given(leg, {"tau": [1.0] * (n + 1)}, driven)
+
+
 def test_limits_of_states_hold(pendulum: drevo.Robot) -> None:
     """And the cost is the least that SciPy finds under them; from outside and from gaps too."""
     free = optimise(pendulum, reach, [0.3, 0.4], [0.0, 0.1], 12, DT, terminal=touch)

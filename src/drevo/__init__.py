@@ -46,7 +46,7 @@ _LAZY = {
 # public modules, imported when they are first used
 _MODULES = (
     *("casadi", "constraint", "control", "design", "dh", "doctor", "envs", "ground", "jax", "loads", "robots"),
-    *("papers", "particles", "simulate", "streaming", "sweep", "tasks", "torch", "walking"),
+    *("papers", "particles", "ros2", "simulate", "streaming", "sweep", "tasks", "torch", "walking"),
 )
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from . import papers as papers
     from . import particles as particles
     from . import robots as robots
+    from . import ros2 as ros2
     from . import simulate as simulate
     from . import streaming as streaming
     from . import tasks as tasks

@@ -64,6 +64,7 @@ RobotName = Annotated[
     ),
 ]
 Base = Annotated[str, option("What the robot stands on: fixed, floating or trunk.")]
+Gravity = Annotated[str | None, option("Three numbers, m/s^2, in place of the file's.")]
 Json = Annotated[bool, option("Print JSON instead of text.", "--json")]
 
 
@@ -176,6 +177,14 @@ def load_robot(robot: str, base: str = "fixed", strict: bool = False) -> Robot:
     from ..robots.loading import load as load_robot
 
     return load_robot(robot, base=base, strict=strict)
+
+
+def under_gravity(robot: Robot, given: str | None) -> Robot:
+    """The robot under the gravity that --gravity gives, if it does."""
+    from dataclasses import replace
+
+    g = numbers_in("--gravity", given, 3)
+    return robot if g is None else type(robot)(replace(robot.model, gravity=(g[0], g[1], g[2])))
 
 
 def words_in(text: str | None) -> list[str]:

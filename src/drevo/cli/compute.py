@@ -16,6 +16,7 @@ from .common import (
     PLOT,
     STATE,
     Base,
+    Gravity,
     Json,
     RobotName,
     guarded,
@@ -27,6 +28,7 @@ from .common import (
     print_table,
     ready_for,
     save_result,
+    under_gravity,
     vector_in,
 )
 
@@ -60,7 +62,7 @@ def compute(
     point: Annotated[str | None, option(POINT_OF_LINK)] = None,
     frame: Annotated[str | None, option("local_world_aligned, local or world.")] = None,
     axes: Annotated[str | None, option("Axes of operational_space and manipulability, such as 'x y z'.")] = None,
-    gravity: Annotated[str | None, option("Three numbers, m/s^2, in place of the file's.")] = None,
+    gravity: Gravity = None,
     passive: Annotated[bool, option("With dampers, springs and dry friction.")] = False,
     csv: Annotated[bool, option("Print comma-separated values instead of tables.", "--csv")] = False,
     base: Base = "fixed",
@@ -71,8 +73,7 @@ def compute(
 
     if csv and as_json:
         raise InputError("compute: --csv and --json are two forms of one result; give one of them")
-    machine = load_robot(robot, base)
-    machine = machine if gravity is None else _under(machine, numbers_in("--gravity", gravity, 3) or [])
+    machine = under_gravity(load_robot(robot, base), gravity)
     row = row_of(quantity)
     given = {"q": q, "v": v, "a": a, "tau": tau, "x": x}
     _refuse_unused(row.name, {name: text for name, text in given.items() if name not in row.state})
@@ -123,16 +124,6 @@ def _print_all(robot: Robot, row: Quantity, values: dict[str, Array], options: d
             )
     for name, shape in row.outputs:
         _print(robot, name, values[name], shape, options.get("axes"), csv)
-
-
-def _under(robot: Robot, gravity: Sequence[float]) -> Robot:
-    """The robot under another gravity."""
-    from dataclasses import replace
-
-    from ..robot.face import Robot as RobotClass
-
-    g = (gravity[0], gravity[1], gravity[2])
-    return RobotClass(replace(robot.model, gravity=g))
 
 
 def _refuse_unused(quantity: str, given: dict[str, str | None]) -> None:

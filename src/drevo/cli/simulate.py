@@ -10,6 +10,7 @@ from .common import (
     PLOT,
     STATE,
     Base,
+    Gravity,
     Json,
     RobotName,
     guarded,
@@ -20,6 +21,7 @@ from .common import (
     progress_portion,
     ready_for,
     save_result,
+    under_gravity,
     vector_in,
 )
 
@@ -50,6 +52,7 @@ def simulate(
     law: Annotated[
         str | None, option("Let the geoms of the file touch each other, under this law: soft or coulomb.")
     ] = None,
+    gravity: Gravity = None,
     base: Base = "fixed",
     plot: Annotated[bool, option(PLOT, "--plot")] = False,
     output: Annotated[
@@ -60,7 +63,7 @@ def simulate(
 ) -> None:
     """Simulate how a robot moves under gravity, and report how well its energy is conserved."""
     ready_for("a motion", output, (".npz", ".csv", ".parquet", *PICTURES))
-    machine = _robot(robot, n, base)
+    machine = under_gravity(_robot(robot, n, base), gravity)
     start = _start(machine, robot, q), vector_in(machine, "v", v)
     with progress_portion(machine.name, method) as part:
         free: Any = {"method": method, "rtol": rtol, "max_steps": max_steps, "progress": part}

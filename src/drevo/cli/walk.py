@@ -109,7 +109,7 @@ def _facts(walked: Walk, steps: int, gait: str) -> dict[str, Any]:
 def _tell(f: dict[str, Any]) -> None:
     """Prints the facts of a walk as sentences."""
     end = "stands" if f["fell"] is None else f"falls at {f['fell']:.3g} s"
-    print(f"{f['robot']}: {f['steps']} steps, {f['gait']} gait, {f['time']:.3g} s: {end}")
+    print(f"{f['robot']}: {f['steps']} step{'s' * (f['steps'] != 1)}, {f['gait']} gait, {f['time']:.3g} s: {end}")
     print(f"plan: zero-moment point {100 * f['margin']:.3g} cm or more inside the soles that stand")
     most = f"{100 * abs(f['balance']):.3g} cm"
     where = f"{most} or more inside" if f["balance"] > 0.0 else f"up to {most} outside"

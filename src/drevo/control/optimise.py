@@ -277,11 +277,11 @@ def optimise(
     exact = one_of(f"{WHO}: hessian", hessian, HESSIANS, InputError) == "exact"
     most, small = whole(f"{WHO}: iterations", iterations), positive(f"{WHO}: tolerance", tolerance)
     guesses = [guess_given(robot, N, y) for y in list_given(f"{WHO}: starts", starts, "guess") or [guess]]
-    bounds, phases = limits_given(robot, limits), phases_given(robot, N, contacts, constraints)
-    require_regular(robot.model)
     driven = tuple(np.flatnonzero(driven_rates(robot.model, actuated)).tolist())
     if not driven:
         raise InputError(f"{WHO}: no joint has a drive; name at least one in actuated")
+    bounds, phases = limits_given(robot, limits, driven), phases_given(robot, N, contacts, constraints)
+    require_regular(robot.model)
     boxed = bool(np.isfinite(np.concatenate([side[list(driven)] for side in bounds.tau])).any())
     shape = CostShape(driven, target_of(Spec()).lanes)
     refuse_redundant(phases, x, u)

@@ -45,15 +45,20 @@ class MotionLimits(NamedTuple):
         return bool(np.isfinite(np.concatenate([*self.q, *self.v])).any())
 
 
-def limits_given(robot: Dynamics, given: Any) -> MotionLimits:
-    """limits={"tau": .., "q": .., "v": ..}: a number or (n,) for -x to x, or a tuple (lower, upper) of such."""
+def limits_given(robot: Dynamics, given: Any, driven: Sequence[int] = ()) -> MotionLimits:
+    """limits={"tau": .., "q": .., "v": ..}: a number or (n,) for -x to x, or a tuple (lower, upper) of such.
+
+    Efforts are those of all rates, or of the driven ones.
+    """
     if given is not None and not isinstance(given, Mapping):
         raise InputError(f'{WHO}: limits is {shown(given)}; give {{"tau": (lower, upper), "q": .., "v": ..}}')
     sizes = {"tau": robot.nv, "q": robot.nq, "v": robot.nv}
     for name in given or ():
         if name not in sizes:
             raise InputError(f'{WHO}: limits of {shown(name)} are not known; there are "tau", "q" and "v"')
-    limits = MotionLimits(*(_pair(name, (given or {}).get(name), n) for name, n in sizes.items()))
+    limits = MotionLimits(
+        *(_pair(name, (given or {}).get(name), n, driven if name == "tau" else ()) for name, n in sizes.items())
+    )
     turning = [i for j, sq, _ in robot.model.slices() if j.turns for i in range(sq.stop - 4, sq.stop)]
     for i in turning:
         if np.isfinite([limits.q[0][i], limits.q[1][i]]).any():
@@ -61,8 +66,8 @@ def limits_given(robot: Dynamics, given: Any) -> MotionLimits:
     return limits
 
 
-def _pair(name: str, given: Any, n: int) -> tuple[Array, Array]:
-    """Both sides, (n,)."""
+def _pair(name: str, given: Any, n: int, driven: Sequence[int] = ()) -> tuple[Array, Array]:
+    """Both sides, (n,); given for n or for the driven ones alone."""
     title = f'{WHO}: limits of "{name}"'
     if given is None:
         return np.full(n, -np.inf), np.full(n, np.inf)
@@ -70,11 +75,15 @@ def _pair(name: str, given: Any, n: int) -> tuple[Array, Array]:
         sides = [numbers(title, x) for x in given]
     else:
         size = numbers(title, given)
-        sides = [*size] if size.shape == (2, n) else [-size, size]
-    for x in sides:
-        if x.shape not in ((), (n,)):
+        sides = [*size] if size.shape in ((2, n), (2, len(driven))) else [-size, size]
+    for k, x in enumerate(sides):
+        if driven and x.shape == (len(driven),) != (n,):
+            sides[k] = np.full(n, (-np.inf, np.inf)[k])
+            sides[k][list(driven)] = x
+        elif x.shape not in ((), (n,)):
+            sizes = " or ".join(f"({m},)" for m in dict.fromkeys((n, len(driven) or n)))
             raise InputError(
-                f"{title} has shape {x.shape}; it must be one number or ({n},), or a tuple (lower, upper) of such"
+                f"{title} has shape {x.shape}; it must be one number or {sizes}, or a tuple (lower, upper) of such"
             )
     low, high = (np.broadcast_to(x, n).astype(float) for x in sides)
     if np.isnan(low).any() or np.isnan(high).any():
