@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import drevo
+from drevo.mechanics.tree import build_tree
 from drevo.tasks import (
     AccelerationLimit,
     CollisionLimit,
@@ -21,6 +22,7 @@ from drevo.tasks import (
     compile_ik,
     solve_ik,
 )
+from drevo.tasks.kinds import Posed
 
 DT = 0.01
 MODEL = """<mujoco><compiler angle="radian"/><option gravity="0 0 -9.81"/><worldbody>{}</worldbody></mujoco>"""
@@ -138,6 +140,62 @@ def test_priorities_are_strict():
     J = np.array([frame_terms(robot, "b6", q, goal)[0][:3] for q, goal in zip(qs, T)])
     assert np.allclose(np.einsum("bij,bj->bi", J, limited.v - alone.v), 0.0, atol=1e-5)  # J by differences
     assert abs(limited.v).max() <= 2.0 and limited.kkt.max() < 1e-9
+
+
+def lacking(A, b, E, x, end):
+    """The least that multipliers leave of the slope of |A x - b|^2 / 2 where E x is kept, by a linear program."""
+    from scipy.optimize import linprog
+
+    slope, one = A.T @ (A @ x - b), np.ones((len(x), 1))
+    size = max(np.abs(slope).max(), 1e-12)  # x within 1e-2: less is rounding
+    M = np.hstack([E.T, np.eye(len(x))[:, x >= end], -np.eye(len(x))[:, x <= -end]])
+    signs = [(None, None)] * len(E) + [(0, None)] * (M.shape[1] - len(E) + 1)
+    ends = np.r_[-slope, slope] / size
+    found = linprog(np.r_[np.zeros(M.shape[1]), 1.0], np.block([[M, -one], [-M, -one]]), ends, bounds=signs)
+    assert found.status == 0
+    return size * found.fun
+
+
+@pytest.mark.parametrize("last", [PostureTask(1.0, priority=2), ComTask(priority=2)], ids=["posture", "com"])
+def test_three_levels_under_saturated_limits_are_each_solved(last):
+    """Where many rates are at their limits, rows of earlier levels depend on one another on what is left free."""
+    robot, rng = chain(10, "free"), np.random.default_rng(5)
+    tasks = [FrameTask("b9"), FrameTask("b4", priority=1), last]
+    qs = states(robot, 150, 3)
+    near = robot.integrate(qs, np.repeat([[0.003], [0.01], [0.1]], 50, 0) * rng.normal(size=(150, robot.nv)))
+    targets = [
+        robot.pose(near, "b9"), robot.pose(near, "b4"),
+        near if isinstance(last, PostureTask) else robot.center_of_mass(near),
+    ]  # fmt: skip
+    limits, end = [VelocityLimit(0.5)], 0.5 * DT
+    found = compile_ik(robot, tasks, DT, limits=limits)(qs, *targets)
+    assert found.kkt.max() < 1e-11 and (np.abs(found.v) == 0.5).mean() > 0.4
+    assert (np.abs(found.active) <= 1.0).all()
+    each = [compile_ik(robot, tasks[:k], DT, limits=limits)(qs, *targets[:k]).v * DT for k in (1, 2)]
+    each.append(found.v * DT)
+    for i in range(0, 150, 5):
+        at = Posed(build_tree(robot.model), robot.model, qs[i].tolist(), DT)
+        E = np.zeros((0, robot.nv))
+        for x, task, target in zip(each, tasks, targets):
+            rows = task.rows(at, np.ravel(target[i]).tolist())
+            costs = np.array([cost for _, cost in task.costs(robot.model)])
+            A, b = costs[:, None] * np.array(rows.J, float), -costs * np.array(rows.error, float)
+            assert np.abs(A @ (each[-1][i] - x[i])).max() < 1e-12  # what it has found is kept
+            assert lacking(A, b, E, x[i], end) < 1e-9
+            E = np.vstack([E, A])
+
+
+def test_later_levels_keep_off_what_earlier_ones_do():
+    robot = chain(3, axes=("0 0 1",), limit=3)
+    limits = [CollisionLimit([("b0", "b2")], distance=0.02), VelocityLimit(2.0)]
+    tasks, q = [FrameTask("b1"), PostureTask(priority=1)], np.array([0.0, 1.2, 1.0])
+    goal, folded = robot.pose(q, "b1"), np.array([0.0, 1.2, 3.0])
+    for _ in range(150):
+        found = solve_ik(robot, q, tasks, DT, limits=limits, targets=[goal, folded])
+        q = q + DT * found.v
+        assert found.kkt.max() < 1e-8 and np.abs(robot.pose(q, "b1") - goal).max() < 1e-6
+    first, last = (robot.pose(q, link) @ [0.3, 0, 0, 1] for link in ("b0", "b2"))
+    assert np.linalg.norm(last - first) == pytest.approx(0.12, abs=1e-3)
 
 
 @pytest.mark.parametrize("base", ["", "free"])

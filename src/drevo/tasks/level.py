@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..contact.packing import Packed
-from ..mechanics.scalar import Scalar, Vector, accumulate
+from ..mechanics.scalar import Scalar, Vector, accumulate, maximum
 
 PROXIMAL = 1e-8  # of rows, in squares of their coefficients
 
@@ -17,8 +17,8 @@ MatrixEntries = dict[tuple[int, int], Scalar]  # of a matrix, those that are not
 class LevelData(NamedTuple):
     """The terms of a level, packed in the block "terms": lower triangle of H, c, rows with their right sides.
 
-    equal: how many of the rows are equalities; those before `kept` have their right sides in "terms", the others
-    in "sides", for what earlier levels have found.
+    sides: None where they are in "sides", for what earlier levels have found. equal: whether a row is an equality.
+    damping: of the whole level, in H.
     """
 
     H: PackedMatrix
@@ -26,6 +26,7 @@ class LevelData(NamedTuple):
     rows: Sequence[Mapping[int, Packed]]
     sides: Sequence[Packed | None]
     equal: Sequence[bool]
+    damping: Packed
 
 
 class LevelReader(NamedTuple):
@@ -132,3 +133,16 @@ def weighted_sum_of_rows(weights: Mapping[int, Scalar], rows: Sequence[Mapping[i
         for j, value in rows[r].items():
             out[j] = out.get(j, 0.0) + weight * value
     return out
+
+
+def largest_of(values: Sequence[Scalar]) -> Scalar:
+    """The largest absolute value."""
+    out: Scalar = 0.0
+    for x in values:
+        out = maximum(out, abs(x))
+    return out
+
+
+def is_for_good(state: Scalar) -> Any:
+    """True where an entry or a row holds by what an earlier level has found: its state is twice as large then."""
+    return state * state > 2.0

@@ -35,6 +35,8 @@ from .level import (
     MatrixEntries,
     along,
     factorised_entries,
+    is_for_good,
+    largest_of,
     products_of,
     substituted,
     weighted_sum_of_rows,
@@ -51,14 +53,20 @@ FAR_SHARE = 0.5  # of the farthest of many rows: what is missed by less does not
 NO_COUNT = 1e6  # more than there are entries
 BOUND_TOLERANCE = 1e-12  # of multipliers and of values beyond bounds, relative to the slopes and the ranges
 MAX_STRAIGHT_PRODUCTS = 4000  # of a factorisation in straight-line code; beyond it loops are faster
-REFINEMENTS = 2  # of a solution with rows
 MAX_WORKING_ROWS = 4  # places in the matrix of a round for inequalities that hold
+DAMPING_MARGIN = 1e3  # a multiplier that holds for good is so many times what damping may have pulled
 
 
 class LevelSolver:
     """The stages of a level, and the calls of them. name: of the level; blocks that all levels share: "terms", "x"
-    (n,), "state" (n,) -1, 0 or 1, "holds" (m,), "lam" (m,), "sides" (m,), "low", "high" (n,), "going", "kkt".
+    (n,), "state" (n,) -1, 0 or 1, "holds" (m,) 0 or 1, "lam" (m,), "sides" (m,), "low", "high" (n,), "going",
+    "kkt". State and holds are twice as large for what later levels never let go.
     """
+
+    first = True
+    proximal = PROXIMAL  # the pivot of rows
+    refinements = 2  # of a solution with rows
+    trials = MAX_TRIALS
 
     def __init__(
         self,
@@ -68,22 +76,20 @@ class LevelSolver:
         bounds: Sequence[tuple[bool, bool]],
         sizes: Mapping[str, int],
         warm: bool = False,
+        followed: bool = False,
     ) -> None:
         self.name, self.n, self.m, self.data, self.bounds = name, n, len(data.rows), data, bounds
-        self.sizes = dict(sizes)
+        self.sizes, self.followed = dict(sizes), followed
         self.one_sided = [r for r, equal in enumerate(data.equal) if not equal]
         self.pivots = any(low or high for low, high in bounds) or bool(self.one_sided)
         self.selects = len(self.one_sided) > MAX_WORKING_ROWS
-        self.bounded_first = self.selects and not warm and any(map(any, bounds))
+        self.bounded_first = self.first and self.selects and not warm and any(map(any, bounds))
         self.straight = not self.selects and products_of(set(data.H), data.rows, n) <= MAX_STRAIGHT_PRODUCTS
-        self.sweeps = not self.m and sum(map(any, bounds)) >= MANY_CONTRADICTED
+        self.sweeps = self.first and not self.m and sum(map(any, bounds)) >= MANY_CONTRADICTED
         self.parts: dict[str, Program] = {}
         size = n + self.m
-        self.blocks = (
-            {}
-            if self.straight
-            else {f"{name}K": size * size, f"{name}way": size, f"{name}line": size, f"{name}inverse": size}
-        )
+        loops = {f"{name}K": size * size} | {f"{name}{x}": size for x in ("way", "line", "inverse")}
+        self.blocks = {} if self.straight else loops
         self.blocks |= {"swept": n, "lost": 1} if self.sweeps else {}
         self.sizes |= self.blocks
         if self.straight:
@@ -137,11 +143,10 @@ class LevelSolver:
         return [where(s * s > 0.5, 1.0, 0.0) if any(b) else 0.0 for s, b in zip(self.read("state"), self.bounds)]
 
     def _start(self) -> list[Scalar]:
-        """MatrixEntries at a bound are there, others at 0."""
+        """Entries at a bound are there, others at 0."""
         out: list[Scalar] = []
-        for s, low, high, (has_low, has_high) in zip(
-            self.read("state"), self.read("low"), self.read("high"), self.bounds
-        ):
+        ends = zip(self.read("state"), self.read("low"), self.read("high"), self.bounds)
+        for s, low, high, (has_low, has_high) in ends:
             x: Scalar = 0.0
             x = where(s > 0.5, high, x) if has_high else x
             out.append(where(s < -0.5, low, x) if has_low else x)
@@ -149,7 +154,10 @@ class LevelSolver:
 
     def _on(self) -> list[Scalar]:
         """1 for rows that hold, else 0."""
-        return [1.0 if equal else x for x, equal in zip(self.read("holds"), self.data.equal)]
+        return [1.0 if equal else self._holding(r) for r, equal in enumerate(self.data.equal)]
+
+    def _holding(self, r: int) -> Scalar:
+        return where(self.read("holds")[r] > 0.5, 1.0, 0.0)
 
     def _matrix(self, level: LevelReader, held_rows: Vector) -> MatrixEntries:
         A: MatrixEntries = dict(level.H)
@@ -159,7 +167,7 @@ class LevelSolver:
         for r, (row, on) in enumerate(zip(level.rows, held_rows)):
             A |= {(self.n + r, j): x for j, x in row.items()}
             A[self.n + r, self.n + r] = (
-                -PROXIMAL if isinstance(on, float) else -PROXIMAL - HOLDING_WEIGHT * (1.0 - on)
+                -self.proximal if isinstance(on, float) else -self.proximal - HOLDING_WEIGHT * (1.0 - on)
             )
         return A
 
@@ -186,16 +194,13 @@ class LevelSolver:
         held_rows = [along(weights, on) for weights in chosen]
         x, lam = self._start(), [0.0] * len(chosen)
         factors = factorised_entries(self._matrix(few, held_rows), self.n, len(chosen))
-        for _ in range(1 + (REFINEMENTS if self.m else 0)):
+        for _ in range(1 + (self.refinements if self.m else 0)):
             step = substituted(*factors, self._residual(few, slope, x, lam, held_rows))
             free = [1.0 - held for held in self._held()]
             x = [a + f * b for a, f, b in zip(x, free, step)]
             lam = [a + on * b for a, on, b in zip(lam, held_rows, step[self.n :])]
-        spread: list[Scalar] = [0.0] * self.m
-        for weights, y in zip(chosen, lam):
-            for r, weight in weights.items():
-                spread[r] = spread[r] + weight * y
-        self._judge(level, x, spread, inequalities)
+        shares = [{k: weights[r] for k, weights in enumerate(chosen) if r in weights} for r in range(self.m)]
+        self._judge(level, x, [along(share, lam) for share in shares], inequalities)
         self.parts[f"{self.name}{name}"] = t.program()
 
     def _working(self, inequalities: Sequence[int]) -> list[dict[int, Scalar]]:
@@ -203,7 +208,7 @@ class LevelSolver:
         places: list[dict[int, Scalar]] = [{} for _ in range(min(MAX_WORKING_ROWS, len(inequalities)))]
         before: Scalar = 0.0
         for r in inequalities:
-            on = self.read("holds")[r]
+            on = self._holding(r)
             for k, place in enumerate(places):
                 place[r] = where(abs(before - k) < 0.5, on, 0.0)
             before = before + on
@@ -214,7 +219,7 @@ class LevelSolver:
         t, _ = self._stage("count")
         count: Scalar = -(MAX_WORKING_ROWS + 0.5)
         for r in self.one_sided:
-            count = count + self.read("holds")[r]
+            count = count + self._holding(r)
         t.output("crowded", [count])
         self.parts[f"{self.name}count"] = t.program()
 
@@ -256,10 +261,20 @@ class LevelSolver:
     # -- the active set ---------------------------------------------------------------------------------------
 
     def _judge(self, level: LevelReader, x: list[Scalar], lam: list[Scalar], inequalities: Sequence[int]) -> None:
-        """Counts what a solution contradicts, and changes it; measures a solution that nothing bounds."""
+        """Changes what a solution contradicts; measures a solution that nothing bounds."""
+        if self.pivots:
+            self._change(inequalities, *self._contradictions(level, x, lam, inequalities))
+            self._write(x=x, lam=lam)
+        else:
+            self._measure(level, x, lam)
+
+    def _contradictions(
+        self, level: LevelReader, x: list[Scalar], lam: list[Scalar], inequalities: Sequence[int]
+    ) -> tuple[list[Scalar], ...]:
+        """Three lists, of bounded entries, then inequalities: the way beyond, 1 to let go, the next state."""
         slope = self._slope(level)
         force = level.pushed([a + b for a, b in zip(level.times(x), slope)], lam)
-        largest = _largest(slope)
+        largest = largest_of(slope)
         judged = []
         for k, bounded in enumerate(self.bounds):
             if any(bounded):
@@ -270,12 +285,9 @@ class LevelSolver:
             over = along(level.rows[r], x) - level.sides[r]
             beyond = where(on, 0.0, where(over > BOUND_TOLERANCE, over, 0.0))
             freed = where(on, where(lam[r] < -(BOUND_TOLERANCE * largest), 1.0, 0.0), 0.0)
+            freed = freed if self.first else where(is_for_good(self.read("holds")[r]), 0.0, freed)
             judged.append((beyond, freed, where(on, 0.0, 1.0)))
-        if not self.pivots:
-            self._measure(level, x, lam)
-            return
-        self._change(inequalities, *zip(*judged))
-        self._write(x=x, lam=lam)
+        return tuple(map(list, zip(*judged)))
 
     def _judged(self, k: int, x: Scalar, force: Scalar, slack: Scalar) -> tuple[Scalar, Scalar, Scalar]:
         """The way of a free entry beyond its bounds; 1 where one at a bound is to be let go; its state then."""
@@ -291,6 +303,7 @@ class LevelSolver:
             below = x < low - BOUND_TOLERANCE * (1e-3 + abs(low))
             beyond, state = where(below, low - x, beyond), where(below, -1.0, state)
         pulled = where(force * s > slack, 1.0, 0.0)  # at the lower one the slope must be positive
+        pulled = pulled if self.first else where(is_for_good(s), 0.0, pulled)
         held = s * s > 0.5
         return where(held, 0.0, beyond), where(held, pulled, 0.0), where(held, 0.0, state)
 
@@ -302,7 +315,7 @@ class LevelSolver:
         after: Sequence[Scalar],
     ) -> None:
         """The next states, unless nothing is contradicted."""
-        t, farthest = self._t, _largest(beyond)
+        t, farthest = self._t, largest_of(beyond)
         wrong = [where(x > 0.0, 1.0, y) for x, y in zip(beyond, freed)]
         count: Scalar = 0.0
         for x in wrong:
@@ -316,7 +329,7 @@ class LevelSolver:
         t.output("going", [where(count > 0.5, 1.0, 0.0)])
         block, rows = list(wrong), slice(len(beyond) - len(inequalities), None)
         if self.selects:  # few of the rows that are missed hold in the end
-            near = FAR_SHARE * _largest(beyond[rows])
+            near = FAR_SHARE * largest_of(beyond[rows])
             block[rows] = [where(x > 0.0, where(x < near, 0.0, 1.0), y) for x, y in zip(beyond[rows], wrong[rows])]
         later: Scalar = 0.0  # contradictions among the entries behind this one
         takes: list[Scalar] = []
@@ -360,25 +373,30 @@ class LevelSolver:
 
     def _measure(self, level: LevelReader, x: list[Scalar], lam: list[Scalar]) -> None:
         """x within its bounds, and how far it is from the conditions of Karush, Kuhn and Tucker."""
-        within, gaps = [], []
-        for k, (has_low, has_high) in enumerate(self.bounds):
-            y, high = x[k], self.read("high")[k]
+        within: list[Scalar] = []
+        for k, (y, (has_low, has_high)) in enumerate(zip(x, self.bounds)):
             y = maximum(y, self.read("low")[k]) if has_low else y
-            within.append(where(y > high, high, y) if has_high else y)
-        force = level.pushed([a + b for a, b in zip(level.times(within), self._slope(level))], lam)
-        for k, (has_low, has_high) in enumerate(self.bounds):
-            push = force[k]
+            within.append(where(y > self.read("high")[k], self.read("high")[k], y) if has_high else y)
+        slope = self._slope(level)
+        force, gaps = level.pushed([a + b for a, b in zip(level.times(within), slope)], lam), []
+        for k, (push, (has_low, has_high)) in enumerate(zip(force, self.bounds)):
             if has_low:
                 push = where(within[k] > self.read("low")[k], push, minimum(push, 0.0))
             if has_high:
                 push = where(within[k] < self.read("high")[k], push, maximum(push, 0.0))
-            gaps.append(push)
+            gaps.append(push if self.first else where(is_for_good(self.read("state")[k]), 0.0, push))
         for row, side, equal in zip(level.rows, level.sides, self.data.equal):
             over = along(row, within) - side
             gaps.append(over if equal else maximum(over, 0.0))
-        largest = _largest(gaps)
+        if self.followed:  # what has a multiplier holds in every solution of the level
+            damping = of(self.read("terms"), self.data.damping)
+            least = BOUND_TOLERANCE * largest_of(slope) + DAMPING_MARGIN * damping * largest_of(within)
+            self._write(
+                state=[where(f * s < -least, 2.0 * s, s) for f, s in zip(force, self.read("state"))],
+                holds=[where(y * on > least, 2.0 * on, on) for y, on in zip(lam, self.read("holds"))],
+            )
         self._write(x=within, lam=lam)
-        self._t.output(f"{self.name}kkt", [largest])
+        self._t.output(f"{self.name}kkt", [largest_of(gaps)])
 
     # -- calls ------------------------------------------------------------------------------------------------
 
@@ -395,7 +413,7 @@ class LevelSolver:
     def _until_right(self, c: StageCalls, write_round: Callable[[], None]) -> None:
         """Writes the rounds of pivoting, repeated until every lane is right or has had its trials."""
         c.fill(NO_COUNT, "least", 0, 1)
-        c.fill(float(MAX_TRIALS), "tries", 0, 1)
+        c.fill(float(self.trials), "tries", 0, 1)
         if self.sweeps:
             c.fill(0.0, "swept", 0, self.n)
         with c.f.loop(MAX_PIVOTINGS, some=True) as loop:
@@ -425,14 +443,7 @@ class LevelSolver:
         c.call(f"{name}fill")
         dense.ldl(c.f, K, c.at(f"{name}line"), c.at(f"{name}inverse"))
         dense.substitute(c.f, K, c.at(f"{name}inverse"), c.at(f"{name}way"))
-        for _ in range(REFINEMENTS if self.m else 0):
+        for _ in range(self.refinements if self.m else 0):
             c.call(f"{name}refine")
             dense.substitute(c.f, K, c.at(f"{name}inverse"), c.at(f"{name}way"))
         c.call(f"{name}judge")
-
-
-def _largest(values: Sequence[Scalar]) -> Scalar:
-    out: Scalar = 0.0
-    for x in values:
-        out = maximum(out, abs(x))
-    return out

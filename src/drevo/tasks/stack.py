@@ -24,8 +24,9 @@ from ..mechanics.algorithms.constraints import Kinematics
 from ..mechanics.scalar import Matrix, Scalar, Vector, accumulate, clip, is_zero, maximum, minimum
 from ..model.description import Model
 from .kinds import KinematicTask, Posed
-from .level import LevelData, MatrixEntries
+from .level import LevelData, MatrixEntries, along
 from .limits import Bounds, CollisionLimit, RateLimits, distance_rows
+from .primal import PrimalLevelSolver
 from .quadratic import LevelSolver
 
 SparseTaskRows = list[dict[int, Scalar]]
@@ -75,11 +76,12 @@ class StackProblem(NamedTuple):
 
 
 class TaskLevel(NamedTuple):
-    """Tasks of one priority: H, c, and the rows that later levels keep."""
+    """Tasks of one priority: H, c, the rows that later levels keep, and the damping of their errors."""
 
     H: MatrixEntries
     c: list[Scalar]
     rows: SparseTaskRows
+    damping: Scalar
 
 
 class StackProgram:
@@ -131,13 +133,17 @@ class StackProgram:
         H: MatrixEntries = {}
         c: list[Scalar] = [0.0] * self.n
         kept: SparseTaskRows = []
+        damping: Scalar = 0.0
         for task, name in zip(self.p.tasks, self.p.names):
             if task.priority == priority:
-                kept += self._task(task, name, H, c)
-        return TaskLevel(H, c, kept)
+                rows, more = self._task(task, name, H, c)
+                kept, damping = kept + rows, damping + more
+        return TaskLevel(H, c, kept, damping)
 
-    def _task(self, task: KinematicTask, name: str, H: MatrixEntries, c: list[Scalar]) -> SparseTaskRows:
-        """Adds a task to H and c; its rows."""
+    def _task(
+        self, task: KinematicTask, name: str, H: MatrixEntries, c: list[Scalar]
+    ) -> tuple[SparseTaskRows, Scalar]:
+        """Adds a task to H and c; its rows and what damps it."""
         rows = task.rows(self.at, self.targets.get(name, []))
         gain = self._number(f"{name}.gain", task.gain)
         square: Scalar = 0.0
@@ -153,11 +159,12 @@ class StackProgram:
             for k, x in row.items():
                 c[k] = c[k] + x * error
             kept.append({k: x for k, x in enumerate(J) if not is_zero(x)})
+        more: Scalar = 0.0
         if task.lm_damping:
             more = self._number(f"{name}.lm_damping", task.lm_damping) * square
             for k in range(self.n):
                 accumulate(H, (k, k), more)
-        return kept
+        return kept, more
 
     def _equalities(self) -> tuple[SparseTaskRows, list[Scalar]]:
         rows: Matrix = []
@@ -178,7 +185,8 @@ class StackProgram:
 
     def program(self) -> Program:
         """(q, targets, ..) -> (v, kkt, active), and overrun where accelerations are bounded."""
-        pack, levels = Pack(), []
+        pack = Pack()
+        levels: list[LevelData] = []
         apart = len(self.apart.h) if self.apart else 0
         fixed, sides = self.equalities
         unlike: SparseTaskRows = [
@@ -196,9 +204,9 @@ class StackProgram:
             for k in range(self.n):
                 accumulate(H, (k, k), self.p.damping)
             packed = [{k: pack.put(x) for k, x in row.items()} for row in rows]
-            given = [*pack.put_all(ends), *([None] * len(earlier))]
-            matrix = {k: pack.put(x) for k, x in H.items()}
-            levels.append(LevelData(matrix, pack.put_all(level.c), packed, given, equal))
+            given = [None] * len(rows) if levels else pack.put_all(ends)
+            matrix, damping = {k: pack.put(x) for k, x in H.items()}, pack.put(self.p.damping + level.damping)
+            levels.append(LevelData(matrix, pack.put_all(level.c), packed, given, equal, damping))
             earlier = [*earlier, *level.rows]
         return self._staged(pack, levels)
 
@@ -208,18 +216,20 @@ class StackProgram:
         limited = [(low is not None, high is not None) for low, high in self.bounds]
         sizes = {
             "terms": max(1, len(pack)), "x": n, "low": n, "high": n, "state": n, "holds": most, "lam": most,
-            "sides": most, "least": 1, "tries": 1, "going": 1,
+            "sides": most, "origin": n, "least": 1, "tries": 1, "going": 1,
         }  # fmt: skip
         solvers = []
         for k, data in enumerate(levels):
             sizes[f"level{k}_kkt"] = 1
-            solvers.append(LevelSolver(f"level{k}_", n, data, limited, sizes, self.p.warm))
+            solver = PrimalLevelSolver if k else LevelSolver
+            followed = data is not levels[-1]
+            solvers.append(solver(f"level{k}_", n, data, limited, sizes, self.p.warm, followed))
             sizes |= solvers[-1].blocks
         sizes |= {"overrun": n} if self.overruns else {}
         parts = {k: x for s in solvers for k, x in s.parts.items()}
         parts["terms"] = self._terms(pack, ends)
         for k in range(1, len(levels)):
-            parts[f"keep{k}"] = self._keep(k, levels[k], sizes)
+            parts[f"keep{k}"] = self._keep(k, levels[0], levels[k], sizes)
         parts["begin"] = self._begin(sizes)
         parts["end"] = self._end(len(levels), sizes)
         if self.p.warm:
@@ -270,16 +280,18 @@ class StackProgram:
         t.output("lam", [0.0] * sizes["lam"])
         return t.program()
 
-    def _keep(self, k: int, data: LevelData, sizes: dict[str, int]) -> Program:
-        """J dq of what earlier levels have found."""
+    def _keep(self, k: int, first: LevelData, data: LevelData, sizes: dict[str, int]) -> Program:
+        """J dq of what earlier levels have found, of inequalities that they could not meet too."""
         t = Tracer(f"keep{k}")
         terms, x = t.input("terms", sizes["terms"]), t.input("x", self.n)
         out: list[Scalar] = [0.0] * sizes["sides"]
-        for r, (row, side) in enumerate(zip(data.rows, data.sides)):
-            if side is None:
-                for j, value in row.items():
-                    out[r] = out[r] + of(terms, value) * x[j]
+        for r, (row, equal) in enumerate(zip(data.rows, data.equal)):
+            found = along({j: of(terms, value) for j, value in row.items()}, x)
+            side = found if equal else first.sides[r]
+            assert side is not None
+            out[r] = found if equal else maximum(of(terms, side), found)
         t.output("sides", out)
+        t.output("origin", x)
         return t.program()
 
     def _end(self, levels: int, sizes: dict[str, int]) -> Program:
@@ -293,7 +305,8 @@ class StackProgram:
             v.append(clip(y * over, -speed, speed) if speed < float("inf") else y * over)
         t.output("v", v)
         t.output("kkt", kkt)
-        t.output("active", [*state, *holds[first : first + self._apart]])
+        active = [*state, *holds[first : first + self._apart]]
+        t.output("active", [clip(x, -1.0, 1.0) for x in active] if levels > 1 else active)
         if self.overruns:
             t.output("overrun", t.input("overrun", self.n))
         return t.program()
