@@ -168,6 +168,12 @@ def test_write_out_to_a_file_by_its_suffix(tmp_path: Path) -> None:
     compile(path.read_text(), "m.py", "exec")
 
 
+def test_write_out_of_a_link_seen_from_another() -> None:
+    links = ("--link", "link4", "--relative-to", "link7", "--sequence", "paper", "--formalism", "zaremba")
+    result = run("write-out", "two-arm-spatial", "velocity", *links, "--to", "markdown")
+    assert "V_{4}^{7,4}" in result.stdout and result.exit_code == 0
+
+
 def test_write_out_of_a_link() -> None:
     result = run("write-out", "puma560", "pose", "--link", "link6", "--to", "python")
     assert result.exit_code == 0, result.output

@@ -28,6 +28,7 @@ def write_out(
     to: Annotated[str, option(f"Format: {', '.join(TEXT_TARGETS)}; by default what the file's ending says.")] = "",
     output: Annotated[Path | None, option(f"Write to a file: {', '.join(BY_ENDING)}.", "-o", "--output")] = None,
     link: Annotated[str, option("The link, for quantities of one link such as pose and jacobian.")] = "",
+    relative_to: Annotated[str, option("The link from which the other is observed.")] = "",
     frame: Annotated[
         str, option("The frame of velocity, jacobian, ...: local_world_aligned, local or world.")
     ] = "",
@@ -47,8 +48,8 @@ def write_out(
     endings = (output.suffix.lower(),) if output and to else tuple(BY_ENDING)
     if output is not None:
         ready("a derivation", output, endings)
-    named = (("link", link), ("frame", frame), ("sequence", sequence), ("mode", mode))
-    options: dict[str, Any] = {key: value for key, value in named if value}
+    named = {"link": link, "relative_to": relative_to, "frame": frame, "sequence": sequence, "mode": mode}
+    options: dict[str, Any] = {key: value for key, value in named.items() if value}
     if wrt:
         options["wrt"] = words_in(wrt)
     if given:
