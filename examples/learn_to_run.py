@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections import deque
 from typing import Any, NamedTuple
 
 import gymnasium
@@ -54,10 +55,10 @@ def layers(inputs: int, outputs: int, gain: float) -> nn.Sequential:
 class Agent(nn.Module):
     """A normal distribution of actions about a mean, and the value of a state, of observations made alike."""
 
-    def __init__(self, size: int, actions: int) -> None:
+    def __init__(self, size: int, actions: int, spread: float) -> None:
         super().__init__()
         self.mean, self.value = layers(size, actions, 0.01), layers(size, 1, 1.0)
-        self.log_spread = nn.Parameter(torch.full((actions,), float(np.log(SPREAD))))
+        self.log_spread = nn.Parameter(torch.full((actions,), float(np.log(spread))))
         self.seen = Moments(size)
 
     def alike(self, observed: np.ndarray) -> Tensor:
@@ -69,8 +70,10 @@ class Agent(nn.Module):
         return -(0.5 * ((action - mean) / self.log_spread.exp()) ** 2 + self.log_spread).sum(-1)
 
     @torch.no_grad()
-    def best(self, observed: np.ndarray) -> np.ndarray:
-        return self.mean(self.alike(observed)).clamp(-1.0, 1.0).numpy()
+    def best(self, observed: np.ndarray, noise: np.ndarray | float = 0.0) -> np.ndarray:
+        """The mean, or with normal noise of variance 1 an action as it is drawn while learning."""
+        spread = self.log_spread.exp().numpy()
+        return np.clip(self.mean(self.alike(observed)).numpy() + spread * noise, -1.0, 1.0)
 
 
 class Batch(NamedTuple):
@@ -86,12 +89,11 @@ class Batch(NamedTuple):
 class Collector:
     """Runs the environments on, from where they were."""
 
-    def __init__(self, agent: Agent, seed: int) -> None:
-        self.agent = agent
-        self.envs = drevo.envs.make(TASK, num_envs=ENVS, autoreset="SameStep")
-        self.observed, _ = self.envs.reset(seed=seed)
+    def __init__(self, agent: Agent, envs: Any, seed: int) -> None:
+        self.agent, self.envs = agent, envs
+        self.observed, _ = envs.reset(seed=seed)
         self.returns, self.scale = np.zeros(ENVS), Moments()
-        self.earned, self.episodes = np.zeros(ENVS), [0.0]
+        self.earned, self.episodes = np.zeros(ENVS), deque([0.0], ENVS)
 
     @torch.no_grad()
     def batch(self) -> Batch:
@@ -122,7 +124,7 @@ class Collector:
         self.returns[ended] = 0.0
         self.earned += reward
         if ended.any():
-            self.episodes = self.earned[ended].tolist()
+            self.episodes.extend(self.earned[ended].tolist())
             self.earned[ended] = 0.0
         return reward / np.sqrt(self.scale.variance + 1e-8)
 
@@ -151,17 +153,16 @@ def improve(agent: Agent, optimiser: torch.optim.Optimizer, batch: Batch) -> Non
             optimiser.step()
 
 
-def learned(seed: int, steps: int) -> Agent:
-    """What is left after so many steps of all environments together."""
+def learned(envs: Any, seed: int, steps: int, spread: float = SPREAD) -> Agent:
+    """What is left after so many steps of ENVS environments together, whose actions are from -1 to 1."""
     torch.manual_seed(seed)
-    space = drevo.envs.make(TASK)
-    agent = Agent(space.single_observation_space.shape[0], space.single_action_space.shape[0])
+    agent = Agent(envs.single_observation_space.shape[0], envs.single_action_space.shape[0], spread)
     optimiser = torch.optim.Adam(agent.parameters(), RATE, eps=1e-5)
-    collector, rounds = Collector(agent, seed), max(1, steps // (ENVS * HORIZON))
+    collector, rounds = Collector(agent, envs, seed), max(1, steps // (ENVS * HORIZON))
     for k in range(rounds):
         optimiser.param_groups[0]["lr"] = RATE * (1.0 - k / rounds)
         improve(agent, optimiser, collector.batch())
-        if (k + 1) % max(1, rounds // 6) == 0:
+        if (k + 1) % max(1, rounds // 10) == 0:
             done, mean = (k + 1) * ENVS * HORIZON, float(np.mean(collector.episodes))
             print(f"  {done:9,d} steps: the last episodes returned {mean:.0f}", flush=True)
     return agent
@@ -204,7 +205,7 @@ def main() -> None:
     for seed in given.seeds:
         print(f"seed {seed}", flush=True)
         before = time.perf_counter(), time.process_time()
-        agent = learned(seed, given.steps)
+        agent = learned(drevo.envs.make(TASK, num_envs=ENVS, autoreset="SameStep"), seed, given.steps)
         took, busy = time.perf_counter() - before[0], time.process_time() - before[1]
         start = drevo.envs.make(TASK, num_envs=given.episodes)
         start.reset(seed=1000 + seed)

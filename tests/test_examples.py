@@ -14,6 +14,10 @@ RUNS = {  # name -> arguments, what the last lines must hold
     "equations.py": (["."], ("written: arm.md", "written: arm.c", "@article{khalil1987")),
     "learn_inertia.py": ([], ("parameters: ",)),
     "learn_to_run.py": (["--seeds", "0", "--steps", "10000", "--episodes", "1"], ("in MuJoCo", "1 seeds in ")),
+    "learn_to_turn.py": (
+        ["--steps", "10000", "--episodes", "1"],
+        ("learned in ", "and in MuJoCo ", "10 steps of 4 ms"),
+    ),
     "learn_to_walk.py": (["--steps", "5000"], ("learned in ", "16 robots, 5 s: ")),
     "optimise_trajectory.py": ([], ("rounds of 1000 steps",)),
     "quadruped_step.py": ([], ("converged after", "the foot went 9.")),
@@ -32,6 +36,7 @@ def test_every_example_is_run() -> None:
 NEEDS = {
     "learn_inertia.py": ("torch",),
     "learn_to_run.py": ("torch",),
+    "learn_to_turn.py": ("torch", "gymnasium_robotics"),
     "learn_to_walk.py": ("torch", "stable_baselines3"),
     "optimise_trajectory.py": ("jax",),
     "swing_up.py": ("casadi",),
