@@ -107,6 +107,8 @@ SOLIDS = {
     "rod": (HULL, [0.0] * 4, [-0.1, 0.0, 0.0, 0.1, 0.0, 0.0]),
     "plate": (HULL, [0.0] * 4, CUBE[CUBE[:, 2] > 0.0].ravel().tolist()),
 }
+GRAPHS = [2, 1, 0]  # of hulls without faces, behind where that is said
+FEATURE = [0] * 6, [0.0] * 18
 TURNS = [np.eye(3), np.roll(np.eye(3), 1, 0)]
 WAYS = ([0.0, 0.0, 0.0], [0.05, 0.0, 0.0], [0.1, 0.08, 0.06], [0.0, 0.0, 0.16], [0.0, 0.0, 0.2], [0.1, 0.0, 0.0])
 
@@ -116,7 +118,7 @@ def test_solids_that_begin_in_each_other_have_a_way_out(first: str, second: str)
     """One centre, faces and corners in one place, crossing axes: moved by the depth they touch."""
     kinds, sizes, points = zip(SOLIDS[first], SOLIDS[second])
     for R, p in itertools.product(TURNS, WAYS):
-        which = [kinds[0], len(points[0]) // 3, kinds[1], len(points[1]) // 3]
+        which = [kinds[0], len(points[0]) // 3, kinds[1], len(points[1]) // 3, *GRAPHS]
         at = [*R.ravel().tolist(), *p]
         for out in _apart(which, [*sizes[0], *sizes[1], 0.6], points, at):
             assert np.isfinite(out).all() and abs(np.linalg.norm(out[4:7]) - 1.0) < 1e-9
@@ -128,7 +130,7 @@ def _apart(which: Any, sizes: Any, points: Any, at: Any) -> Any:
     p = np.array(at[9:])
     for _ in range(2):
         out = [0.0] * 7
-        separation(which, sizes, *points, rotation_in(at), Vec(*p), NO_DISTANCE, out)  # type: ignore[arg-type]
+        separation(which, sizes, *points, rotation_in(at), Vec(*p), NO_DISTANCE, out, *FEATURE)  # type: ignore[arg-type]
         yield out
         p = p - out[0] * np.array(out[4:7])
 
@@ -137,14 +139,15 @@ def _apart(which: Any, sizes: Any, points: Any, at: Any) -> Any:
 def test_a_search_that_is_asked_for_less_ends_early(first: str, second: str) -> None:
     """Beyond the distance that matters it says that they are farther; within it all is the same."""
     kinds, sizes, points = zip(SOLIDS[first], SOLIDS[second])
-    which, size = [kinds[0], len(points[0]) // 3, kinds[1], len(points[1]) // 3], [*sizes[0], *sizes[1], 0.6]
+    which = [kinds[0], len(points[0]) // 3, kinds[1], len(points[1]) // 3, *GRAPHS]
+    size = [*sizes[0], *sizes[1], 0.6]
     rng = np.random.default_rng(4)
     for _ in range(5):
         p, R = rng.uniform(-0.6, 0.6, 3), rotation_in([*np.linalg.qr(rng.normal(size=(3, 3)))[0].ravel().tolist()])
 
         def found(most: float, R: Any = R, p: Any = p) -> list[float]:
             out = [0.0] * 7
-            separation(which, size, *points, R, Vec(*p), most, out)  # type: ignore[arg-type]
+            separation(which, size, *points, R, Vec(*p), most, out, *FEATURE)  # type: ignore[arg-type]
             return out
 
         whole = found(NO_DISTANCE)

@@ -249,8 +249,11 @@ def test_meshes_touch_where_they_are_asked_to(tmp_path: Path) -> None:
     plain, touching = drevo.load(text), drevo.load(text, hulls=12)
     assert plain.model.geoms == () and "left out of contact: mesh geoms 'g'" in plain.notes
     (geom,) = touching.model.geoms
-    assert geom.kind == "hull" and len(geom.points) == 12 and geom.origin == (0.0, 0.0, 1.0)
-    assert 0.5 < max(x for x, _, _ in geom.points) <= 0.6
+    assert geom.kind == "hull" and len(geom.points) == 12 and not geom.faces
+    where = np.array(geom.points) @ np.array(geom.rotation).T + geom.origin  # its axes are those of inertia
+    of_file = 2.0 * np.array(vertices.split(), np.float32).astype(float).reshape(-1, 3) + [0.0, 0.0, 1.0]
+    assert max(np.abs(of_file - x).max(axis=1).min() for x in where) < 1e-12
+    assert 0.5 < max(where[:, 0]) <= 0.6
     assert any("g touches by 12 of the 60 corners" in note for note in touching.notes)
     for wrong in (3, -1, True, "all"):
         with pytest.raises(drevo.ModelError, match="hulls is 0, or from 4"):

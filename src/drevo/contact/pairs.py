@@ -68,11 +68,7 @@ class ContactCandidate(NamedTuple):
     weight: tuple[float, float]
     solids: tuple[HeldGeom, HeldGeom]
     ground: Uneven | None = None
-
-    @property
-    def searched(self) -> bool:
-        """True where the places of the pair are searched for in machine code."""
-        return (self.geoms[0].kind, self.geoms[1].kind) in SEARCHED_PAIRS
+    searched: bool = False  # whether the places of the pair are searched for in machine code
 
     def touch(self, poses: Poses, place: Vector = ()) -> Proximity:
         """place: distance, point and normal of a place that has been searched for."""
@@ -121,12 +117,13 @@ class HeldGeom(NamedTuple):
 
 
 def contact_candidates(
-    model: Model, ground: object = None, searched: bool = False
+    model: Model, ground: object = None, searched: bool = False, ruled: bool = False
 ) -> tuple[ContactCandidate, ...]:
     """All places where the robot may touch itself, what stands beside it, and the ground.
 
     ground: None for the planes of the model itself; "plane" for z = 0 where it has none; `drevo.ground.grid` or
-    `drevo.ground.function` in their place. searched: with the pairs whose places are searched for.
+    `drevo.ground.function` in their place. searched: with the pairs whose places are searched for; ruled: but what
+    has a rule too, as a hull on a plane, is not searched for.
     """
     floor = ground_of(ground)
     model = with_ground(model, floor)
@@ -137,9 +134,13 @@ def contact_candidates(
         ends, bodies = (placed[a.name], placed[b.name]), (placed[a.name].body, placed[b.name].body)
         weight = weights[a.link][0] + weights[b.link][0], weights[a.link][1] + weights[b.link][1]
         uneven = floor if a.name == FLOOR_NAME and isinstance(floor, Uneven) else None
-        count = places((a.kind, b.kind), len(b.points)) or searched_places(a, b)
+        kinds = a.kind, b.kind
+        sought = (
+            kinds in SEARCHED_PAIRS and not uneven and (kinds not in TOUCHING_PAIRS or (searched and not ruled))
+        )
+        count = searched_places(a, b) if sought else places(kinds, len(b.points))
         for k in range(count):
-            found.append(ContactCandidate((a, b), k, bodies, interaction, weight, ends, uneven))
+            found.append(ContactCandidate((a, b), k, bodies, interaction, weight, ends, uneven, sought))
     return tuple(found)
 
 

@@ -28,6 +28,8 @@ MAX_MESH_BYTES = 16 * 2**20  # of one file
 MAX_TEXT = 9 * 2**20  # where every number is parsed
 MOST_CORNERS = 1000  # of one polygon
 MOST_POINTS = 200_000  # of which a hull is sought
+ONE_FACE_COSINE = 0.99999872  # of the normals of triangles: above it they are one face, as in MuJoCo
+LEAST_NORMAL = 1e-300  # of a normal
 FLAT_SHARE_OF_SPREAD = 1e-9  # of the largest extent of points: they have none where it is less
 _POINT = re.compile(rb"^v ([^\n]*)", re.MULTILINE)
 _CORNER_REST = re.compile(rb"/\S*")  # of a corner: its texture and normal
@@ -102,8 +104,43 @@ def hull_faces(points: Array) -> Array:
     corners = points[hull.simplices]
     normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     inward = (normal * hull.equations[:, :3]).sum(1) < 0.0
-    faces: Array = np.where(inward[:, None], hull.simplices[:, [0, 2, 1]], hull.simplices)
+    faces: Array = np.where(inward[:, None], hull.simplices[:, [1, 0, 2]], hull.simplices)
     return faces
+
+
+def polygons_of(points: Array, triangles: Array) -> list[list[int]]:
+    """The corners of faces, of each the triangles in one plane that share edges.
+
+    In the order of MuJoCo: the last ones first, edges as triangles bring them, from the first one that is left.
+    """
+    corners = points[triangles]
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), LEAST_NORMAL)
+    sides = [((a, b), (b, c), (c, a)) for a, b, c in triangles.tolist()]
+    owner = {edge: k for k, three in enumerate(sides) for edge in three}
+    left, out = set(range(len(sides))), list[list[int]]()
+    for seed in range(len(sides)):
+        if seed not in left:
+            continue
+        left.remove(seed)
+        joined = [seed]
+        for k in joined:
+            for a, b in sides[k]:
+                other = owner.get((b, a))
+                if other in left and normals[other] @ normals[seed] > ONE_FACE_COSINE:
+                    left.remove(other)
+                    joined.append(other)
+        edges = dict[tuple[int, int], None]()
+        for k in sorted(joined):
+            inner = [(b, a) for a, b in sides[k] if (b, a) in edges]
+            edges |= {(a, b): None for a, b in sides[k] if (b, a) not in inner}
+            for edge in inner:
+                del edges[edge]
+        after, path = dict(edges), list(next(iter(edges)))
+        while path[-1] != path[0] and len(path) <= len(after):
+            path.append(next(b for a, b in after if a == path[-1]))
+        out.append(path[:-1])
+    return out[::-1]
 
 
 def _corners(points: Array) -> tuple[Array, Array]:

@@ -57,6 +57,9 @@ class Geom:
     conaffinity: int = 1
     points: tuple[Vec3, ...] = ()  # of a hull; of a height field the nodes of its grid, row by row along x
     surface: tuple[float, ...] = (0.0,) * 6  # how its surface moves, in its axes: m/s, and rad/s about its origin
+    # corners of a hull's faces by number, counterclockwise from outside, where its points count in single
+    # precision, as MuJoCo has those of meshes; else its faces are found
+    faces: tuple[tuple[int, ...], ...] = ()
 
     @property
     def radius(self) -> float:

@@ -20,9 +20,9 @@ TOUCHING_PAIRS = (
     ("sphere", "box"),
     ("capsule", "box"),
 )
-# kinds whose places of contact are searched for in machine code, likewise
+# kinds whose places of contact are searched for in machine code, likewise; a hull on a plane that is even
 SEARCHED_PAIRS = (
-    *((kind, "hull") for kind in SOLIDS),
+    *((kind, "hull") for kind in ("plane", *SOLIDS)),
     *(("hfield", kind) for kind in SOLIDS),
     *(("sphere", "ellipsoid"), ("capsule", "ellipsoid")),
     *combinations_with_replacement(("ellipsoid", "cylinder", "box"), 2),

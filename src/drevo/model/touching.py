@@ -102,6 +102,9 @@ def _geom(geom: Geom) -> Iterator[str]:
         yield "has points and is no hull" if geom.points else f"is a {geom.kind} without points; give it some"
     if geom.kind == "hfield" and geom.points and count == len(geom.size) and not _is_grid(geom):
         yield "has points that are no grid over its sides, row by row; give 2 x 2 or more, all above its base"
+    corners = len(geom.points)
+    if any(len(face) < 3 or min(face) < 0 or max(face) >= corners for face in geom.faces):
+        yield f"has a face of less than 3 points, or of one that is none of its {corners}; correct it"
     yield from _friction(geom.friction)
     if geom.condim not in CONDIMS:
         yield f"has condim {geom.condim}; it is one of 1, 3, 4, 6"

@@ -21,8 +21,8 @@ class Integers(Floats):
     """An array of integers, as an annotation."""
 
 
-class Part(Floats):
-    """The part of an array of floats from an index on: the array itself, not a copy."""
+class Part(Integers):
+    """The part of an array, of floats too, from an index on: the array itself, not a copy."""
 
     def __init__(self, array: Any, first: int) -> None:
         self.array, self.first = array, first

@@ -14,7 +14,7 @@ from math import sqrt
 from ...codegen.lower.plain_values import Floats, Integers, floats, integers
 from ...mechanics.spatial import Mat, Vec
 from .clipping import MAX_PLACES, MAX_POLYGON, places_over_face, put_place
-from .faces import face_normal, put_face_polygon
+from .faces import axis_of, box_face, put_polygon
 from .simplex import BOX, NO_DISTANCE, corner_of, put_corner
 
 EDGE_GAIN_SHARE = (
@@ -23,11 +23,6 @@ EDGE_GAIN_SHARE = (
 LEAST_DEPTH_SHARE = 1e-7  # of the size of a box: faces that are less deep, and edges then, are taken as so deep
 EDGE_FACE_COSINE = 0.99  # of a face and two edges that are nearly in line
 LEAST_EDGE_SINE = 1e-15  # of two edges: below it they have no perpendicular
-
-
-def axis_of(k: int) -> Vec:
-    """The unit vector along an axis of coordinates."""
-    return Vec(1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0)
 
 
 def reach_along(size: Floats, d: Vec) -> float:
@@ -115,11 +110,8 @@ def places_of_face(
     """Enters the places over a face that has the normal n, of the first box or (`second`) of the other; to these
     n is outward or inward."""
     none, face, polygon = integers(1), floats(3 * MAX_POLYGON + 3), floats(3 * MAX_POLYGON + 3)
-    local = R.T @ n
-    a = face_normal(BOX, face, 0, none, n)
-    b = face_normal(BOX, face, 0, none, -local)
-    put_face_polygon(BOX, size_a, face, 0, none, a, face)
-    put_face_polygon(BOX, size_b, face, 0, none, b, polygon)
+    put_polygon(BOX, size_a, face, none, box_face(n), face)
+    put_polygon(BOX, size_b, face, none, box_face(-(R.T @ n)), polygon)
     for k in range(4):
         put_corner(polygon, k, p + R @ corner_of(polygon, k))
     if second:

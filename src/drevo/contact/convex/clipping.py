@@ -1,8 +1,8 @@
 """Polygons of faces, clipped by the sides of a reference face: the places where two solids touch.
 
-A reference face is given by its polygon, counterclockwise as seen from outside, and its unit normal; what lies
-against it, by a polygon too, or by a segment, which is one of two corners. Functions run in Python, and as
-machine code by `codegen.llvm.plain`.
+A reference face is given by its polygon, clockwise as seen from outside, and its unit normal; what lies against
+it, by a polygon too, or by a segment, which is one of two corners. Functions run in Python, and as machine code by
+`codegen.llvm.plain`.
 
   Sutherland, Hodgman 1974, Reentrant polygon clipping.
 """
@@ -11,27 +11,29 @@ from __future__ import annotations
 
 from math import sqrt
 
-from ...codegen.lower.plain_values import Floats, Part, floats
+from ...codegen.lower.plain_values import Floats, Integers, Part, floats, integers
 from ...mechanics.spatial import Vec
 from .simplex import corner_of, put_corner
 
 MAX_POLYGON = 48  # corners of a face, and of what is left of it
 PLACE_NUMBERS = 7  # of a place: distance, point midway, normal
 MAX_PLACES = 8  # of two boxes; of others half as many
-SIDE_SHARE = 1e-15  # of the size of a side: what is less past it is on it
+ON_SIDE = 1e-15  # m: what is less past a side is on it
 
 
 def clipped_by(polygon: Floats, count: int, at: Vec, inward: Vec, out: Floats) -> int:
     """Cuts a polygon by a plane; gives the number of corners in `out` that are left on its inner side."""
-    kept, last = 0, corner_of(polygon, count - 1)
+    if count == 0:
+        return 0
+    kept, last = 0, corner_of(polygon, 0)
     before = inward.dot(last - at)
     for k in range(count):
-        corner = corner_of(polygon, k)
+        corner = corner_of(polygon, (k + 1) % count)
         height = inward.dot(corner - at)
-        if (before < 0.0) != (height < 0.0) and kept < MAX_POLYGON:
+        if (before <= -ON_SIDE) != (height <= -ON_SIDE) and kept < MAX_POLYGON:
             put_corner(out, kept, last + (corner - last) * (before / (before - height)))
             kept = kept + 1
-        if height >= 0.0 and kept < MAX_POLYGON:
+        if height > -ON_SIDE and kept < MAX_POLYGON:
             put_corner(out, kept, corner)
             kept = kept + 1
         last, before = corner, height
@@ -42,12 +44,9 @@ def clipped_to_face(face: Floats, sides: int, n: Vec, polygon: Floats, count: in
     """Leaves of a polygon what is over a face; gives the number of its corners."""
     left = floats(3 * MAX_POLYGON + 3)
     for k in range(sides):
-        if count == 0:
-            return 0
         a, b = corner_of(face, k), corner_of(face, (k + 1) % sides)
-        side = n.cross(b - a)
-        slack = SIDE_SHARE * sqrt(side.dot(side))
-        count = clipped_by(polygon, count, a - side * slack, side, left)
+        side = (b - a).cross(n)
+        count = clipped_by(polygon, count, a, side * (1.0 / sqrt(side.dot(side))), left)
         for m in range(count):
             put_corner(polygon, m, corner_of(left, m))
     return count
@@ -67,14 +66,18 @@ def places_over_face(
     """Enters the corners of a polygon that are over a face, or under it, as places; those that are too far are
     none. along: the direction of distances, n or that in which the polygon faces; sign: -1 where the normal of the
     contact is its opposite."""
+    given = count
     count = clipped_to_face(face, sides, n, polygon, count)
     kept, at = 0, corner_of(face, 0)
     for k in range(count):
         corner = corner_of(polygon, k)
-        if n.dot(corner - at) <= margin and not has_near(polygon, kept, corner):
+        if n.dot(corner - at) <= margin and not (most == MAX_PLACES and has_near(polygon, kept, corner)):
             put_corner(polygon, kept, corner)
             kept = kept + 1
-    kept = widest(polygon, kept, most)
+    if given == 2 and kept > 2:
+        kept = farthest_two(polygon, kept)
+    elif kept > most:
+        kept = widest(polygon, kept) if most < MAX_PLACES else most
     for k in range(kept):
         corner = corner_of(polygon, k)
         height = n.dot(corner - at)
@@ -92,32 +95,67 @@ def has_near(points: Floats, count: int, x: Vec) -> bool:
     return False
 
 
-def widest(polygon: Floats, count: int, most: int) -> int:
-    """Leaves of a convex polygon of too many corners the largest quadrilateral; gives how many are left."""
-    if count <= most:
-        return count
-    if most > 4:
-        return most
-    best, i1, j1, k1, l1 = -1.0, 0, 1, 2, 3
-    for i in range(count):
-        for k in range(i + 2, count):
-            a, c = corner_of(polygon, i), corner_of(polygon, k)
-            across, j2, l2, over, under = c - a, i + 1, i + 1, -1.0, -1.0
-            for j in range(i + 1, k):
-                area = across.cross(corner_of(polygon, j) - a)
-                if area.dot(area) > over:
-                    over, j2 = area.dot(area), j
-            for l in range(k + 1, count + i):
-                area = across.cross(corner_of(polygon, l % count) - a)
-                if area.dot(area) > under:
-                    under, l2 = area.dot(area), l % count
-            if under >= 0.0 and sqrt(over) + sqrt(under) > best:
-                best, i1, j1, k1, l1 = sqrt(over) + sqrt(under), i, j2, k, l2
-    kept = floats(12)
-    put_corner(kept, 0, corner_of(polygon, i1))
-    put_corner(kept, 1, corner_of(polygon, j1))
-    put_corner(kept, 2, corner_of(polygon, k1))
-    put_corner(kept, 3, corner_of(polygon, l1))
+def farthest_two(points: Floats, count: int) -> int:
+    """Leaves the two points that are farthest apart."""
+    i, j, most = 0, 1, 0.0
+    for k in range(count):
+        for m in range(k + 1, count):
+            way = corner_of(points, m) - corner_of(points, k)
+            if way.dot(way) > most:
+                i, j, most = k, m, way.dot(way)
+    first, second = corner_of(points, i), corner_of(points, j)
+    put_corner(points, 0, first)
+    put_corner(points, 1, second)
+    return 2
+
+
+def four_area(polygon: Floats, i: int, j: int, k: int, l: int) -> float:
+    """Twice the area of a quadrilateral."""
+    across = (corner_of(polygon, i) - corner_of(polygon, k)).cross(corner_of(polygon, j) - corner_of(polygon, l))
+    return sqrt(across.dot(across))
+
+
+def widened(polygon: Floats, count: int, four: Integers, best: float, kept: Integers) -> float:
+    """Moves three corners of a quadrilateral on as long as its area grows; gives that. kept: the largest one."""
+    grows = True
+    while grows:
+        grows = False
+        for turn in range(3):  # after each step of the last corner those before it
+            moves = True
+            while moves and (turn == 0 or grows):
+                at = 3 - turn
+                before = four[at]
+                four[at] = (before + 1) % count
+                area = four_area(polygon, four[0], four[1], four[2], four[3])
+                moves = area > best
+                if moves:
+                    best = area
+                    for m in range(4):
+                        kept[m] = four[m]
+                    grows = True
+                    if turn == 0:
+                        break
+                else:
+                    four[at] = before
+    return best
+
+
+def widest(polygon: Floats, count: int) -> int:
+    """Leaves of a convex polygon a large quadrilateral, whose corners go round as long as that makes it larger."""
+    four, kept, left = integers(4), integers(4), floats(12)
     for m in range(4):
-        put_corner(polygon, m, corner_of(kept, m))
+        four[m] = m
+        kept[m] = m
+    best = four_area(polygon, 0, 1, 2, 3)
+    for first in range(count):
+        four[0] = first
+        best = widened(polygon, count, four, best, kept)
+        for m in range(1, 4):  # the first one has come to the second, which goes on, and so may the next
+            if four[m] != four[m - 1]:
+                break
+            four[m] = (four[m] + 1) % count
+    for m in range(4):
+        put_corner(left, m, corner_of(polygon, kept[m]))
+    for m in range(4):
+        put_corner(polygon, m, corner_of(left, m))
     return 4

@@ -1,49 +1,45 @@
-"""Faces and edges of solids by their directions, in the axes of the solid.
+"""Faces and edges of solids, in the axes of the solid.
 
-A hull has its faces behind its points: their normals among the floats, and among the integers their number, where
-the corners of each begin, where those of the last end, and the corners, counterclockwise as seen from outside.
-Ends of cylinders are polygons. Functions run in Python, and as machine code by `codegen.llvm.plain`.
+Faces have numbers: those of a hull as `hulls.hull_tables` has them, its normals behind its points; of a box two
+an axis, that of the positive side first; of a cylinder 0 its upper and 1 its lower end, which are polygons. A
+feature of a solid is a corner, an edge or a face, told by the numbers of one, two or three points. Functions run
+in Python, and as machine code by `codegen.llvm.plain`.
 """
 
 from __future__ import annotations
 
 from math import sqrt
 
-from ...codegen.lower.plain_values import Floats, Integers, Part
+from ...codegen.lower.plain_values import Floats, Integers
 from ...mechanics.spatial import Vec
 from .clipping import MAX_POLYGON
-from .simplex import BOX, CYLINDER, HULL, NO_DISTANCE, SEGMENT, corner_of, put_corner, support_point
+from .simplex import BOX, CYLINDER, HULL, SEGMENT, corner_of, put_corner
 
-END_CORNERS = 16  # of the polygon that stands for an end of a cylinder, which begins half a side past its X axis
+END_CORNERS = 16  # of the polygon that stands for an end of a cylinder, which begins on its X axis
 END_COSINE, END_SINE = 0.9238795325112867, 0.3826834323650898  # of its angle
 FACE_COSINE = 0.996  # of a face and a contact: above it they are in line
-EDGE_COSINE = 0.0893532  # of an edge and a contact: below it they are square
+EDGE_COSINE = 0.0893532  # of an edge and a face: below it they are in line
+MAX_AT_CORNER = 48  # faces that meet in a corner
 
 
-def hull_face(points: Floats, count: int, faces: Integers, d: Vec) -> int:
-    """The face of a hull whose normal is nearest to a direction."""
-    best, farthest = 0, -NO_DISTANCE
-    for k in range(faces[0]):
-        along = d.dot(corner_of(points, count + k))
-        if along > farthest:
-            farthest, best = along, k
-    return best
+def axis_of(k: int) -> Vec:
+    """The unit vector along an axis of coordinates."""
+    return Vec(1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0)
 
 
-def face_normal(kind: int, points: Floats, count: int, faces: Integers, d: Vec) -> Vec:
-    """The unit normal of the face that is nearest to a direction; zero where a solid has no faces."""
-    if kind == CYLINDER:
-        return Vec(0.0, 0.0, 1.0 if d.z >= 0.0 else -1.0)
-    if kind == BOX:
-        x, y, z = abs(d.x), abs(d.y), abs(d.z)
-        if x >= y and x >= z:
-            return Vec(1.0 if d.x >= 0.0 else -1.0, 0.0, 0.0)
-        if y >= z:
-            return Vec(0.0, 1.0 if d.y >= 0.0 else -1.0, 0.0)
-        return Vec(0.0, 0.0, 1.0 if d.z >= 0.0 else -1.0)
-    if kind == HULL and faces[0] > 0:
-        return corner_of(points, count + hull_face(points, count, faces, d))
-    return Vec(0.0, 0.0, 0.0)
+def box_face(d: Vec) -> int:
+    """The face of a box whose normal is nearest to a direction."""
+    x, y, z = abs(d.x), abs(d.y), abs(d.z)
+    if x >= y and x >= z:
+        return 0 if d.x >= 0.0 else 1
+    if y >= z:
+        return 2 if d.y >= 0.0 else 3
+    return 4 if d.z >= 0.0 else 5
+
+
+def box_normal(face: int) -> Vec:
+    """The outward unit normal of a face of a box."""
+    return axis_of(face // 2) * (1.0 if face % 2 == 0 else -1.0)
 
 
 def put_rectangle(out: Floats, at: Vec, u: Vec, v: Vec) -> int:
@@ -55,81 +51,136 @@ def put_rectangle(out: Floats, at: Vec, u: Vec, v: Vec) -> int:
     return 4
 
 
-def put_face_polygon(
-    kind: int, size: Floats, points: Floats, count: int, faces: Integers, n: Vec, out: Floats
-) -> int:
-    """Enters the corners of the face that has this normal, counterclockwise from outside; gives how many."""
+def put_polygon(kind: int, size: Floats, points: Floats, graph: Integers, face: int, out: Floats) -> int:
+    """Enters the corners of a face, clockwise from outside, in MuJoCo's order; gives how many."""
     if kind == BOX:
-        a, b, c = Vec(size[0], 0.0, 0.0), Vec(0.0, size[1], 0.0), Vec(0.0, 0.0, size[2])
-        if abs(n.x) > 0.5:
-            return put_rectangle(out, a * n.x, b, c * n.x)
-        if abs(n.y) > 0.5:
-            return put_rectangle(out, b * n.y, c, a * n.y)
-        return put_rectangle(out, c * n.z, a, b * n.z)
+        a, b, c, n = Vec(size[0], 0.0, 0.0), Vec(0.0, size[1], 0.0), Vec(0.0, 0.0, size[2]), box_normal(face)
+        if face < 2:
+            return put_rectangle(out, a * n.x, c * n.x, b)
+        if face < 4:
+            return put_rectangle(out, b * n.y, -a, c * (-n.y))
+        return put_rectangle(out, c * n.z, a * (-n.z), b)
     if kind == CYLINDER:
-        x, y = size[0], 0.0
+        x, y, up = size[0], 0.0, 1.0 if face == 0 else -1.0
         for k in range(END_CORNERS):
-            put_corner(out, k, Vec(x, y * n.z, size[1] * n.z))
+            put_corner(out, k, Vec(x, -(y * up), size[1] * up))
             x, y = x * END_COSINE - y * END_SINE, y * END_COSINE + x * END_SINE
         return END_CORNERS
-    face = hull_face(points, count, faces, n)
-    first, last, sides = faces[1 + face], faces[2 + face], 0
-    for k in range(first, last):
-        if sides < MAX_POLYGON // 2:
-            put_corner(out, sides, corner_of(points, faces[k]))
-            sides = sides + 1
+    first, last = graph[1 + face], graph[2 + face]
+    sides: int = min(last - first, MAX_POLYGON // 2)
+    for k in range(sides):
+        put_corner(out, k, corner_of(points, graph[last - 1 - k]))
     return sides
 
 
-def put_edge_of(kind: int, size: Floats, points: Floats, count: int, faces: Integers, d: Vec, out: Floats) -> int:
-    """Enters the ends of the farthest edge along a direction that is square to it; gives 2, or 0 for no edge."""
-    if kind == CYLINDER or kind == SEGMENT:  # noqa: SIM109 (machine code has no tuples)
-        flat = sqrt(d.x * d.x + d.y * d.y)
-        if abs(d.z) > EDGE_COSINE or flat < EDGE_COSINE:
-            return 0
-        radius = size[0] + size[3]  # a capsule is a segment with a ball about each point
-        x, y = d.x * (radius / flat), d.y * (radius / flat)
-        put_corner(out, 0, Vec(x, y, size[1]))
-        put_corner(out, 1, Vec(x, y, -size[1]))
+def feature_size(numbers: Integers, corners: Floats) -> int:
+    """The number of different points, 1 to 3, of the three of a feature; these come first."""
+    if numbers[0] == numbers[1]:
+        if numbers[0] == numbers[2]:
+            return 1
+        numbers[1] = numbers[2]
+        put_corner(corners, 1, corner_of(corners, 2))
         return 2
-    corner = support_point(kind, size, points, count, d)
-    put_corner(out, 0, corner)
+    if numbers[2] == numbers[0] or numbers[2] == numbers[1]:
+        return 2
+    return 3
+
+
+def faces_at(graph: Integers, count: int) -> int:
+    """The place in a graph that tells where the faces of each point begin."""
+    return graph[1 + graph[0]] + count + 1  # type: ignore[no-any-return]
+
+
+def is_at(graph: Integers, count: int, point: int, face: int) -> bool:
+    """True if a point is a corner of a face."""
+    first = faces_at(graph, count) + point
+    for k in range(graph[first], graph[first + 1]):  # noqa: SIM110 (machine code has no any)
+        if graph[k] == face:
+            return True
+    return False
+
+
+def put_box_faces(numbers: Integers, size: int, d: Vec, faces: Integers) -> int:
+    """Enters the faces of a box that have a feature; of points of none that in line with a contact."""
+    many = 0
+    for axis in range(3):
+        positive = 0
+        for k in range(size):
+            positive = positive + (numbers[k] // (1 if axis == 0 else 2 * axis)) % 2
+        if positive == 0 or positive == size:
+            faces[many] = 2 * axis + (0 if positive > 0 else 1)
+            many = many + 1
+    if many != 4 - size:
+        faces[0] = box_face(d)
+        many = 1 if box_normal(faces[0]).dot(d) > FACE_COSINE else 0
+    return many
+
+
+def put_faces(
+    kind: int, points: Floats, count: int, graph: Integers, numbers: Integers, size: int, d: Vec, faces: Integers,
+    normals: Floats,
+) -> int:  # fmt: skip
+    """Enters the faces that have a feature of so many points, and their normals; gives how many. d: the direction
+    of the contact outward."""
+    many = 0
+    if kind == CYLINDER and size == 1:
+        faces[0] = numbers[0]
+        put_corner(normals, 0, Vec(0.0, 0.0, 1.0 if numbers[0] == 0 else -1.0))
+        many = 1
+    elif kind == BOX:
+        many = put_box_faces(numbers, size, d, faces)
+        for k in range(many):
+            put_corner(normals, k, box_normal(faces[k]))
+    elif kind == HULL and graph[0] > 0:
+        first = faces_at(graph, count) + numbers[0]
+        for k in range(graph[first], graph[first + 1]):
+            face = graph[k]
+            has = size < 2 or is_at(graph, count, numbers[1], face)
+            if many < MAX_AT_CORNER and has and (size < 3 or is_at(graph, count, numbers[2], face)):
+                faces[many] = face
+                put_corner(normals, many, corner_of(points, count + face))
+                many = many + 1
+    return many
+
+
+def put_edges(
+    kind: int, size: Floats, points: Floats, count: int, graph: Integers, numbers: Integers, of: int, d: Vec,
+    corners: Floats, ends: Floats,
+) -> int:  # fmt: skip
+    """Enters the other ends of the edges from the first point of a feature of one or two points; gives how many.
+
+    Of a cylinder it is the line that is farthest along a direction, which `corners` then begins with.
+    """
+    if kind == SEGMENT or kind == CYLINDER:  # noqa: SIM109 (machine code has no tuples)
+        return put_side(size, d, corners, ends)
+    start = corner_of(corners, 0)
+    if of == 2 and (kind == BOX or kind == HULL):  # noqa: SIM109
+        put_corner(ends, 0, corner_of(corners, 1))
+        return 1
+    many = 0
     if kind == BOX:
-        x, y, z = abs(d.x), abs(d.y), abs(d.z)
-        if min(min(x, y), z) > EDGE_COSINE:
-            return 0
-        if x <= y and x <= z:
-            put_corner(out, 1, Vec(-corner.x, corner.y, corner.z))
-        elif y <= z:
-            put_corner(out, 1, Vec(corner.x, -corner.y, corner.z))
-        else:
-            put_corner(out, 1, Vec(corner.x, corner.y, -corner.z))
-        return 2
-    if kind == HULL:
-        return put_hull_edge(points, faces, corner, d, out)
-    return 0
+        put_corner(ends, 0, Vec(-start.x, start.y, start.z))
+        put_corner(ends, 1, Vec(start.x, -start.y, start.z))
+        put_corner(ends, 2, Vec(start.x, start.y, -start.z))
+        many = 3
+    elif kind == HULL and graph[0] > 0:
+        at = faces_at(graph, count) + numbers[0]
+        for k in range(graph[at], graph[at + 1]):
+            first, last = graph[1 + graph[k]], graph[2 + graph[k]]
+            for m in range(first, last):
+                if graph[m] == numbers[0] and many < MAX_AT_CORNER:
+                    put_corner(ends, many, corner_of(points, graph[m - 1 if m > first else last - 1]))
+                    many = many + 1
+    return many
 
 
-def put_hull_edge(points: Floats, faces: Integers, corner: Vec, d: Vec, out: Floats) -> int:
-    """Enters the other end of the edge from a corner that is most square to a direction; gives 2, or 0."""
-    least, ends = EDGE_COSINE, 0
-    for k in range(faces[0]):
-        first, last = faces[1 + k], faces[2 + k]
-        for m in range(first, last):
-            follower = m + 1 if m + 1 < last else first
-            way = corner_of(points, faces[m]) - corner
-            to = corner_of(points, faces[follower]) - corner
-            length = sqrt(to.dot(to))
-            if way.dot(way) == 0.0 and length > 0.0 and abs(to.dot(d)) < least * length:
-                least = abs(to.dot(d)) / length
-                put_corner(out, 1, corner + to)
-                ends = 2
-    return ends
-
-
-def face_in_line(kind: int, size: Floats, points: Floats, count: int, faces: Integers, d: Vec, out: Floats) -> int:
-    """Enters the face that is in line with a direction; gives the number of its corners, 0 for no face."""
-    n = face_normal(kind, points, count, faces, d)
-    if n.dot(d) < FACE_COSINE:
+def put_side(size: Floats, d: Vec, start: Floats, end: Floats) -> int:
+    """Enters the ends of the line of a cylinder that is farthest along a direction, or of the axis of a capsule
+    moved by what the radius along that has across it; gives 1, or 0 where it is askew."""
+    flat = sqrt(d.x * d.x + d.y * d.y)
+    if abs(d.z) > EDGE_COSINE or flat < EDGE_COSINE:
         return 0
-    return put_face_polygon(kind, size, points, count, faces, n, Part(out, 0))
+    out = size[0] / flat + size[3]  # one of the radii is 0
+    put_corner(start, 0, Vec(d.x * out, d.y * out, size[1]))
+    put_corner(end, 0, Vec(d.x * out, d.y * out, -size[1]))
+    return 1

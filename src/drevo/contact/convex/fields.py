@@ -2,7 +2,7 @@
 every prism that the solid is in has a place of contact.
 
 A field is its heights, row by row along x, over a rectangle about its origin, down to its base. Heights stand
-where a hull has its points, the numbers of columns and rows where it has its faces. Prisms are in MuJoCo's order.
+where a hull has its points, the numbers of columns and rows where it has its graph. Prisms are in MuJoCo's order.
 Functions run in Python, and as machine code by `codegen.llvm.plain`.
 """
 
@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from ...codegen.lower.plain_values import Floats, Integers, Part, floats, integers
 from ...mechanics.spatial import Mat, Vec
-from .boxes import axis_of
 from .clipping import put_place
+from .faces import axis_of
 from .search import separation
-from .simplex import HULL, corner_of, put_corner, support_point
+from .simplex import GRAPH_A, GRAPH_B, HULL, corner_of, put_corner, support_point
 
 MAX_FIELD_PLACES = 50  # of a pair; MuJoCo's
 PRISM_CORNERS = 6  # of a prism
@@ -21,8 +21,11 @@ PRISM_CORNERS = 6  # of a prism
 
 def extent(which: Integers, size: Floats, points: Floats, R: Mat, p: Vec, d: Vec) -> float:
     """The coordinate along a direction of the end of a solid."""
-    local = R.T @ d
-    return float(d.dot(p) + local.dot(support_point(which[2], size, points, which[3], local)) + size[3])
+    local, number = R.T @ d, integers(1)
+    number[0] = 0
+    graph = Part(which, which[GRAPH_B])
+    end = support_point(which[2], size, points, which[3], graph, local, number)
+    return float(d.dot(p) + local.dot(end) + size[3])
 
 
 def add_column(prism: Floats, x: float, y: float, z: float) -> None:
@@ -35,12 +38,12 @@ def add_column(prism: Floats, x: float, y: float, z: float) -> None:
 
 
 def places_in_field(
-    which: Integers, sizes: Floats, heights: Floats, points: Floats, grid: Integers, R: Mat, p: Vec, margin: float,
-    out: Floats,
-) -> int:  # fmt: skip
+    which: Integers, sizes: Floats, heights: Floats, points: Floats, R: Mat, p: Vec, margin: float, out: Floats
+) -> int:
     """Enters the places where a solid touches a field, in the field's axes; gives how many. sizes: half the sides
     of the rectangle and the depth of the base, then those of the solid."""
-    size, count, columns = Part(sizes, 4), 0, grid[0]
+    size, grid, count = Part(sizes, 4), Part(which, which[GRAPH_A]), 0
+    columns = grid[0]
     least = -extent(which, size, points, R, p, Vec(0.0, 0.0, -1.0)) - margin
     first, last, step = integers(2), integers(2), floats(2)
     for k in range(2):
@@ -48,11 +51,15 @@ def places_in_field(
         step[k] = 2.0 * sizes[k] / float(cells)
         first[k] = max(0, int((sizes[k] - extent(which, size, points, R, p, -d) - margin) / step[k]))
         last[k] = min(cells, int((sizes[k] + extent(which, size, points, R, p, d) + margin) / step[k]) + 1)
-    prism, near, kinds = floats(3 * PRISM_CORNERS), floats(7), integers(4)
+    prism, near, kinds = floats(3 * PRISM_CORNERS), floats(7), integers(GRAPH_B + 2)
+    numbers, feature = integers(6), floats(18)
     kinds[0] = HULL
     kinds[1] = PRISM_CORNERS
     kinds[2] = which[2]
     kinds[3] = which[3]
+    kinds[GRAPH_A] = GRAPH_B + 1  # of neither hull
+    kinds[GRAPH_B] = GRAPH_B + 1
+    kinds[GRAPH_B + 1] = 0
     for k in range(3):
         prism[3 * k + 2] = -sizes[2]
     for row in range(first[1], last[1]):
@@ -62,7 +69,7 @@ def places_in_field(
             add_column(prism, x, y, heights[above * columns + column])
             top = max(max(prism[11], prism[14]), prism[17])
             if k > 1 and top > least and count < MAX_FIELD_PLACES:
-                separation(kinds, sizes, prism, points, R, p, margin, near)
+                separation(kinds, sizes, prism, points, R, p, margin, near, numbers, feature)
                 if near[0] <= margin:
                     n = corner_of(Part(near, 4), 0)
                     put_place(out, count, near[0], corner_of(Part(near, 1), 0) + n * (0.5 * near[0]), n)

@@ -1,4 +1,4 @@
-"""Faces of the convex hull of a few points."""
+"""Faces and edges of the convex hull of points, as tables of the search."""
 
 from __future__ import annotations
 
@@ -7,48 +7,50 @@ from functools import lru_cache
 
 import numpy as np
 
+from ...errors import DrevoError
+from ...io import meshes
 from ...model.vectors import Vec3
 
-FLAT_SHARE_OF_HULL = 1e-9  # of the size of a hull: points that are nearer to the plane of a face are on it
+Faces = tuple[tuple[int, ...], ...]
 
 
 @lru_cache(maxsize=256)
-def faces_of_points(points: tuple[Vec3, ...]) -> tuple[tuple[Vec3, ...], tuple[int, ...]]:
-    """Unit normals of the faces, and as integers: their number, where the corners of each begin, where the last
-    ends, and the corners, counterclockwise from outside. A hull without volume has none.
-
-    A face is every plane through three points that has all others behind it.
+def hull_tables(points: tuple[Vec3, ...], faces: Faces = ()) -> tuple[tuple[Vec3, ...], tuple[int, ...]]:
+    """Unit normals of the faces, and as integers: their number, where the corners of each begin, and end, and the
+    corners, counterclockwise from outside; then where the neighbours of each point begin, and end, where its faces
+    do likewise, the neighbours and the faces. A hull without volume has no faces.
     """
     x = np.array(points, float).reshape(-1, 3)
-    flat = FLAT_SHARE_OF_HULL * (np.abs(x - x.mean(0)).max() if len(x) else 0.0)
-    normals, corners = list[Vec3](), list[list[int]]()
-    for n, on in _supporting_planes(x, flat):
-        middle = x[on].mean(0)
-        u = x[on[0]] - middle
-        across = np.cross(n, u)
-        turn = np.arctan2((x[on] - middle) @ across, (x[on] - middle) @ u)
+    normals, polygons = list[Vec3](), faces or _found_faces(x)
+    if not polygons:
+        return (), (0, 2)
+    near, at = ([list[int]() for _ in x] for _ in range(2))
+    for k, corners in enumerate(polygons):
+        spokes = x[list(corners[1:])] - x[corners[0]]
+        across = np.cross(spokes[:-1], spokes[1:])  # twice the areas about the first corner
+        n = across[0] if faces else across.sum(0)  # MuJoCo's is that of three corners
+        n = n / max(np.linalg.norm(n), meshes.LEAST_NORMAL)
         normals.append((float(n[0]), float(n[1]), float(n[2])))
-        corners.append([on[k] for k in np.argsort(turn)])
-    starts = np.cumsum([2 + len(corners), *map(len, corners)]).tolist()
-    return tuple(normals), (len(corners), *starts, *(k for face in corners for k in face))
+        for i, j in zip(corners, (*corners[1:], corners[0])):
+            near[i].append(j)
+            near[j].append(i)
+            at[i].append(k)
+    real = [k for k, some in enumerate(near) if some]
+    near = [sorted(set(some)) or real for some in near]  # from a point inside anywhere
+    table = [len(polygons), *_starts(2 + len(polygons), polygons), *(k for corners in polygons for k in corners)]
+    starts = _starts(len(table) + 2 * (len(x) + 1), [*near, *at])
+    table += [*starts[: len(x) + 1], *starts[len(x) :], *(k for some in (*near, *at) for k in some)]
+    return tuple(normals), tuple(table)
 
 
-def _supporting_planes(x: np.ndarray, flat: float) -> Sequence[tuple[np.ndarray, list[int]]]:
-    """Normals of the planes with all points behind them, and the points on each."""
+def _starts(first: int, parts: Sequence[Sequence[int]]) -> list[int]:
+    """The places where each part begins, and where the last one ends."""
+    return [first + k for k in np.cumsum([0, *map(len, parts)]).tolist()]
+
+
+def _found_faces(x: np.ndarray) -> Sequence[Sequence[int]]:
+    """Corners of the faces of a hull; none without volume, or without SciPy: it touches at one place then."""
     try:
-        from scipy.spatial import ConvexHull, QhullError
-    except ImportError:  # a hull without known faces touches at one place
-        return []
-    if len(x) < 4:
-        return []
-    try:
-        hull = ConvexHull(x)
-    except QhullError:  # points in one plane
-        return []
-    planes: list[tuple[np.ndarray, list[int]]] = []
-    vertices = set(hull.vertices.tolist())
-    for n, offset in zip(hull.equations[:, :3], hull.equations[:, 3]):
-        on = [k for k in np.flatnonzero(np.abs(x @ n + offset) <= flat).tolist() if k in vertices]
-        if len(on) > 2 and not any(on == other for _, other in planes):
-            planes.append((n, on))
-    return planes
+        return meshes.polygons_of(x, meshes.hull_faces(x)) if len(x) > 3 else ()
+    except DrevoError:
+        return ()

@@ -16,6 +16,7 @@ from math import sqrt
 from ...codegen.lower.plain_values import Floats, Integers, Part, floats, integers
 from ...mechanics.spatial import Mat, Vec
 from .simplex import (
+    GRAPH_B,
     NO_DISTANCE,
     PLANE,
     add_corner,
@@ -44,19 +45,19 @@ PARALLEL_COSINE = 1.0 - 1e-12  # of the normals of faces in one plane
 
 def approach(
     which: Integers, sizes: Floats, points_a: Floats, points_b: Floats, R: Mat, p: Vec, W: Floats, A: Floats,
-    most: float, out: Floats,
+    ends: Integers, most: float, out: Floats, face: Integers,
 ) -> int:  # fmt: skip
     """Gilbert, Johnson and Keerthi's method: 0 with the distance, the point of the first solid and the normal in
     `out`, or the number of corners, 1 to 4, of a simplex that has the origin. It ends where the distance is more
     than `most`, which a plane across the way shows."""
     share = floats(4)
-    v = add_corner(which, sizes, points_a, points_b, R, p, p, W, A, 0)
+    v = add_corner(which, sizes, points_a, points_b, R, p, p, W, A, ends, 0)
     share[0] = 1.0
     count, square, size = 1, v.dot(v), v.dot(v)
     for _ in range(MAX_SIMPLEX_STEPS):
         if square <= TOUCHING_SHARE * size:
             return count
-        w = add_corner(which, sizes, points_a, points_b, R, p, -v, W, A, count)
+        w = add_corner(which, sizes, points_a, points_b, R, p, -v, W, A, ends, count)
         size, along = max(size, w.dot(w)), v.dot(w)
         if along > 0.0 and along * along > most * most * square:
             break
@@ -70,9 +71,11 @@ def approach(
         if least >= square:
             least = nearest_on_simplex(W, count, share)
             break
-        count = kept_corners(W, A, share, count + 1)
+        count = kept_corners(W, A, ends, share, count + 1)
         v = mixed(W, share, count)
         square = v.dot(v)
+    for k in range(3):
+        face[k] = min(k, count - 1)
     distance = sqrt(square)
     out[0] = distance
     put_corner(Part(out, 1), 0, mixed(A, share, count))
@@ -93,7 +96,7 @@ def square_to(n: Vec) -> Vec:
 
 def with_four_corners(
     which: Integers, sizes: Floats, points_a: Floats, points_b: Floats, R: Mat, p: Vec, W: Floats, A: Floats,
-    count: int, flat: Floats,
+    ends: Integers, count: int, flat: Floats,
 ) -> int:  # fmt: skip
     """Makes a simplex that has the origin one of four corners, as far as D has any; `flat`: a direction along
     which it has none."""
@@ -102,7 +105,7 @@ def with_four_corners(
         for k in range(6):
             sign = 1.0 if k % 2 == 0 else -1.0
             d = Vec(sign if k < 2 else 0.0, sign if k // 2 == 1 else 0.0, sign if k > 3 else 0.0)
-            w = add_corner(which, sizes, points_a, points_b, R, p, d, W, A, 1) - corner_of(W, 0)
+            w = add_corner(which, sizes, points_a, points_b, R, p, d, W, A, ends, 1) - corner_of(W, 0)
             if count == 1 and w.dot(w) > FLAT_SHARE * FLAT_SHARE * size * size:
                 count = 2
                 break
@@ -113,7 +116,7 @@ def with_four_corners(
         d = square_to(way)
         put_corner(flat, 0, d)
         for _ in range(4):
-            w = add_corner(which, sizes, points_a, points_b, R, p, d, W, A, 2) - corner_of(W, 0)
+            w = add_corner(which, sizes, points_a, points_b, R, p, d, W, A, ends, 2) - corner_of(W, 0)
             off = w - way * w.dot(way)
             if off.dot(off) > FLAT_SHARE * FLAT_SHARE * size * size:
                 count = 3
@@ -125,7 +128,7 @@ def with_four_corners(
         n = n * (1.0 / sqrt(n.dot(n)))
         put_corner(flat, 0, n)
         for _ in range(2):
-            w = add_corner(which, sizes, points_a, points_b, R, p, n, W, A, 3) - first
+            w = add_corner(which, sizes, points_a, points_b, R, p, n, W, A, ends, 3) - first
             if abs(w.dot(n)) > FLAT_SHARE * size:
                 count = 4
                 break
@@ -224,14 +227,19 @@ def first_faces(W: Floats, faces: Integers, planes: Floats, slack: float) -> Non
 
 def search_inside(
     which: Integers, sizes: Floats, points_a: Floats, points_b: Floats, R: Mat, p: Vec, W: Floats, A: Floats,
-    count: int, out: Floats,
+    ends: Integers, count: int, out: Floats, face: Integers,
 ) -> None:  # fmt: skip
-    """The expanding polytope: how deep two solids are in each other, of which a simplex of D has the origin."""
+    """The expanding polytope: how deep two solids are in each other, of which a simplex of D has the origin.
+
+    face: the corners of D about the nearest point.
+    """
     flat, share = floats(3), floats(3)
-    count = with_four_corners(which, sizes, points_a, points_b, R, p, W, A, count, flat)
+    count = with_four_corners(which, sizes, points_a, points_b, R, p, W, A, ends, count, flat)
     if count < 4:
         out[0] = 0.0
         nearest_on_simplex(W, count, share)
+        for k in range(3):
+            face[k] = min(k, count - 1)
         put_corner(Part(out, 1), 0, mixed(A, share, count))
         put_corner(Part(out, 4), 0, corner_of(flat, 0))
         return
@@ -244,7 +252,7 @@ def search_inside(
     normal = corner_of(flat, 0)
     while corners < MAX_CORNERS and count < MAX_FACES - 8:
         n = corner_of(Part(planes, 4 * best), 0)
-        w = add_corner(which, sizes, points_a, points_b, R, p, n, W, A, corners)
+        w = add_corner(which, sizes, points_a, points_b, R, p, n, W, A, ends, corners)
         along = w.dot(n)
         if along < deep:  # along any direction D ends somewhere; the nearest end is how deep
             deep, normal = along, n
@@ -258,6 +266,9 @@ def search_inside(
     if normal.dot(corner_of(Part(planes, 4 * best), 0)) > PARALLEL_COSINE:
         i, j, k = faces[3 * best], faces[3 * best + 1], faces[3 * best + 2]
     nearest_on_triangle(corner_of(W, i), corner_of(W, j), corner_of(W, k), share)
+    face[0] = i
+    face[1] = j
+    face[2] = k
     out[0] = -deep
     a = corner_of(A, i) * share[0] + corner_of(A, j) * share[1] + corner_of(A, k) * share[2]
     put_corner(Part(out, 1), 0, a)
@@ -265,24 +276,37 @@ def search_inside(
 
 
 def separation(
-    which: Integers, sizes: Floats, points_a: Floats, points_b: Floats, R: Mat, p: Vec, most: float, out: Floats
-) -> None:
+    which: Integers, sizes: Floats, points_a: Floats, points_b: Floats, R: Mat, p: Vec, most: float, out: Floats,
+    numbers: Integers, feature: Floats,
+) -> None:  # fmt: skip
     """The distance of two solids (negative: how deep), the point of the first surface, the unit normal from it.
+    numbers, feature: of three points of each, maybe alike, between which the nearest points are, and where they
+    are in its axes.
 
     which: kind and number of points of each. sizes: three of each and the radius of the ball about its points,
     then the size of both together. A plane stands first. Of solids farther apart than `most` it says only that.
     """
     if which[0] == PLANE:
-        n = Vec(0.0, 0.0, 1.0)
-        b = p + R @ support_point(which[2], Part(sizes, 4), points_b, which[3], -R.z)
+        n, graph = Vec(0.0, 0.0, 1.0), Part(which, which[GRAPH_B])
+        numbers[3] = 0
+        b = p + R @ support_point(which[2], Part(sizes, 4), points_b, which[3], graph, -R.z, Part(numbers, 3))
         out[0] = b.z
         put_corner(Part(out, 1), 0, Vec(b.x, b.y, 0.0))
         put_corner(Part(out, 4), 0, n)
     else:
         W, A = floats(3 * MAX_CORNERS + 3), floats(3 * MAX_CORNERS + 3)
-        count = approach(which, sizes, points_a, points_b, R, p, W, A, most + sizes[3] + sizes[7], out)
+        ends, face, reach = integers(2 * MAX_CORNERS + 2), integers(3), most + sizes[3] + sizes[7]
+        for k in range(3):
+            face[k] = 0
+        count = approach(which, sizes, points_a, points_b, R, p, W, A, ends, reach, out, face)
         if count > 0:
-            search_inside(which, sizes, points_a, points_b, R, p, W, A, count, out)
+            search_inside(which, sizes, points_a, points_b, R, p, W, A, ends, count, out, face)
+        for k in range(3):
+            a = corner_of(A, face[k])
+            numbers[k] = ends[2 * face[k]]
+            numbers[3 + k] = ends[2 * face[k] + 1]
+            put_corner(feature, k, a)
+            put_corner(feature, 3 + k, R.T @ (a - corner_of(W, face[k]) - p))
     out[0] = out[0] - (sizes[3] + sizes[7])
     put_corner(Part(out, 1), 0, corner_of(Part(out, 1), 0) + corner_of(Part(out, 4), 0) * sizes[3])
 
@@ -299,11 +323,12 @@ def between_solids(
     numbers each."""
     R, S = rotation_in(a), rotation_in(b)
     T = R.T
-    local = floats(7)
+    local, numbers, feature = floats(7), integers(6), floats(18)
     relative = Mat(S.T @ R.T.x, S.T @ R.T.y, S.T @ R.T.z)
     separation(
-        which, sizes, points_a, points_b, relative, T @ (corner_of(b, 3) - corner_of(a, 3)), NO_DISTANCE, local
-    )
+        which, sizes, points_a, points_b, relative, T @ (corner_of(b, 3) - corner_of(a, 3)), NO_DISTANCE, local,
+        numbers, feature,
+    )  # fmt: skip
     n = R @ corner_of(Part(local, 4), 0)
     first = corner_of(a, 3) + R @ corner_of(Part(local, 1), 0)
     out[0] = local[0]

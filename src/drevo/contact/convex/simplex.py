@@ -13,6 +13,8 @@ from ...mechanics.spatial import Mat, Vec
 POINT, SEGMENT, BOX, CYLINDER, ELLIPSOID, HULL, PLANE, FIELD = range(8)  # kinds of points with a ball about each
 FLAT_SINE = 1e-7  # of a corner over the face of three others: four that are lower hold nothing
 NO_DISTANCE = 1e300
+FEW_POINTS = 16  # of a hull: all are looked at
+GRAPH_A, GRAPH_B = 4, 5  # where `which` says how far behind it the graph of each hull is
 
 
 def corner_of(points: Floats, k: int) -> Vec:
@@ -26,14 +28,22 @@ def put_corner(points: Floats, k: int, x: Vec) -> None:
     points[3 * k + 2] = x.z
 
 
-def support_point(kind: int, size: Floats, points: Floats, count: int, d: Vec) -> Vec:
-    """The point of a solid that is farthest along d, in the solid's axes."""
+def support_point(
+    kind: int, size: Floats, points: Floats, count: int, graph: Integers, d: Vec, number: Integers
+) -> Vec:
+    """The point of a solid that is farthest along d, in the solid's axes.
+
+    number: the number of a hull's point where the search begins, and of what it finds; of a box the bits of its
+    positive coordinates, of a cylinder 1 at its lower end. graph: `hulls.hull_tables`.
+    """
     if kind == BOX:
+        number[0] = (1 if d.x >= 0.0 else 0) + (2 if d.y >= 0.0 else 0) + (4 if d.z >= 0.0 else 0)
         return Vec(
             size[0] if d.x >= 0.0 else -size[0], size[1] if d.y >= 0.0 else -size[1],
             size[2] if d.z >= 0.0 else -size[2],
         )  # fmt: skip
     if kind == CYLINDER:
+        number[0] = 0 if d.z >= 0.0 else 1
         flat = sqrt(d.x * d.x + d.y * d.y)
         scale = size[0] / flat if flat > 1e-15 else 0.0
         return Vec(d.x * scale, d.y * scale, size[1] if d.z >= 0.0 else -size[1])
@@ -45,22 +55,44 @@ def support_point(kind: int, size: Floats, points: Floats, count: int, d: Vec) -
         over = 1.0 / length if length > 1e-300 else 0.0
         return Vec(x * over * size[0], y * over * size[1], z * over * size[2])
     if kind == HULL:
+        number[0] = farthest_point(points, count, graph, d, number[0])
+        return corner_of(points, number[0])
+    return Vec(0.0, 0.0, 0.0)
+
+
+def farthest_point(points: Floats, count: int, graph: Integers, d: Vec, start: int) -> int:
+    """The point of a hull that is farthest along d: of a few the best, of more from neighbour to neighbour."""
+    if graph[0] == 0 or count <= FEW_POINTS:
         best, farthest = 0, -NO_DISTANCE
         for k in range(count):
-            along = d.x * points[3 * k] + d.y * points[3 * k + 1] + d.z * points[3 * k + 2]
+            along = d.dot(corner_of(points, k))
             if along > farthest:
                 farthest, best = along, k
-        return corner_of(points, best)
-    return Vec(0.0, 0.0, 0.0)
+        return best
+    first = graph[1 + graph[0]]
+    best, farthest, at = start, d.dot(corner_of(points, start)), -1
+    while best != at:
+        at = best
+        for k in range(graph[first + at], graph[first + at + 1]):
+            along = d.dot(corner_of(points, graph[k]))
+            if along > farthest:
+                farthest, best = along, graph[k]
+    return best
 
 
 def add_corner(
     which: Integers, sizes: Floats, points_a: Floats, points_b: Floats, R: Mat, p: Vec, d: Vec, W: Floats,
-    A: Floats, k: int,
+    A: Floats, ends: Integers, k: int,
 ) -> Vec:  # fmt: skip
-    """The corner of D that is farthest along d, as corner k of W; A has its point of the first solid."""
-    a = support_point(which[0], sizes, points_a, which[1], d)
-    b = p + R @ support_point(which[2], Part(sizes, 4), points_b, which[3], -(R.T @ d))
+    """The corner of D that is farthest along d, as corner k of W; A has its point of the first solid, `ends` the
+    numbers of the points of both."""
+    for m in range(2):
+        ends[2 * k + m] = ends[2 * k + m - 2] if k > 0 else 0
+    graph_a, graph_b = Part(which, which[GRAPH_A]), Part(which, which[GRAPH_B])
+    a = support_point(which[0], sizes, points_a, which[1], graph_a, d, Part(ends, 2 * k))
+    b = p + R @ support_point(
+        which[2], Part(sizes, 4), points_b, which[3], graph_b, -(R.T @ d), Part(ends, 2 * k + 1)
+    )
     w = a - b
     put_corner(W, k, w)
     put_corner(A, k, a)
@@ -154,13 +186,15 @@ def nearest_on_simplex(W: Floats, count: int, share: Floats) -> float:
     return least
 
 
-def kept_corners(W: Floats, A: Floats, share: Floats, count: int) -> int:
+def kept_corners(W: Floats, A: Floats, ends: Integers, share: Floats, count: int) -> int:
     """Leaves only the corners that have a share; gives how many."""
     kept = 0
     for k in range(count):
         if share[k] > 0.0:
             put_corner(W, kept, corner_of(W, k))
             put_corner(A, kept, corner_of(A, k))
+            ends[2 * kept] = ends[2 * k]
+            ends[2 * kept + 1] = ends[2 * k + 1]
             share[kept] = share[k]
             kept = kept + 1
     return kept

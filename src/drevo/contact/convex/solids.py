@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from ...codegen.llvm.ir import F64, I8, I64, PTR, VOID, IRFunction, Value
 from ...codegen.llvm.plain import add_plain
 from ...codegen.llvm.stages import StageCalls
@@ -12,7 +14,7 @@ from ...mechanics.scalar import Scalar
 from ...model.contact import Geom
 from .clipping import MAX_PLACES, PLACE_NUMBERS
 from .fields import MAX_FIELD_PLACES
-from .hulls import faces_of_points
+from .hulls import hull_tables
 from .places import MAX_OTHER_PLACES, places_between
 from .search import between_solids
 from .simplex import BOX, CYLINDER, ELLIPSOID, FIELD, HULL, PLANE, POINT, SEGMENT
@@ -50,27 +52,29 @@ class PairSearch:
     """
 
     def __init__(self, pairs: Iterable[tuple[Geom, Geom]], margins: Sequence[float] = ()) -> None:
-        self.points, self.faces, begins = [0.0], [0], dict[Geom, tuple[int, int]]()
-        self.rows, self.sizes = list[int](), list[float]()
-        for k, pair in enumerate(pairs):
-            for geom in pair:
-                if geom not in begins:
-                    begins[geom] = (len(self.points), len(self.faces)) if geom.points else (0, 0)
-                    points, faces = _tables_of(geom)
-                    self.points += points
-                    self.faces += faces
-            a, b = pair
+        self.points, begins, graphs = [0.0], dict[Geom, tuple[int, int]](), [0]
+        pairs, self.sizes = tuple(pairs), list[float]()
+        self.rows = list[int]()
+        for geom in (x for pair in pairs for x in pair):
+            if geom not in begins:
+                begins[geom] = (len(self.points), len(graphs)) if geom.points else (0, 0)
+                points, graph = _tables_of(geom)
+                self.points += points
+                graphs += graph
+        for k, (a, b) in enumerate(pairs):
+            behind = PAIR_INTEGERS * (len(pairs) - k)
             self.rows += [CORES[a.kind], len(a.points), CORES[b.kind], len(b.points)]
-            self.rows += [begins[a][0], begins[b][0], begins[a][1], begins[b][1], searched_places(a, b)]
+            self.rows += [behind + begins[a][1], behind + begins[b][1], begins[a][0], begins[b][0]]
+            self.rows += [searched_places(a, b)]
             self.sizes += [*sizes_of(a), *sizes_of(b), a.radius + b.radius, margins[k] if margins else 0.0]
+        self.rows += graphs
 
     def _tables(self, c: StageCalls, k: Value | int) -> tuple[Value, ...]:
-        """Kinds and numbers of points of pair k, its sizes, the points and the faces of both, its most places."""
+        """Kinds, numbers of points and graphs of pair k, its sizes, the points of both, its most places."""
         row = c.table(I64, self.rows).at(k * PAIR_INTEGERS, I64)
-        begins = [row.at(field, I64).load(I64) for field in range(4, PAIR_INTEGERS)]
-        points, faces = c.table(F64, self.points), c.table(I64, self.faces)
-        ends = (*(points.at(x) for x in begins[:2]), *(faces.at(x, I64) for x in begins[2:4]))
-        return row, c.table(F64, self.sizes).at(k * PAIR_SIZES), *ends, begins[4]
+        points = c.table(F64, self.points)
+        ends = (points.at(row.at(field, I64).load(I64)) for field in (6, 7))
+        return row, c.table(F64, self.sizes).at(k * PAIR_SIZES), *ends, row.at(8, I64).load(I64)
 
     def distance(self, c: StageCalls, k: Value | int, at_a: Value, at_b: Value, out: Value) -> None:
         """The distance of pair k in all lanes: from the blocks of two placed geoms into one of RESULTS."""
@@ -90,11 +94,12 @@ class PairSearch:
 
 
 def _tables_of(geom: Geom) -> tuple[Sequence[float], Sequence[int]]:
-    """Floats and integers of a geom: points and faces of a hull; heights, columns and rows of a height field."""
+    """Floats and integers of a geom: points and graph of a hull; heights, columns and rows of a height field."""
     if geom.kind == "hfield":
         return [z for _, _, z in geom.points], (geom.columns, len(geom.points) // geom.columns)
-    normals, faces = faces_of_points(geom.points) if geom.kind == "hull" else ((), ())
-    return [x for point in (*geom.points, *normals) for x in point], faces
+    normals, graph = hull_tables(geom.points, geom.faces) if geom.kind == "hull" else ((), ())
+    corners = np.array(geom.points, np.float32 if geom.faces else float).astype(float)
+    return [*corners.ravel().tolist(), *(x for n in normals for x in n)], graph
 
 
 def searched_places(a: Geom, b: Geom) -> int:
@@ -108,6 +113,8 @@ def searched_places(a: Geom, b: Geom) -> int:
         return MAX_PLACES
     if {first, second} == {"capsule", "hull"}:
         return 2
+    if (first, second) == ("plane", "hull"):
+        return MAX_OTHER_PLACES
     return MAX_OTHER_PLACES if {first, second} <= {"cylinder", "box", "hull"} else 1
 
 
@@ -127,14 +134,14 @@ def _add_lanes(c: StageCalls) -> None:
 
 def _add_places(c: StageCalls) -> None:
     """A function that searches lane by lane for places."""
-    pointers = ("which", "size", "points_a", "points_b", "faces_a", "faces_b", "at_a", "at_b", "near", "out")
+    pointers = ("which", "size", "points_a", "points_b", "at_a", "at_b", "near", "out")
     f = c.f.module.function(
         PLACES_FUNCTION, I64, dict.fromkeys(pointers, PTR) | dict.fromkeys(("stride", "most"), I64)
     )
     name, result = add_plain(c.f.module, places_between), f.alloca(F64, 1 + MAX_FIELD_PLACES * PLACE_NUMBERS)
     solids, count = _Solids(c, f), f.alloca(I64)
     count.store(f.const(I64, 0))
-    tables = (f.which, f.size, f.points_a, f.points_b, f.faces_a, f.faces_b)
+    tables = (f.which, f.size, f.points_a, f.points_b)
     with f.loop(c.l.lanes, some=True) as lane:
         changed = solids.read(lane.i)
         is_near = f.near.at(lane.i, c.l.scalar).load(c.l.scalar) < 0.0

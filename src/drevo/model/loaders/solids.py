@@ -6,7 +6,7 @@ Meshes that touch, as a few support points of their convex hulls.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from math import pi
+from math import pi, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +25,8 @@ ZERO_TENSOR: Mat3 = (ORIGIN, ORIGIN, ORIGIN)
 SHELL_GROWTH = 1e-6  # metres that an ellipsoid grows by to be a shell, as MuJoCo has it
 LEAST_AREA = 1e-15
 CHUNK_TRIANGLES = 100_000  # triangles at once
+MOST_TURNS = 500  # of principal axes
+PRINCIPAL_SHARE = 1e-7  # of the largest moment: a product of inertia that is none
 
 
 class MassProperties(NamedTuple):
@@ -176,6 +178,38 @@ def _pyramids(middle: Array, normal: Array, rule: str) -> Array:
     return np.abs(volume) if rule == "legacy" else volume
 
 
+def principal_axes(tensor: Mat3) -> Mat3:
+    """Axes, as columns, about which the moments fall, turned out of those of the tensor by Jacobi's method: pairs
+    whose product of inertia is the largest, until that is small. Its end and its order are MuJoCo's, which keeps
+    points of meshes along these axes."""
+    A, R = np.array(tensor), np.eye(3)
+    for _ in range(MOST_TURNS):
+        D = R.T @ A @ R
+        i, j = max(((0, 1), (0, 2), (1, 2)), key=lambda at: (abs(D[at]), at))
+        if abs(D[i, j]) <= PRINCIPAL_SHARE * np.abs(D.diagonal()).max():
+            break
+        tau = (D[j, j] - D[i, i]) / (2.0 * D[i, j])
+        t = 1.0 / (abs(tau) + sqrt(1.0 + tau * tau))
+        half = sqrt(max(0.0, 0.5 - 0.5 / sqrt(1.0 + t * t)))
+        R = R @ _turn(3 - i - j, half if (tau < 0.0) != (j - i == 2) else -half)
+    moments = D.diagonal().tolist()
+    for k in (0, 1, 0):
+        if moments[k] < moments[k + 1]:
+            moments[k], moments[k + 1] = moments[k + 1], moments[k]
+            R = R @ _turn((k + 2) % 3, sqrt(0.5))
+    x, y, z = R.tolist()
+    return (x[0], x[1], x[2]), (y[0], y[1], y[2]), (z[0], z[1], z[2])
+
+
+def _turn(k: int, half: float) -> Array:
+    """The rotation about an axis of coordinates, by the sine of half its angle."""
+    R, i, j = np.eye(3), (k + 1) % 3, (k + 2) % 3
+    R[i, i] = R[j, j] = 1.0 - 2.0 * half * half
+    R[j, i] = 2.0 * half * sqrt(1.0 - half * half)
+    R[i, j] = -R[j, i]
+    return R
+
+
 # --- several as one ----------------------------------------------------------------------------------------------
 
 
@@ -193,7 +227,7 @@ def combined_inertia(parts: Iterable[tuple[float, Vec3, Mat3]]) -> Inertial:
     return Inertial(mass, (cx, cy, cz), total)
 
 
-LEAST_POINTS = 4  # points of a body
+LEAST_POINTS, MOST_SUPPORTS = 4, 10_000  # of a mesh that touches
 
 
 def support_points(points: Array, most: int) -> tuple[tuple[Vec3, ...], int, float]:
@@ -250,10 +284,9 @@ def check_hulls(count: object) -> int:
     if (
         isinstance(count, bool)
         or not isinstance(count, int)
-        or (count and not LEAST_POINTS <= count <= meshes.MOST_CORNERS)
+        or (count and not LEAST_POINTS <= count <= MOST_SUPPORTS)
     ):
         raise ModelError(
-            f"hulls is 0, or from {LEAST_POINTS} to {meshes.MOST_CORNERS} support points of each mesh, "
-            f"not {count!r}"
+            f"hulls is 0, or from {LEAST_POINTS} to {MOST_SUPPORTS} support points of each mesh, not {count!r}"
         )
     return count

@@ -46,10 +46,11 @@ class SearchedSlots(NamedTuple):
 
 def exact_robot(
     model: Model, dt: float, ground: object, friction: float | None = None, restitution: float = 0.0,
-    touching: Sequence[str] | None = None, searched: bool = False,
+    touching: Sequence[str] | None = None, searched: bool = False, ruled: bool = False,
 ) -> TouchingRobot:  # fmt: skip
     """The TouchingRobot for which a step of `dt` seconds is made. friction: in place of that of the geoms.
-    searched: with pairs whose places are searched for, where the places are not too many then.
+    searched: with pairs whose places are searched for, where the places are not too many then; ruled: without a
+    search where places have a rule.
     touching: the links or geoms that may touch, where not all may."""
     if model.closed:
         raise InputError(
@@ -60,7 +61,7 @@ def exact_robot(
     bounce = number("restitution", restitution, "a number from 0 to 1", lambda x: 0.0 <= x <= 1.0)
     stepping = MoreauStep(seconds("dt", dt), bounce)
     floor = ground_of(ground)
-    every = contact_candidates(model, floor, searched)
+    every = contact_candidates(model, floor, searched, ruled)
     within = _named(model, every, touching)
     whole = len(within) <= MOST_PLACES
     places = within if whole else _few(model, [x for x in within if not x.searched], touching)

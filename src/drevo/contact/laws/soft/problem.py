@@ -27,9 +27,13 @@ KNOWN_LOOPS = (("point", True), ("weld", False))  # loops that the law knows, an
 
 def soft_problem(
     model: Model, ground: object, step: float, method: str, repeat: int = 1, friction: float | None = None,
-    law: str = "soft",
+    law: str = "soft", ruled: bool = False,
 ) -> SoftProblem:  # fmt: skip
-    """law: of contacts, by name. InputError where the law has no rule for what holds in the model."""
+    """law: of contacts, by name.
+
+    ruled: without a search where places have a rule. InputError where the law has no rule for what holds in the
+    model.
+    """
     unknown = sorted({loop.kind for loop in model.loops if (loop.kind, loop.rotation is None) not in KNOWN_LOOPS})
     if unknown:
         raise InputError(
@@ -42,7 +46,7 @@ def soft_problem(
         raise InputError("the soft law has no friction by place: give law='coulomb', or friction= of the step")
     standing = with_ground(model, "plane" if floor else None)
     standing = standing if friction is None else with_friction(standing, friction)
-    candidates = contact_candidates(standing, floor, searched=True)
+    candidates = contact_candidates(standing, floor, searched=True, ruled=ruled)
     slots = tuple(
         _slot(x, law, stepping.cone, stepping.impratio) for x in candidates if not (x.searched and x.place)
     )

@@ -7,20 +7,23 @@ from itertools import chain
 import numpy as np
 
 from ....errors import ModelError
-from ....io import xml
+from ....io import meshes, xml
 from ....io.xml import Element, Reader
 from ...contact import GEOM_SIZES, PAIR_FRICTION, ContactPair, Geom
 from ...description import Vec3
 from ...rotations import quaternion_of
-from ..solids import hull_of
+from ..solids import hull_of, principal_axes
 from .equality import Layout
-from .file import File, PlacedElement, read_some
+from .file import File, FramePose, PlacedElement, placed_in, read_some
 from .geoms import SolidGeom, geom_of
 from .settings import read_friction, read_solimp, read_solref, read_whole
 
 ENDS = ("geom1", "geom2")
 MAX_FIELD_NODES = 2**18  # of a height field
 COMPILED = "compiled"  # content of a height field whose heights are shares of its largest as they stand
+Faces = tuple[tuple[int, ...], ...]
+NO_HULL: tuple[Vec3, ...] = ()
+NO_FACES: Faces = ()
 NO_SURFACE_VELOCITY = (0.0,) * 6  # of a surface
 
 
@@ -48,9 +51,10 @@ def read_geoms(body: str, geoms: list[SolidGeom]) -> None:
         bits = [read_whole(reader, element, key, 1) for key in ("contype", "conaffinity")]
         if not any(bits) and given_name not in _paired(file):
             continue
-        points, size = tuple[Vec3, ...](), geom.size
+        points, faces, size, pose = NO_HULL, NO_FACES, geom.size, (geom.place, geom.turn)
         if geom.kind == "mesh" and not faults:
-            points, size = _hull(geom, given_name or f"a geom of {body!r}"), ()
+            points, faces, pose = _hull(geom, given_name or f"a geom of {body!r}")
+            size = ()
         elif geom.kind == "hfield":
             points, size = _field(reader, geom)
         if (geom.kind in ("mesh", "hfield") and not points) or geom.kind not in (*GEOM_SIZES, "mesh") or faults:
@@ -61,12 +65,13 @@ def read_geoms(body: str, geoms: list[SolidGeom]) -> None:
             file.draft.ignore("a negative gap", f"geom {name!r}")
         file.draft.geoms.append(
             Geom(
-                name, body, "hull" if geom.kind == "mesh" else geom.kind, size, geom.place, geom.turn,
+                name, body, "hull" if geom.kind == "mesh" else geom.kind, size, *pose,
                 read_friction(reader, element), read_whole(reader, element, "condim", 3),
                 read_solref(reader, element), read_solimp(reader, element),
                 reader.scalar(element, "margin", 0.0), reader.scalar(element, "gap", 0.0),
                 read_whole(reader, element, "priority", 0), reader.scalar(element, "solmix", 1.0, xml.ANY),
                 bits[0], bits[1], points, read_some(reader, element, "surfacevel", NO_SURFACE_VELOCITY, xml.ANY),
+                faces,
             )
         )  # fmt: skip
         file.draft.problems += faults
@@ -79,16 +84,29 @@ def name_fused(file: File) -> None:
         file.draft.ignore("fusestatic", "<compiler>")
 
 
-def _hull(geom: SolidGeom, label: str) -> tuple[Vec3, ...]:
-    """The support points of a mesh; none where meshes do not touch, or a plain solid stands for it."""
-    file = geom.file
+def _hull(geom: SolidGeom, label: str) -> tuple[tuple[Vec3, ...], Faces, FramePose]:
+    """The support points of a mesh in its principal axes, where MuJoCo keeps them, its faces if these are all, and
+    the place of these axes. No points where meshes do not touch, or a plain solid stands for it."""
+    file, name, pose = geom.file, geom.element.get("mesh"), (geom.place, geom.turn)
     if geom.fitted or not file.meshes.files.hulls:
-        return ()
+        return NO_HULL, NO_FACES, pose
     try:
-        return hull_of(file.draft, file.meshes.files, label, file.meshes.points(geom.element.get("mesh")))
+        points = file.meshes.points(name)
+        first = np.sort(np.unique(points, axis=0, return_index=True)[1])
+        points = points[first] if len(first) > 3 else points
+        triangles = meshes.hull_faces(points)
+        body = file.meshes.solid(name)
+        turn, support = principal_axes(body.tensor), hull_of(file.draft, file.meshes.files, label, points)
     except ModelError as error:
         file.draft.notes.append(f"{label}: {error}")
-        return ()
+        return NO_HULL, NO_FACES, pose
+    corners = np.unique(triangles)
+    faces = NO_FACES
+    if len(support) == len(corners):
+        number = dict(zip(corners.tolist(), range(len(corners))))
+        faces = tuple(tuple(number[k] for k in face) for face in meshes.polygons_of(points, triangles))
+    along = ((np.array(support) - body.centre) @ np.array(turn)).tolist()
+    return tuple((x, y, z) for x, y, z in along), faces, placed_in(pose, (body.centre, turn))
 
 
 def _field(reader: Reader, geom: SolidGeom) -> tuple[tuple[Vec3, ...], tuple[float, ...]]:
