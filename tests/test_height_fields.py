@@ -63,7 +63,7 @@ def test_places_are_mujocos(kind: str) -> None:
         mujoco.mj_forward(m, d)
         R, p, out = d.geom_xmat[1].reshape(3, 3), d.geom_xpos[1], [0.0] * 351
         count = places_in_field(
-            [FIELD, 0, core, 0], [*SIDES, DEEP, 0.0, *size, 1.0, margin], heights, [], [COLUMNS, ROWS],  # type: ignore[arg-type]
+            [FIELD, 0, core, 0, 6, 8, COLUMNS, ROWS, 0], [*SIDES, DEEP, 0.0, *size, 1.0, margin], heights, [],  # type: ignore[arg-type]
             Mat.of(R.tolist()), Vec(*p.tolist()), margin, out,  # type: ignore[arg-type]
         )  # fmt: skip
         assert count == d.ncon
