@@ -95,11 +95,11 @@ def expanded(text: str) -> Any:
 
 def slips_in(name: str, count: int, seed: int) -> list[tuple[str, str]]:
     """Lines as printed in the paper, and with one slip of symbols that the robot has."""
-    from drevo.design.truth import checked_tree, sampled_truth
+    from drevo.design.truth import noted, sampled_truth
     from drevo.model.draft import model_of
 
     notation, text = RIGHT[name]
-    truth = sampled_truth(checked_tree(model_of(robot_of(name), "test"), notation), notation, 5, True)
+    truth = sampled_truth(noted(model_of(robot_of(name), "test"), notation), 5, True)
     out = []
     for line in lines_of(text):
         left, right = line.split(" = ")

@@ -20,7 +20,7 @@ from ..mechanics.algorithms.inertia_matrix import Factors, factorised, lower_row
 from ..mechanics.algorithms.inverse_dynamics import External
 from ..mechanics.algorithms.passive import COASTING, coasts, with_forces
 from ..mechanics.formalisms import khalil_derivatives, khalil_forward, khalil_matrix
-from ..mechanics.reduce import gauged, linear_rates
+from ..mechanics.reduce import gauged, lettered, linear_rates
 from ..mechanics.scalar import Matrix, Scalar, Vector
 from ..mechanics.tree import Tree
 from ..model.quantities import CATALOGUE
@@ -134,7 +134,7 @@ _FORMALISM_ROWS = (
      Row("formalisms.telegin_lagrange", _small)),
     ("kovalchuk", "inverse_dynamics bias mass_matrix", Row("formalisms.kovalchuk", _small)),
     ("zaremba", "inverse_dynamics bias gravity mass_matrix coriolis_matrix",
-     Row("formalisms.zaremba", _small, IN_METRES.prepare, [{"meeting": x} for x in MEETINGS])),
+     Row("formalisms.zaremba", _small, lettered(IN_METRES.prepare), [{"meeting": x} for x in MEETINGS])),
     *((p.split("_")[0], name, Row(f"formalisms.{p}", _named_alone, entry=f"{name}_lines")) for p, names in (
         ("zaremba_motion_page", "kinetic_energy velocity jacobian acceleration pose"),
         ("kovalchuk_motion_page", "velocity jacobian"), ("alyushin_page", "power_balance joint_power"),
@@ -242,7 +242,7 @@ def _plain_candidates(
         _require_given(formalism, names[0], external)
     found = [x for f in chosen for x in _candidates(f, tree, names[0], external, purpose)]
     if formalism == "auto":
-        found = [x._replace(prepare=IN_A_UNIT.prepare) if x.formalism == "zaremba" else x for x in found]
+        found = [x._replace(prepare=lettered(IN_A_UNIT.prepare)) if x.formalism == "zaremba" else x for x in found]
     return found
 
 

@@ -57,7 +57,18 @@ class Corrections:
     def __init__(self, truth: Truth, number_cost: float = 0.0) -> None:
         """number_cost: of a wrong number besides, where the samples have the robot's own numbers."""
         self.truth, self.number_cost = truth, number_cost
+        self.begin()
+
+    def begin(self) -> None:
+        """No name is defined yet. unsure: how far one may be off by the digits that are printed."""
         self.defined: dict[str, Array] = {}
+        self.unsure: dict[str, Array] = {}
+        self.forget()
+
+    def define(self, name: str, node: FormulaNode) -> None:
+        """The text has one more name."""
+        self.defined[name], off = self.of(node), self.doubt(node)
+        self.unsure |= {name: off} if np.any(off) else {}
         self.forget()
 
     def forget(self) -> None:
@@ -90,6 +101,16 @@ class Corrections:
         with np.errstate(all="ignore"):
             x = expressions.value(node, named, lambda t: np.full(FORMULA_SAMPLES, float(t)))
         return np.full(FORMULA_SAMPLES, x) if np.ndim(x) == 0 else np.asarray(x, float)
+
+    def doubt(self, node: FormulaNode) -> Array:
+        """Half of the last printed digits, as they put an expression and what the text defines off."""
+        value, total = self.of(node), np.zeros(FORMULA_SAMPLES) + expressions.doubt(node, self.of)
+        for name in {str(x.value) for x in expressions.leaves(node) if x.kind == "name"} & self.unsure.keys():
+            known = self.defined[name]
+            self.defined[name] = known + self.unsure[name]
+            total = total + np.abs(self.of(node) - value)
+            self.defined[name] = known
+        return total
 
     @cached_property
     def _vocabulary(self) -> dict[str, Array]:

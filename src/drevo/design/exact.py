@@ -289,6 +289,14 @@ class Exact:
         """The cosine of a sum of angles, expanded."""
         return self._turned()[1]
 
+    def sqrt(self) -> Any:
+        """None is a polynomial."""
+        raise TraceError("a square root has no exact value")
+
+    def by_angle(self, y: Any, x: Any) -> Any:
+        """No angle of a vector is a polynomial."""
+        raise TraceError("atan2 has no exact value")
+
     def _turned(self) -> tuple[Any, Any]:
         algebra, s, c = self.algebra, 0.0, 1.0
         for m, x in reversed(self.p.terms()):

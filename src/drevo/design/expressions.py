@@ -13,21 +13,25 @@ from typing import Any
 
 import numpy as np
 
+from ..documents.sequence.names import GREEK
 from ..errors import InputError
+from ..mechanics.scalar import atan2
 
 TRIG_FUNCTIONS = ("sin", "cos")
+FORMULA_FUNCTIONS = {"sin": 1, "cos": 1, "sqrt": 1, "atan2": 2}  # with the number of their arguments
+MAX_PARENTHESES = 100  # of parentheses in one another
 MAX_CHARACTERS, MAX_SYMBOLS = 20_000, 400  # what one formula may be: its tree is walked by recursion
 _SUB = r"_(?:\{[^{}]*\}|[A-Za-z]?\d+(?:,\d+)*(?:[xyz]{1,2}(?![A-Za-z_]))?|[A-Za-z]+)"
 _SUP = r"\^(?:\{[^{}]*\}|[A-Za-z]+\d?(?![A-Za-z0-9])|[A-Za-z]+)"
 EXPRESSION_TOKEN = re.compile(
-    r"\s*(?:(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d{1,3})?|\.\d+)|(?P<op>\*\*|[-+*/^()=])"
+    r"\s*(?:(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d{1,3})?|\.\d+)|(?P<op>\*\*|[-+*/^()=,])"
     rf"|(?P<name>[A-Za-z]+(?:\d+|{_SUB})?(?:{_SUP})?(?:{_SUB})?))"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class FormulaNode:
-    """An expression: kind is number, name or one of + - * / ^ neg sin cos; `at` tells equal leaves apart."""
+    """An expression: kind is number, name, one of + - * / ^ neg, or a function; `at` tells equal leaves apart."""
 
     kind: str
     value: Any = None
@@ -35,14 +39,46 @@ class FormulaNode:
     at: int = -1
 
 
+def plain_text(text: str) -> str:
+    """A line of a page in LaTeX without its markup: \\omega_{2z}, {r_{3x}^{c}}^{2}, what is said beside it."""
+    text = re.sub(r"\\quad\s*\\text\{[^{}]*\}", "", text)
+    text = re.sub(r"(\d)\s*\\cdot\s*10\^\{(-?\d+)\}", r"\1e\2", text.replace("−", "-"))
+    text = re.sub(r"\\(left|right|quad|qquad|;|!)|&", "", text).replace("\\cdot", "*")
+    text = re.sub(r"\\(?:mathbf|mathrm|operatorname)\s*\{([^{}]*)\}", r"\1", text)
+    text = re.sub(r"\\(?=(sin|cos|ell|" + "|".join(GREEK) + r")(?![a-z]))", "", text)
+    text = grouped(re.sub(r"\\sqrt\s*(?=\{)", "sqrt", fractions_in_line(text)))
+    return re.sub(r"\)\^\{(\d+)\}", r")^\1", text)
+
+
+def group(text: str, at: int) -> int:
+    """The end of the braces that open at a place; -1 where nothing closes them."""
+    depth = 0
+    for k in range(at, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[k], 0)
+        if not depth:
+            return k + 1
+    return -1
+
+
+def grouped(text: str) -> str:
+    """Braces that are no index's as parentheses."""
+    at = 0
+    while opens := re.compile(r"(?<![_^])\{").search(text, at):
+        at, end = opens.start(), group(text, opens.start())
+        if end < 0:
+            break
+        inside = text[at + 1 : end - 1]
+        text = f"{text[:at]}({inside}){text[end:]}"
+    return text
+
+
 def formula_tokens(text: str) -> list[tuple[str, str]]:
     """(kind, text) of every token."""
-    text = re.sub(r"\\(?=sin|cos)", "", fractions_in_line(text))
-    text = re.sub(r"\\(left|right|mathbf|mathrm|quad|;|!)", "", text).replace("−", "-").replace("\\cdot", "*")
-    text = text.replace("·", "*").replace("$", "").replace("\\,", " ").replace("\\times", "*")
-    out: list[tuple[str, str]] = []
     if len(text) > MAX_CHARACTERS:
         raise InputError(f"formula {text[:40]!r}...: longer than {MAX_CHARACTERS} characters")
+    text = plain_text(text)
+    text = text.replace("·", "*").replace("$", "").replace("\\,", " ").replace("\\times", "*")
+    out: list[tuple[str, str]] = []
     at = 0
     while text[at:].strip():
         m = EXPRESSION_TOKEN.match(text, at)
@@ -60,25 +96,36 @@ def formula_tokens(text: str) -> list[tuple[str, str]]:
 
 def fractions_in_line(text: str) -> str:
     """LaTeX's \\frac{a}{b} as ((a)/(b)), one in another too."""
-    while (at := text.rfind("\\frac")) >= 0:
-        rest = re.match(
-            r"\\d?frac\s*(\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\})\s*(\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\})", text[at:]
-        )
-        if rest is None:
-            raise InputError(f"formula {text.strip()!r}: \\frac takes two groups in braces")
-        above, below = rest[1][1:-1], rest[2][1:-1]
-        text = f"{text[:at]}(({above})/({below})){text[at + rest.end() :]}"
+    while fractions := [*re.finditer(r"\\d?frac\s*(?=\{)", text)]:
+        at, top = fractions[-1].start(), fractions[-1].end()
+        middle = group(text, top)
+        below = middle + len(text[middle:]) - len(text[middle:].lstrip()) if middle > 0 else -1
+        end = group(text, below) if below > 0 and text[below : below + 1] == "{" else -1
+        if end < 0:
+            break
+        over = f"(({text[top + 1 : middle - 1]})/({text[below + 1 : end - 1]}))"
+        text = text[:at] + over + text[end:]
+    if "frac" in text:
+        raise InputError(f"formula {text.strip()!r}: \\frac takes two groups in braces")
     return text
 
 
 def _named(text: str) -> list[tuple[str, str]]:
     """A name; digits that end its superscript are a power: x_32^{q2}, L_3^{2}."""
+    if text in FORMULA_FUNCTIONS:
+        return [("name", text)]
     name = normal(text)
     split = re.fullmatch(r"(.*?)\^([A-Za-z]*)(\d)", name)
     if split is None:
         return [("name", name)]
     base, letters, digit = split.groups()
     return [("name", base + (f"^{letters}" if letters else "")), ("op", "^"), ("number", digit)]
+
+
+def left_name(text: str) -> str:
+    """The left side of a line, as a name."""
+    left = plain_text(text.partition("=")[0]).strip()
+    return normal(left) if re.match(r"[A-Za-z]", left) else ""
 
 
 def normal(name: str) -> str:
@@ -139,7 +186,7 @@ class _Reader:
         if self.peek()[1] in ("^", "**"):
             self.take()
             kind, text = self.take() if self.peek()[0] == "number" else ("", "")
-            if kind == "number" and node.kind == "name" and self.indexed(node.value):
+            if kind == "number" and node.kind == "name" and self.indexed(f"{node.value}^{text}"):
                 return FormulaNode("name", f"{node.value}^{text}", at=node.at)
             if kind != "number" or text not in ("1", "2", "3", "4"):
                 raise self.wrong()
@@ -150,27 +197,43 @@ class _Reader:
         kind, text = self.peek()
         if kind == "number":
             return FormulaNode("number", text, at=self.take() and self.at)
-        if text in TRIG_FUNCTIONS:
+        if text in FORMULA_FUNCTIONS:
             self.take()
-            if self.peek()[1] != "(" and (self.peek()[0] != "name" or self.peek()[1] in TRIG_FUNCTIONS):
-                raise self.wrong()
-            return FormulaNode(text, parts=(self.atom(),))
+            return FormulaNode(text, parts=self.arguments(FORMULA_FUNCTIONS[text]))
         if kind == "name":
             return FormulaNode("name", text, at=self.take() and self.at)
-        if text == "(" and self.depth < 100:
-            self.take()
-            self.depth += 1
-            node = self.sum()
-            self.depth -= 1
-            if self.peek()[1] != ")":
+        if text == "(":
+            return self.inside(1)[0]
+        raise self.wrong()
+
+    def arguments(self, count: int) -> tuple[FormulaNode, ...]:
+        """Arguments of a function: in parentheses, or one name."""
+        if self.peek()[1] == "(":
+            return self.inside(count)
+        if count > 1 or self.peek()[0] != "name" or self.peek()[1] in FORMULA_FUNCTIONS:
+            raise self.wrong()
+        return (self.atom(),)
+
+    def inside(self, count: int) -> tuple[FormulaNode, ...]:
+        """So many sums in parentheses."""
+        if self.depth >= MAX_PARENTHESES:
+            raise self.wrong()
+        self.depth += 1
+        parts = []
+        for k in range(count):
+            if self.peek()[1] != ("," if k else "("):
                 raise self.wrong()
             self.take()
-            return node
-        raise self.wrong()
+            parts.append(self.sum())
+        if self.peek()[1] != ")":
+            raise self.wrong()
+        self.take()
+        self.depth -= 1
+        return tuple(parts)
 
 
 def read_formula(text: str, indexed: Callable[[str], bool] = lambda name: False) -> list[FormulaNode]:
-    """The sides of a chain of equalities, in order; indexed: whether digits above a name belong to it."""
+    """The sides of a chain of equalities, in order; indexed: whether a name with digits above is one."""
     reader = _Reader(text, indexed)
     sides = [reader.sum()]
     while reader.peek()[1] == "=":
@@ -179,6 +242,9 @@ def read_formula(text: str, indexed: Callable[[str], bool] = lambda name: False)
     if reader.peek()[0] != "end":
         raise reader.wrong()
     return sides
+
+
+_APPLY: dict[str, Callable[..., Any]] = {"sin": np.sin, "cos": np.cos, "sqrt": np.sqrt, "atan2": atan2}
 
 
 def value(node: FormulaNode, name: Callable[[str], Any], number: Callable[[str], Any]) -> Any:
@@ -190,8 +256,8 @@ def value(node: FormulaNode, name: Callable[[str], Any], number: Callable[[str],
     x = [value(p, name, number) for p in node.parts]
     if node.kind == "neg":
         return -x[0]
-    if node.kind in TRIG_FUNCTIONS:
-        return getattr(np, node.kind)(x[0])
+    if node.kind in FORMULA_FUNCTIONS:
+        return _APPLY[node.kind](*x)
     if node.kind == "^":
         out = x[0]
         for _ in range(node.value - 1):
@@ -260,8 +326,8 @@ def formula_text(node: FormulaNode, above: int = 0) -> str:
     """The expression in the notation that `read` takes."""
     if not node.parts:
         return str(node.value)
-    if node.kind in TRIG_FUNCTIONS:
-        return f"{node.kind}({formula_text(node.parts[0])})"
+    if node.kind in FORMULA_FUNCTIONS:
+        return f"{node.kind}({', '.join(map(formula_text, node.parts))})"
     rank = _OPERATOR_RANK[node.kind]
     if node.kind == "neg":
         out = "-" + formula_text(node.parts[0], 2)
@@ -272,3 +338,24 @@ def formula_text(node: FormulaNode, above: int = 0) -> str:
         tight = rank + (node.kind in "-/")
         out = f"{formula_text(node.parts[0], rank)}{space}{node.kind}{space}{formula_text(node.parts[1], tight)}"
     return f"({out})" if rank < above else out
+
+
+ROUNDED_DIGITS, PRINTED_DIGITS = 3, 6  # a number of as many may be rounded; those that pages print, less zeros
+
+
+def half_a_digit(text: str) -> float:
+    """Half of the last digit of a decimal, of six at least; nothing for a short one, meant as it stands."""
+    digits = re.sub(r"[eE].*|\.", "", text).lstrip("0")
+    if len(digits) < ROUNDED_DIGITS or "." not in text:
+        return 0.0
+    return float(0.5 * 10.0 ** (np.floor(np.log10(float(text))) + 1 - max(PRINTED_DIGITS, len(digits))))
+
+
+def doubt(node: FormulaNode, value_of: Callable[[FormulaNode], Any]) -> Any:
+    """Half of the last digits that numbers are printed with, as they put the value of an expression off."""
+    exact, total = value_of(node), 0.0
+    for x in leaves(node):
+        if x.kind == "number" and (off := half_a_digit(str(x.value))):
+            other = replaced(node, x, FormulaNode("number", repr(float(x.value) + off)))
+            total = total + np.abs(value_of(other) - exact)
+    return total

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -25,7 +25,7 @@ from .expressions import FormulaNode
 from .proofs import Proof, at_the_numbers, counterexample, proof_of
 from .statements import conditions_of, fulfilled
 from .telegin_names import COORDINATE_LETTERS, split_name
-from .truth import NOTATIONS, Truth, checked_tree, exact_truth, sampled_truth
+from .truth import NOTATIONS, Truth, exact_truth, noted, sampled_truth
 from .vocabulary import UnitsDiffer, renamings, unit_of
 
 Array = np.ndarray[Any, Any]
@@ -138,13 +138,14 @@ def check_formulas(
         hint = did_you_mean(str(notation), NOTATIONS)
         raise InputError(f"check_formulas: notation {shown(notation)} is none of {', '.join(NOTATIONS)}{hint}")
     divides = "/" in text or "frac" in text  # by symbols that the next text should not find
-    tables = (_Tables if divides else _tables)(model, notation, given or "")
+    lines = list(_lines(text))
+    left = [expressions.left_name(line) for line in lines]
+    at_rest = notation == "kovalchuk" and _writes_bias(text, left)
+    by_page = notation == "vereshchagin" and any(name.endswith("^star") for name in left)
+    tables = (_Tables if divides else _tables)(model, notation, given or "", at_rest, by_page)
     with tables.lock:
         check = _Check(tables)
-        for line in text.replace(";", "\n").splitlines():
-            line = line.strip().strip(",.").strip()
-            if line and not line.startswith(("#", "%")):
-                check.line(line)
+        check.text(lines, left)
     if not (check.rows or check.defined):
         raise InputError("check_formulas: the text has no formula; give lines such as 'H_22 = I_2^d + H_33'")
     right = tuple(r.name for r in check.rows if r.verdict != "wrong")
@@ -152,24 +153,28 @@ def check_formulas(
     return Judgement(right, wrong, tuple(check.defined), tuple(check.by_numbers), tuple(check.rows))
 
 
-def _indexed(notation: str) -> Callable[[str], bool]:
-    """Zaremba writes the joints of a derivative above a letter; they are no powers."""
-    bases = {"d", "Theta", "m", "f", "v", "omega", "g"}
+def _lines(text: str) -> Iterator[str]:
+    """The formulas of a text, or of a page's lines in LaTeX, where a long one goes on after &\\quad."""
+    text = re.sub(r"\\\\\s*\n\s*&\s*\\quad", " ", text)
+    for line in text.replace(";", "\n").splitlines():
+        line = line.strip().removesuffix("\\\\").strip().strip(",.").strip()
+        if line and not line.startswith(("#", "%", "$$", "\\begin", "\\end")):
+            yield line
 
-    def has_indices(name: str) -> bool:
-        base, sub, _ = split_name(name)
-        return notation == "zaremba" and base in bases and (base == "d" or sub[-1:] in ("x", "y", "z"))
 
-    return has_indices
+def _writes_bias(text: str, left: list[str]) -> bool:
+    """The lines lead to bias, where accelerations are zero: there is none among them, nor an effort."""
+    wanted = [name for name in left if re.fullmatch(r"[hH]_\d+", name)]
+    return bool(wanted) and not re.search(r"\b(a|\\?tau)_(\d+|\{\d+\})(?![\w^])", text)
 
 
 class _Tables:
     """Values of all symbols of a robot in one notation under conditions; one thread fills them at a time."""
 
-    def __init__(self, model: Model, notation: str, given: str) -> None:
+    def __init__(self, model: Model, notation: str, given: str, at_rest: bool, by_page: bool) -> None:
         self.name, self.notation, self.lock = model.name, notation, Lock()
-        tree = checked_tree(model, notation)
-        exact = exact_truth(tree, notation)
+        robot = noted(model, notation)._replace(at_rest=at_rest, by_page=by_page)
+        exact = exact_truth(robot)
         self.exact: Truth = exact[0]
         self.algebra: Algebra = exact[1]
         self.given: tuple[Relation, ...] = conditions_of(given, self.exact, self.algebra)
@@ -177,8 +182,8 @@ class _Tables:
         def fulfil(draws: dict[str, Any]) -> Mapping[str, Any]:
             return fulfilled(draws, self.given, self.algebra)
 
-        self.varied = Corrections(sampled_truth(tree, notation, 1, True, fulfil))
-        self.numbers = Corrections(sampled_truth(tree, notation, 0, False, fulfil), CHANCE)
+        self.varied = Corrections(sampled_truth(robot, 1, True, fulfil))
+        self.numbers = Corrections(sampled_truth(robot, 0, False, fulfil), CHANCE)
 
 
 _tables = lru_cache(maxsize=MAX_TABLES)(_Tables)
@@ -189,35 +194,53 @@ class _Check:
 
     def __init__(self, tables: _Tables) -> None:
         self.name, self.notation = tables.name, tables.notation
-        self.indexed = _indexed(self.notation)
         self.exact, self.algebra, self.given = tables.exact, tables.algebra, tables.given
         self.varied, self.numbers = tables.varied, tables.numbers
         for c in (self.varied, self.numbers):
-            c.defined = {}
-            c.forget()
+            c.begin()
         self.defined: dict[str, Any] = {}  # as polynomials; None where they are too large
         self.by_numbers: list[str] = []
         self.rows: list[FormulaRow] = []
 
     # -- lines -----------------------------------------------------------------------------------------------
 
-    def line(self, line: str) -> None:
+    def text(self, lines: list[str], left: list[str]) -> None:
+        """All lines; what defines a name that others read comes before them, wherever it stands."""
+        self.left = {name: k for k, name in reversed([*enumerate(left)])}
+        waiting, rows = dict(enumerate(lines)), dict[int, list[FormulaRow]]()
+
+        def take(k: int) -> None:
+            line = waiting.pop(k)
+            sides = expressions.read_formula(line, self._has_indices)
+            for x in expressions.leaves(sides[-1]):
+                first = self.left.get(str(x.value))
+                if x.kind == "name" and first in waiting and self.numbers.value(str(x.value)) is None:
+                    take(first)
+            rows[k] = list(self._line(line, sides))
+
+        for k in range(len(lines)):
+            if k in waiting:
+                take(k)
+        self.rows = [row for k in sorted(rows) for row in rows[k]]
+
+    def _line(self, line: str, sides: list[FormulaNode]) -> Iterator[FormulaRow]:
         """One line: a chain of equalities."""
-        sides = expressions.read_formula(line, self.indexed)
         if len(sides) < 2:
             raise InputError(f"formula {line!r} has no '='")
         *names, last = sides
         for side in names:
-            if side.kind != "name":
-                raise InputError(
-                    f"formula {line!r}: its left side {expressions.formula_text(side)!r} is not one name"
-                )
-            name = str(side.value)
+            name = expressions.formula_text(side)
+            if side.kind != "name" and not (side.kind == "*" and self.numbers.truth(name) is not None):
+                raise InputError(f"formula {line!r}: its left side {name!r} is not one name")
             self._check_names(last, line)
             if name in self.defined or self.numbers.truth(name) is None:
                 self._define(name, last, line)
             else:
-                self.rows.append(self._judge(name, last))
+                yield self._judge(name, last)
+
+    def _has_indices(self, name: str) -> bool:
+        """A name with digits above it: a left side of the text, or of Zaremba, who writes joints there."""
+        return name in self.left or (self.notation == "zaremba" and self.numbers.truth(name) is not None)
 
     def _define(self, name: str, node: FormulaNode, line: str) -> None:
         if self._absent(name):
@@ -226,8 +249,7 @@ class _Check:
                 f"{', '.join(self.exact.number)}; a name of your own takes another letter"
             )
         for c in (self.varied, self.numbers):
-            c.defined[name] = c.of(node)
-            c.forget()
+            c.define(name, node)
         self.defined[name] = self._exact_value(node)
 
     def _absent(self, name: str) -> bool:
@@ -272,6 +294,9 @@ class _Check:
             return self._proved(name, node, printed)
         if holds is None and self._error(self.varied, name, node) <= CLOSE:
             return FormulaRow(name, printed, "sampled", "it holds at random states with random parameters")
+        doubt = self.varied.doubt(node)
+        if np.any(doubt) and self._error(self.varied, name, node, doubt) <= CLOSE:
+            return FormulaRow(name, printed, "sampled", "to the digits that are printed it holds at random states")
         if self._error(self.numbers, name, node) <= CLOSE and not self._units_differ(name, node):
             return self._by_numbers(name, node, printed)
         return self._refuted(name, node, printed, self._error(self.numbers, name, node))
@@ -369,8 +394,8 @@ class _Check:
         units = self._units_differ(name, node)
         return FormulaRow(name, printed, "wrong", proof, "".join(mends[:1]), error, units, others=mends[1:])
 
-    def _error(self, c: Corrections, name: str, node: FormulaNode) -> float:
-        """Largest difference, of the largest value; of the printed value where the true one is 0.
+    def _error(self, c: Corrections, name: str, node: FormulaNode, doubt: Array | float = 0.0) -> float:
+        """Largest difference, less a doubt, of the largest value; of the printed value where the true one is 0.
 
         What is below the rounding of the larger elements is no value.
         """
@@ -379,7 +404,7 @@ class _Check:
         if not np.all(np.isfinite(x)):
             return float("inf")
         least = ELEMENT_ROUNDING * c.largest_element() if name.startswith("H") else 0.0
-        off, size = float(np.max(np.abs(x - true))), float(np.max(np.abs(true)))
+        off, size = float(np.max(np.abs(x - true) - doubt)), float(np.max(np.abs(true)))
         if off <= least:
             return 0.0
         return off / ((size if size > least else 0.0) or float(np.max(np.abs(x))))

@@ -90,7 +90,7 @@ def sides_of(text: str) -> list[expressions.FormulaNode]:
     sides = expressions.read_formula(text)
     if len(sides) < 2:
         raise InputError(f"condition {shown(text.strip())} has no '='")
-    if any(x.kind in expressions.TRIG_FUNCTIONS for s in sides for x in expressions.nodes(s)):
+    if any(x.kind in expressions.FORMULA_FUNCTIONS for s in sides for x in expressions.nodes(s)):
         raise InputError(f"condition {shown(text.strip())}: sines and cosines have no place among parameters")
     return sides
 

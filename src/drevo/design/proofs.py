@@ -91,7 +91,7 @@ def polynomial_of(text: str, places: Mapping[str, int]) -> Polynomial:
 def _plain_value(formula: str, known: Mapping[str, Polynomial]) -> Polynomial | None:
     """The formula by its definitions; None where it divides or takes sines, which the difference has done."""
     node = expressions.read_formula(formula)[0]
-    if any(x.kind in ("/", *expressions.TRIG_FUNCTIONS) for x in expressions.nodes(node)):
+    if any(x.kind in ("/", *expressions.FORMULA_FUNCTIONS) for x in expressions.nodes(node)):
         return None
     if any(x.kind == "name" and str(x.value) not in known for x in expressions.leaves(node)):
         return None

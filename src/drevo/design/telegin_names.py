@@ -117,6 +117,7 @@ class TeleginNames:
         base, sub, sup = split_name(name)
         rules: dict[str, Callable[[str, str], Scalar | None]] = {
             "L": self._length, "m": self._mass, "d": self._first, "I": self._inertia, "J": self._composite,
+            "R": self._offset,
         }  # fmt: skip
         if base in rules and (value := rules[base](sub, sup)) is not None:
             return value
@@ -132,6 +133,13 @@ class TeleginNames:
     def _length(self, sub: str, sup: str) -> Scalar | None:
         b = self.bodies(sub)
         return self.length(b[0]) if len(b) == 1 and not sup else None
+
+    def _offset(self, sub: str, sup: str) -> Scalar | None:
+        """R_2y, a component of an offset in the axes of the base."""
+        b = self.bodies(sub[:-1])
+        if len(b) != 1 or sub[-1] not in AXES or sup:
+            return None
+        return self.tree.bodies[b[0]].p[AXES.index(sub[-1])]
 
     def _mass(self, sub: str, sup: str) -> Scalar | None:
         """m_oi, m_i, m_ji^b."""
@@ -162,7 +170,7 @@ class TeleginNames:
             return self.tensor(one[0])[k][k] - self.tensor(one[0])[l][l] if len(one) == 1 else None
         b = self.bodies(sub)
         if len(b) != 1 or not sup:
-            return None
+            return self._central(self.bodies(sub[:-2]), sub[-2:]) if not sup else None
         i, axes = b[0], [AXES.find(a) for a in sup]
         if min(axes) >= 0 and len(axes) <= 2:
             x = self.tensor(i)[axes[0]][axes[-1]]
@@ -177,6 +185,14 @@ class TeleginNames:
             p = self.tree.bodies[k].p
             about = about + self.m[k] * (p.dot(p) - p.dot(u) * p.dot(u))
         return about
+
+    def _central(self, b: list[int], axes: str) -> Scalar | None:
+        """I_2xy, of the tensor about the centre of mass."""
+        if len(b) != 1 or not {*axes} <= {*AXES} or len(axes) != 2:
+            return None
+        body = self.tree.bodies[b[0]]
+        com = Vec(*(self.truth.given_names.get(f"{a}_c{body.number}", 0.0) for a in AXES))
+        return body.inertia.shifted(com * -1.0).J.mat[AXES.index(axes[0])][AXES.index(axes[1])]
 
     def _composite(self, sub: str, sup: str) -> Scalar | None:
         """J_i^o, J_i^s, J_ji^s, J_kji."""

@@ -8,18 +8,22 @@ their way.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial, reduce
+from operator import mul
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..compiler.trace import LETTERS_OF_RESULTS, body_numbers
+from ..documents.sequence.symbols import letters
 from ..errors import InputError, TraceError
 from ..mechanics.algorithms.energy import kinetic_energy, potential_energy
 from ..mechanics.algorithms.inertia_matrix import mass_matrix
 from ..mechanics.algorithms.inverse_dynamics import bias, gravity, inverse_dynamics
-from ..mechanics.formalisms import alyushin, kovalchuk, telegin, vereshchagin, zaremba
+from ..mechanics.formalisms import alyushin, kovalchuk, telegin, vereshchagin, vereshchagin_page, zaremba
 from ..mechanics.scalar import Context, Scalar
-from ..mechanics.spatial import Mat, RigidInertia, Sym, Vec
-from ..mechanics.tree import Tree, plain_tree
+from ..mechanics.spatial import RigidInertia, Sym, Vec
+from ..mechanics.tree import Tree, build_tree, plain_tree
 from ..mechanics.tree_indices import ancestors
 from ..model.description import Model
 from .exact import Algebra, gen
@@ -31,6 +35,7 @@ NOTATIONS = ("telegin", "kovalchuk", "vereshchagin", "zaremba", "alyushin")
 FORMULA_SAMPLES = 6
 SMALLEST_SHARE = 1e-12  # of a body's largest value: below it a moment or a coordinate is zero
 AXES = "xyz"
+TOLD_LETTERS = ("R_", "D_", "P_", "S_", "beta_", "delta_", "rho_", "sigma_", "g_")  # of Telegin's
 
 
 class SymbolicState(NamedTuple):
@@ -43,8 +48,23 @@ class SymbolicState(NamedTuple):
     tau: list[Scalar]
 
 
-def checked_tree(model: Model, notation: str) -> Tree:
-    """The tree of a robot whose joints have one degree of freedom each."""
+class NotedRobot(NamedTuple):
+    """A robot, its tree and a notation, with the letters of its parameters by their names.
+
+    at_rest: joint accelerations are zero, as they are where bias is written. by_page: names are those of the
+    paper's own path first.
+    """
+
+    model: Model
+    tree: Tree
+    notation: str
+    letters: Mapping[str, str]
+    at_rest: bool = False
+    by_page: bool = False
+
+
+def noted(model: Model, notation: str) -> NotedRobot:
+    """A robot, whose joints have one degree of freedom each, in a notation."""
     tree = plain_tree(model, "check_formulas", SNAP)
     for b in tree.bodies:
         if b.nv != 1:
@@ -55,35 +75,47 @@ def checked_tree(model: Model, notation: str) -> Tree:
             raise TraceError(
                 f"joint {b.joint!r} is {b.kind}: formulas of Telegin are checked for hinged trees only"
             )
-    return tree
+    values: dict[str, float] = {}
+    build_tree(model, values.setdefault)
+    rows = letters([*values], body_numbers(tree, model))
+    return NotedRobot(model, tree, notation, {name: row.symbol for name, row in zip(values, rows)})
 
 
-def symbolic_state(tree: Tree, notation: str, give: Give) -> SymbolicState:
+def symbolic_state(robot: NotedRobot, give: Give) -> SymbolicState:
     """The tree whose parameters, coordinates and rates are what `give` makes of their symbols."""
-    bodies = []
-    for i, b in enumerate(tree.bodies):
-        p = _offset(tree, i, notation, give) if notation == "telegin" else _components(b.number, b.p, give)
-        pitch = give(f"kappa_{b.number}", float(b.pitch)) if b.kind == "helical" else b.pitch
-        inertia = _inertia(b.number, b.inertia, notation, give)
-        bodies.append(b._replace(p=p, pitch=pitch, inertia=inertia))
-    g = Vec(*(give(f"g_{a}", x) if x else 0.0 for a, x in zip(AXES, tree.gravity)))
-    armature = {k: give(f"I_a{next(b.number for b in tree.bodies if b.v == k)}", float(x))
-                for k, x in tree.armature.items()}  # fmt: skip
+    tree, notation = robot.tree, robot.notation
+    symbolic = _telegin_tree(tree, give) if notation == "telegin" else _lettered_tree(robot, give)
     lists: dict[str, list[Scalar]] = {letter: [None] * tree.nv for letter in ("q", "v", "a", "tau")}
     unknown = "a" if notation == "vereshchagin" else "tau"  # what the equations give
     for b in tree.bodies:
         for letter, values in lists.items():
             if letter != unknown and values[b.v] is None:
                 values[b.v] = give(f"{letter}_{b.number}", 1.0)
-    lists[unknown] = [0.0] * tree.nv
-    return SymbolicState(tree.replace(bodies=tuple(bodies), gravity=g, armature=armature), *lists.values())
+    for letter in (unknown, *("a" if robot.at_rest else ())):
+        lists[letter] = [0.0] * tree.nv
+    return SymbolicState(symbolic, *lists.values())
 
 
-def _components(number: str, p: Vec, give: Give) -> Vec:
-    return Vec(*(give(f"L_{number}{a}", float(x)) if abs(x) > SMALLEST_SHARE else 0.0 for a, x in zip(AXES, p)))
+def _lettered_tree(robot: NotedRobot, give: Give) -> Tree:
+    """The tree of the parameters of the robot's links and joints, in the letters of written pages."""
+    lettered = build_tree(robot.model, lambda name, x: give(robot.letters[name], float(x)), snap=SNAP)
+    bodies = (b._replace(R=known.R) for b, known in zip(lettered.bodies, robot.tree.bodies))
+    return lettered.replace(bodies=tuple(bodies))
 
 
-def _offset(tree: Tree, i: int, notation: str, give: Give) -> Vec:
+def _telegin_tree(tree: Tree, give: Give) -> Tree:
+    """The tree of lengths of offsets, their directions and moments about poles."""
+    bodies = tuple(
+        b._replace(p=_offset(tree, i, give), inertia=_inertia(b.number, b.inertia, give))
+        for i, b in enumerate(tree.bodies)
+    )
+    g = Vec(*(give(f"g_{a}", x) if x else 0.0 for a, x in zip(AXES, tree.gravity)))
+    armature = {k: give(f"I_a{next(b.number for b in tree.bodies if b.v == k)}", float(x))
+                for k, x in tree.armature.items()}  # fmt: skip
+    return tree.replace(bodies=bodies, gravity=g, armature=armature)
+
+
+def _offset(tree: Tree, i: int, give: Give) -> Vec:
     """L_i e_i; the direction is a number along an axis, else it has the symbols x_12^e, ... of a unit vector."""
     b = tree.bodies[i]
     size = float(np.linalg.norm(np.asarray(b.p, float)))
@@ -99,32 +131,24 @@ def _offset(tree: Tree, i: int, notation: str, give: Give) -> Vec:
     )
 
 
-def _inertia(n: str, inertia: RigidInertia, notation: str, give: Give) -> RigidInertia:
-    """Mass, centre and moments: about the pole, products with the sign plus (Telegin), else about the centre."""
+def _inertia(n: str, inertia: RigidInertia, give: Give) -> RigidInertia:
+    """Mass, centre and moments about the pole, products with the sign plus."""
     if not inertia.m and not any(inertia.S):
         return inertia
-    pole = notation == "telegin"
-    mass = give(f"m_o{n}" if pole else f"m_{n}", float(inertia.m)) if inertia.m else 0.0
+    mass = give(f"m_o{n}", float(inertia.m)) if inertia.m else 0.0
     com = np.asarray(inertia.h, float) / float(inertia.m or 1.0)
-    shift = 0.0 if pole else float(inertia.m)
-    S = np.asarray(inertia.S.mat, float) - shift * np.outer(com, com)
+    S = np.asarray(inertia.S.mat, float)
     J = np.trace(S) * np.eye(3) - S
-    least = SMALLEST_SHARE * max(1e-300, float(np.abs(np.asarray(inertia.S.mat, float)).max()))
+    least = SMALLEST_SHARE * max(1e-300, float(np.abs(S).max()))
     center = Vec(*(give(f"{a}_c{n}", float(x)) if abs(x) > SMALLEST_SHARE else 0.0 for a, x in zip(AXES, com)))
     moments = {}
     for r, c in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)):
-        x = J[r, c] if r == c or not pole else -J[r, c]
-        name = f"I_{n}^{AXES[r]}{'' if r == c else AXES[c]}" if pole else f"I_{n}{AXES[r]}{AXES[c]}"
+        x = J[r, c] if r == c else -J[r, c]
+        name = f"I_{n}^{AXES[r]}{'' if r == c else AXES[c]}"
         moments[r, c] = give(name, float(x)) if abs(x) > least else 0.0
     half = 0.5 * (moments[0, 0] + moments[1, 1] + moments[2, 2])
-    sign = 1.0 if pole else -1.0
-    S_own = Sym(*(half - moments[r, c] if r == c else sign * moments[r, c] for r, c in sorted(moments)))
-    h = center * mass
-    return RigidInertia(mass, h, S_own if pole else S_own + Sym.of(_outer(center, h)))
-
-
-def _outer(a: Vec, b: Vec) -> Any:
-    return Mat(*(b * x for x in a))
+    S_own = Sym(*(half - moments[r, c] if r == c else moments[r, c] for r, c in sorted(moments)))
+    return RigidInertia(mass, center * mass, S_own)
 
 
 class Recorder(Context):
@@ -150,23 +174,29 @@ def _elements(letter: str, M: Sequence[Sequence[Scalar]], numbers: Sequence[str]
 
 def results(s: SymbolicState, notation: str, numbers: Sequence[str]) -> dict[str, Callable[[], dict[str, Scalar]]]:
     """Results of the paper by their letters: the matrix, the efforts, energies."""
-    letters = {"telegin": "H", "kovalchuk": "I", "vereshchagin": "M", "zaremba": "a", "alyushin": "M"}
-    late = {"kovalchuk": "H", "zaremba": "b"}.get(notation, "h")
-    t = s.tree
-    return {
-        letters[notation]: lambda: _elements(letters[notation], mass_matrix(t, s.q), numbers),
-        "G": lambda: _rows("G", gravity(t, s.q), numbers),
+    t, name = s.tree, LETTERS_OF_RESULTS.get(notation, {})
+    rows: dict[str, Callable[[], dict[str, Scalar]]] = {
         "V": lambda: {"V": potential_energy(t, s.q)},
         "T": lambda: {"T": kinetic_energy(t, s.q, s.v)},
-        late: lambda: _rows(late, bias(t, s.q, s.v), numbers),
         "tau": lambda: _rows("tau", inverse_dynamics(t, s.q, s.v, s.a), numbers),
     }
+    for letter in {name.get("mass_matrix", "H" if notation == "telegin" else "M"), "M"}:
+        rows[letter] = partial(lambda x: _elements(x, mass_matrix(t, s.q), numbers), letter)
+    for letter in {name.get("bias", "h"), "h"}:
+        rows[letter] = partial(lambda x: _rows(x, bias(t, s.q, s.v), numbers), letter)
+    for letter in ("G", "Q" if notation == "telegin" else "g"):  # g_3 of Telegin's is a part of elements
+        above = "^g" if letter == "Q" else ""
+        rows[letter] = partial(lambda x, up: _rows(x, gravity(t, s.q), [n + up for n in numbers]), letter, above)
+    for letter in {name.get("coriolis_matrix", "C"), "C"}:
+        rows[letter] = partial(lambda x: _elements(x, zaremba.coriolis_matrix(t, s.q, s.v), numbers), letter)
+    return rows
 
 
-def runs(s: SymbolicState, notation: str) -> list[Callable[[], Any]]:
+def runs(s: SymbolicState, notation: str, by_page: bool) -> list[Callable[[], Any]]:
     """The algorithms of a notation, whose names are its symbols."""
     t = s.tree
-    return {
+    page = [lambda: vereshchagin_page.forward_dynamics(t, s.q, s.v, s.tau)] if by_page else []
+    return page + {
         "telegin": [lambda: telegin.mass_matrix(t, s.q)],
         "kovalchuk": [lambda: kovalchuk.inverse_dynamics(t, s.q, s.v, s.a)],
         "vereshchagin": [lambda: vereshchagin.forward_dynamics(t, s.q, s.v, s.tau)],
@@ -179,7 +209,9 @@ def runs(s: SymbolicState, notation: str) -> list[Callable[[], Any]]:
 class Truth:
     """Values by name: exact, or arrays over samples with parameters of their own in each."""
 
-    def __init__(self, tree: Tree, notation: str, give: Give) -> None:
+    def __init__(self, robot: NotedRobot, give: Give, self_named: bool = True) -> None:
+        """self_named: with what the algorithms name on their way."""
+        tree, notation = robot.tree, robot.notation
         self.notation, self.numeric = notation, tree
         self.given_names: dict[str, Scalar] = {}
         self.numbers: dict[str, float] = {}  # of the robot
@@ -188,7 +220,7 @@ class Truth:
             self.given_names[name], self.numbers[name] = give(name, x), x
             return self.given_names[name]
 
-        state = symbolic_state(tree, notation, keep)
+        state = symbolic_state(robot, keep)
         self.recorder = Recorder()
         self.state = state._replace(tree=state.tree.replace(context=self.recorder))
         self.tree = state.tree
@@ -196,14 +228,13 @@ class Truth:
         names = [next(b.number for b in tree.bodies if b.v == k) for k in range(tree.nv)]
         self._results = results(state, notation, names)
         self.results = frozenset(self._results)  # letters of what the equations are for
-        self._waiting = [self._recorded(run) for run in runs(self.state, notation)]
-        for b in (
-            tree.bodies if notation != "telegin" else ()
-        ):  # an offset along one axis needs no letter of the axis
-            along = [x for a in AXES if (x := self.given_names.get(f"L_{b.number}{a}")) is not None]
-            if len(along) == 1:
-                self.given_names[f"L_{b.number}"] = along[0]
+        algorithms = runs(self.state, notation, robot.by_page) if self_named else []
+        self._waiting = [self._recorded(run) for run in algorithms]
+        for name, letter in robot.letters.items() if notation != "telegin" else ():  # with its axis, too: L_2x
+            if ".origin." in name and letter[-1] not in (*AXES, "l"):
+                self.given_names[letter + name[-1]] = self.given_names[letter]
         self.known: dict[str, Scalar | None] = {**self.given_names, **_rows("qd", state.v, names)}
+        self.known |= {f"kappa_{b.number}": b.pitch for b in self.tree.bodies if b.kind == "helical"}
         if notation == "telegin":
             self.rules: Callable[[str], Scalar | None] | None = TeleginNames(self).symbol
         else:
@@ -211,7 +242,10 @@ class Truth:
 
     def _recorded(self, run: Callable[[], Any]) -> Callable[[], dict[str, Scalar]]:
         def values() -> dict[str, Scalar]:
-            out = run()
+            try:
+                out = run()
+            except TraceError:  # too large for exact values: those that came before have one
+                return self.recorder.values
             tau = "a" if self.notation == "vereshchagin" else ""
             if tau:
                 numbers = [next(b.number for b in self.tree.bodies if b.v == k) for k in range(self.tree.nv)]
@@ -221,9 +255,12 @@ class Truth:
         return values
 
     def __call__(self, name: str) -> Scalar | None:
-        """The value of a symbol; None for a name that the notation does not have."""
+        """The value of a symbol, or of a product L_3*m_33^e; None for a name that the notation does not have."""
         if name in self.known:
             return self.known[name]
+        if "*" in name:
+            values = [self(part) for part in name.split("*")]
+            return None if any(x is None for x in values) else reduce(mul, values)
         value = self._angle(name)
         if value is None and self.rules is not None:
             value = self.rules(name)
@@ -244,7 +281,8 @@ class Truth:
         except InputError:
             return
         for key, x in values.items():
-            self.known.setdefault(key, x)
+            if not (self.notation == "telegin" and key.startswith(TOLD_LETTERS)):
+                self.known.setdefault(key, x)
 
     def _angle(self, name: str) -> Scalar | None:
         """s_23 and c_23 of sums of angles."""
@@ -278,14 +316,14 @@ class Truth:
         return {k: x for k, x in self.known.items() if x is not None}
 
 
-def parameters_of(tree: Tree, notation: str) -> dict[str, float]:
+def parameters_of(robot: NotedRobot) -> dict[str, float]:
     """The symbols of a robot with their numbers; coordinates, rates, accelerations and efforts have 1."""
     out: dict[str, float] = {}
 
     def give(name: str, x: float) -> float:
         return out.setdefault(name, x)
 
-    symbolic_state(tree, notation, give)
+    symbolic_state(robot, give)
     return out
 
 
@@ -294,15 +332,16 @@ def is_parameter(name: str) -> bool:
     return name.split("_")[0] not in ("q", "v", "a", "tau") or "^" in name
 
 
-def exact_truth(tree: Tree, notation: str) -> tuple[Truth, Algebra]:
+def exact_truth(robot: NotedRobot) -> tuple[Truth, Algebra]:
     """Values as polynomials, and the algebra of their symbols."""
-    numbers = parameters_of(tree, notation)
+    numbers, tree = parameters_of(robot), robot.tree
     angles = [n for n in numbers if n.startswith("q_")]
     trig = [f"{letter}{n[1:]}" for letter in "sc" for n in angles]
     algebra = Algebra([*_directions_first(numbers), *trig], 2 * len(tree) + 6)
     _unit_directions(algebra, list(numbers))
     rational_tree = tree.replace(bodies=tuple(b._replace(R=exact_rotation(b.R, algebra)) for b in tree.bodies))
-    return Truth(rational_tree, notation, lambda name, _: algebra.symbol(name)), algebra
+    robot, named = robot._replace(tree=rational_tree), not robot.by_page  # whose six by six are too large
+    return Truth(robot, lambda name, _: algebra.symbol(name), named), algebra
 
 
 def _directions_first(names: Mapping[str, float]) -> list[str]:
@@ -325,8 +364,7 @@ def _unit_directions(algebra: Algebra, names: Sequence[str]) -> None:
 
 
 def sampled_truth(
-    tree: Tree,
-    notation: str,
+    robot: NotedRobot,
     seed: int,
     varied: bool,
     fulfil: Callable[[dict[str, Any]], Mapping[str, Any]] = lambda draws: {},
@@ -336,7 +374,7 @@ def sampled_truth(
     fulfil: the draws that conditions change.
     """
     rng = np.random.default_rng(seed)
-    numbers = parameters_of(tree, notation)
+    numbers = parameters_of(robot)
     draws = {
         n: rng.uniform(-3.0, 3.0, FORMULA_SAMPLES) if not is_parameter(n)
         else np.full(FORMULA_SAMPLES, x) * (rng.uniform(0.6, 1.4, FORMULA_SAMPLES) if varied else 1.0)
@@ -345,7 +383,7 @@ def sampled_truth(
     if varied:
         _normalise(draws)
     draws.update(fulfil(draws))
-    return Truth(tree, notation, lambda name, _: draws[name])
+    return Truth(robot, lambda name, _: draws[name])
 
 
 def _normalise(draws: dict[str, Any]) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from ..errors import TraceError
 from . import expressions
 from .exact import Algebra, Polynomial, exponents
-from .expressions import TRIG_FUNCTIONS, FormulaNode, formula_text
+from .expressions import FORMULA_FUNCTIONS, FormulaNode, formula_text
 from .telegin_names import COORDINATE_LETTERS, split_name
 from .truth import Truth
 
@@ -185,7 +185,7 @@ def _choices(n: int, count: int) -> Array:
 Unit = tuple[int, int, int]  # powers of kg, m, s
 NO_UNIT: Unit = (0, 0, 0)
 OF_LETTERS: dict[str, Unit] = {"m": (1, 0, 0), "x": (0, 1, 0), "y": (0, 1, 0), "z": (0, 1, 0), "L": (0, 1, 0),
-                               "kappa": (0, 1, 0), "I": (1, 2, 0), "g": (0, 1, -2)}  # fmt: skip
+                               "ell": (0, 1, 0), "I": (1, 2, 0), "g": (0, 1, -2)}  # fmt: skip
 OF_HINGES: dict[str, Unit] = {"q": NO_UNIT, "v": (0, 0, -1), "a": (0, 0, -2), "tau": (1, 2, -2)}
 OF_SLIDES: dict[str, Unit] = {"q": (0, 1, 0), "v": (0, 1, -1), "a": (0, 1, -2), "tau": (1, 1, -2)}
 
@@ -201,8 +201,8 @@ def unit_of(node: FormulaNode, named: Callable[[str], Any], algebra: Algebra, tr
     if node.kind == "name":
         return of_polynomial(algebra.polynomial(named(str(node.value))), algebra, truth)
     units = [unit_of(x, named, algebra, truth) for x in node.parts]
-    if node.kind in TRIG_FUNCTIONS:
-        return NO_UNIT
+    if node.kind in FORMULA_FUNCTIONS:
+        return None if node.kind == "sqrt" else NO_UNIT
     if node.kind == "neg":
         return units[0]
     if node.kind == "^":

@@ -166,9 +166,9 @@ LETTERS: dict[str, tuple[tuple[str, str], ...]] = {
     "zaremba": (
         (r"(v|omega)_\w+\^\w+", "column l: velocity (v, m/s) and turn (omega, rad/s) of the link below by a unit "
          "rate of the joint above; more numbers above: its derivatives by those coordinates"),
-        (r"[fm]_\d+[a-f]?[xyz]\^\w+", "force (f, N) and moment (m, N m) that a unit rate of the joint above asks "
-         "of a link with all that it carries"),
-        (r"g_\d+[a-f]?[xyz](\^\w+)?", "acceleration of gravity in the axes of a link, m/s²"),
+        (r"[fm]_\d+[a-f]?t?[xyz]\^\w+", "force (f, N) and moment (m, N m) that a unit rate of the joint above "
+         "asks of a link with all that it carries"),
+        (r"g_\d+[a-f]?t?[xyz](\^\w+)?", "acceleration of gravity in the axes of a link, m/s²"),
         (r"Theta_\w+[xyz]{2}(\^\w+)?", "second moment of a link with all that it carries: the matrix Theta*, of "
          "which moments of inertia are sums, kg m²"),
         (r"Theta_\w+[xyz](\^\w+)?", "first moment of a link with all that it carries, kg m"),

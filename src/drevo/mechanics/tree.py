@@ -18,7 +18,7 @@ from ..model.description import Joint as JointData
 from .acting import Acting, ParameterValue, acting, armature, number_itself, offsets_of, weightless
 from .joints import NQ_NV, Elementary, Motion, Placement, elementary_chain, gamma, motion_subspace, place, posed
 from .rotation import ZERO_DIFFERENCE, axis_rotation, carrying, snap_rotation
-from .scalar import Context, Scalar, Vector, cos, dot, sin
+from .scalar import Context, Scalar, Vector, cos, dot, is_zero, sin
 from .spatial import EYE, SYM_ZERO, UNIT_VECS, ZERO, ZERO_INERTIA, Mat, RigidInertia, Sym, Vec, inertia_of
 from .tree_indices import tour
 
@@ -33,7 +33,7 @@ class TreeBody(NamedTuple):
 
     link: str
     joint: str
-    number: str  # how people name it: "3", or "3a", "3b" for the steps of one joint
+    number: str  # how people name it: "3", "3a", "3b" for the steps of one joint, "3t" in axes of its own
     parent: int
     kind: str
     axis: int
@@ -161,7 +161,7 @@ class Tree:
         ]
         for b, t in zip(self.bodies, trig):
             if t is not None:
-                self.context.name(f"s_{b.number}", t[0])
+                self.context.name(f"s_{b.number}", -t[0] if b.factor == -1.0 and is_zero(b.phase) else t[0])
                 self.context.name(f"c_{b.number}", t[1])
         return [place(b.kind, b.axis, b.R, b.p, b.pitch, x, t) for b, x, t in zip(self.bodies, own, trig)]
 

@@ -26,6 +26,7 @@ from ...mechanics.spatial import EYE, UNIT_VECS, Vec
 from ...mechanics.tree import Tree, TreeBody, build_tree
 from ...mechanics.tree_indices import ancestors, children_of, subtree_ends
 from ...model.description import Model
+from ..trace import body_numbers
 from ..tracer import Tracer
 from .drawing import MAX_DRAWN_BODIES, SNAP, augmented, drawing_of
 
@@ -106,9 +107,7 @@ def described(
         return replace(program, meta=meta)
     meta["drawing"] = drawing_of(model, letters={} if paper else None)
     tree = build_tree(model, snap=SNAP)
-    numbers = {b.link: b.number for b in tree.bodies}
-    numbers.update((b.joint, b.number) for b in tree.bodies if b.joint not in numbers)
-    meta["numbers"] = numbers
+    meta["numbers"] = numbers = body_numbers(tree, model)
     if program.meta.get("formalism") == "telegin":
         meta["inputs"] = inputs_of(tree)
         if parameters:

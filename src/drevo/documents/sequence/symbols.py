@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -26,7 +27,9 @@ SYMBOL_KINDS = {
     "inertia": SymbolKind(
         "I_{number}{entry}", "inertia tensor of {owner} about its centre of mass, entry {entry}", "kg m²"
     ),
-    "origin": SymbolKind("L_{lengths}", "distance of the origin of {owner} along {entry} of its parent", "m"),
+    "origin": SymbolKind(
+        "L_{number}{entry}", "distance of the origin of {owner} along {entry} of its parent", "m"
+    ),
     "lead": SymbolKind("ell_{number}", "lead of {owner}", "m per revolution"),
     "armature": SymbolKind("I_a{number}", "inertia of the rotor of {owner} as the joint feels it", "kg m² or kg"),
     "damping": SymbolKind("d_{number}", "damping of {owner}", "N m s or N s/m"),
@@ -60,21 +63,33 @@ class Symbol(NamedTuple):
 def symbols(program: Program, names: Names) -> tuple[Symbol, ...]:
     """The symbols of a program's parameters, in their order."""
     inputs = program.meta.get("inputs")
-    numbers, symbol = _numbers(program), {} if inputs is None else PAPER_SYMBOLS
-    lengths, out = 0, []
-    for p in program.parameters:
-        owner, kind, entry = _split(p.name)
-        lengths += kind == "origin"
-        child = kind == "origin" and owner.endswith(".child")
-        owner = owner[:-6] if child else owner
-        gaps = {"owner": owner, "number": numbers.get(owner, owner), "entry": entry}
-        row = SYMBOL_KINDS[kind]
-        wanted = symbol.get(kind, row.symbol).format(lengths=lengths, **gaps)
-        apart = wanted in getattr(inputs, "reserved", ()) or (child and inputs is not None)
-        name = names.new(f"{wanted}^l" if apart else wanted)
-        meaning = p.meaning or (CHILD if child else row.meaning).format(**gaps)
-        out.append(Symbol(name, meaning, row.unit, p))
+    rows = letters([p.name for p in program.parameters], _numbers(program), inputs is not None)
+    out = []
+    for p, (letter, meaning, unit) in zip(program.parameters, rows):
+        name = names.new(f"{letter}^l" if letter in getattr(inputs, "reserved", ()) else letter)
+        out.append(Symbol(name, p.meaning or meaning, unit, p))
     return tuple(out)
+
+
+def letters(parameters: Sequence[str], numbers: Mapping[str, str], paper: bool = False) -> list[SymbolKind]:
+    """The letter of each parameter with its meaning and unit: the number is that of its body.
+
+    A length along one axis is L_3, several of one body are L_3x and L_3y; what a link stands off its joint is
+    L_3x^l. numbers: of links and joints. paper: Telegin's letters.
+    """
+    split, out = [_split(name) for name in parameters], list[SymbolKind]()
+    several = Counter(owner for owner, kind, _ in split if kind == "origin")
+    for whole, kind, entry in split:
+        child = kind == "origin" and whole.endswith(".child")
+        owner = whole[:-6] if child else whole
+        alone = kind == "origin" and several[whole] == 1 and not paper
+        row = SYMBOL_KINDS[kind]
+        symbol = PAPER_SYMBOLS.get(kind, row.symbol) if paper else row.symbol
+        gaps = {"owner": owner, "number": numbers.get(owner, owner), "entry": entry}
+        letter = symbol.format(**gaps | ({"entry": ""} if alone else {}))
+        meaning = (CHILD if child else row.meaning).format(**gaps)
+        out.append(SymbolKind(f"{letter}^l" if child else letter, meaning, row.unit))
+    return out
 
 
 def _split(name: str) -> tuple[str, str, str]:

@@ -100,7 +100,7 @@ def _homogeneous(body: Pose, frame: LinkFrame) -> Matrix:
 
 def moving_links(tree: Tree) -> list[str]:
     """Links that a joint carries, in the order of q, those of mimic joints last; none that is welded."""
-    last = {b.link: (int(b.number.rstrip("abcdef")), i) for i, b in enumerate(tree.bodies) if b.link}
+    last = {b.link: (int(b.number.rstrip("abcdeft")), i) for i, b in enumerate(tree.bodies) if b.link}
     return sorted(last, key=lambda link: last[link][0])
 
 

@@ -251,7 +251,7 @@ class Page:
         rows = _rows(x)
         if all(is_zero(e) for row in rows for e in row):
             return Worded(rows, ("0",))
-        if rows == EYE3.rows:
+        if all(isinstance(e, float) for row in rows for e in row) and rows == EYE3.rows:
             return EYE3
         if not isinstance(x, (Vec, Sym, Mat)) and (mark := self.context.mark(x))[:1] == "@":
             return Worded(rows, (mark,))
