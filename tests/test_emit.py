@@ -357,7 +357,8 @@ def planar() -> Program:
         "planar", g, (Input("q", (2,), tuple(x.edge >> 1 for x in q)),),
         tuple(Parameter(n, x.edge >> 1, named[n]) for n, x in p.items()),
         (Output("H", (2, 2), entries), Output("V", (), (g.edge(V),))), labels, ((at_link1, "link 2 (link2)"),),
-        meta={"robot": "planar two-link", "quantity": "planar", "formalism": "telegin", "numbers": {"link1": "1"}},
+        meta={"robot": "planar two-link", "quantity": "planar", "formalism": "telegin",
+              "numbers": {"link1": "1", "joint2": "2"}},
     )  # fmt: skip
 
 

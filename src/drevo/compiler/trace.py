@@ -79,7 +79,7 @@ def trace(
         given = {k: chosen[k] for k in x.options if k in chosen}
         result = run(t.tree, *(state[s] for s in x.state), **given, **forces)
         _declare(t, x.chosen(given), result, often)
-    about, own = _about(t, model, title) | dict(meta or {}), (meta or {}).get("assumptions", ())
+    about, own = _about(t, title) | dict(meta or {}), (meta or {}).get("assumptions", ())
     said = list(own) if isinstance(own, (list, tuple)) else [own]
     said += assumptions(model, t.symbols) if parameters and not compiled else []
     return t.program(named=True, **about | {"assumptions": (*said, *t.context.assumed)})
@@ -99,22 +99,9 @@ def _wanted(model: Model, name: str | Sequence[str] | Quantity) -> list[Quantity
     return wanted
 
 
-def body_numbers(tree: Tree, model: Model) -> dict[str, str]:
-    """The numbers of links and joints in letters; links that are welded on have the next free ones."""
-    numbers = {b.joint: b.number.rstrip("abcdefrt") for b in tree.bodies}
-    numbers |= {b.link: b.number.rstrip("t") for b in tree.bodies}
-    welded = [l.name for l in model.links if l.name not in numbers and l.name != model.root]
-    welded.sort(key=lambda name: tree.frames[name].body < 0)  # those that move first
-    first = 1 + max((int(b.number.rstrip("abcdefrt")) for b in tree.bodies), default=0)
-    numbers |= {name: str(first + k) for k, name in enumerate(welded)}
-    return numbers | {j.name: numbers[j.child] for j in model.joints if j.name not in numbers}
-
-
-def _about(t: Tracer, model: Model, title: str) -> dict[str, object]:
-    """The facts that a document states. numbers: by which symbols name a link or a joint."""
+def _about(t: Tracer, title: str) -> dict[str, object]:
+    """The facts that a document states."""
     about: dict[str, object] = {"quantity": title, "formalism": "newton_euler"}
-    if t.symbols.patterns:
-        about["numbers"] = body_numbers(t.tree, model)
     if t.tree.formulas:
         t.context.assume(STEPS_NOTE)
     if t.context.notes:

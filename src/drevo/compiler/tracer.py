@@ -259,6 +259,8 @@ class Tracer:
         about: what an artifact should say about itself beside the robot's name.
         """
         labels = {n: tuple(names) for n, names in self.context.labels.items()} if named else {}
+        if self.symbols.patterns and self.model is not None:
+            about = {"numbers": body_numbers(self.tree, self.model), **about}
         return Program(
             self.name,
             self.graph,
@@ -272,6 +274,17 @@ class Tracer:
             self.about | about,
             tail=tail,
         )
+
+
+def body_numbers(tree: Tree, model: Model) -> dict[str, str]:
+    """The numbers of links and joints in letters; links that are welded on have the next free ones."""
+    numbers = {b.joint: b.number.rstrip("abcdefrt") for b in tree.bodies}
+    numbers |= {b.link: b.number.rstrip("t") for b in tree.bodies}
+    welded = [l.name for l in model.links if l.name not in numbers and l.name != model.root]
+    welded.sort(key=lambda name: tree.frames[name].body < 0)  # those that move first
+    first = 1 + max((int(b.number.rstrip("abcdefrt")) for b in tree.bodies), default=0)
+    numbers |= {name: str(first + k) for k, name in enumerate(welded)}
+    return numbers | {j.name: numbers[j.child] for j in model.joints if j.name not in numbers}
 
 
 def unknowns(graph: Graph, name: str, size: int) -> list[Expr]:

@@ -24,9 +24,9 @@ from .slipped import (
     product_of,
     sum_of,
     terms_of,
-    with_brackets,  # fmt: skip
+    with_brackets,
     with_number,
-)
+)  # fmt: skip
 from .statements import statement, with_statement
 from .telegin_names import COORDINATE_LETTERS, split_name
 from .truth import FORMULA_SAMPLES, Truth
@@ -63,18 +63,14 @@ class Corrections:
         """No name is defined yet. unsure: how far one may be off by the digits that are printed."""
         self.defined: dict[str, Array] = {}
         self.unsure: dict[str, Array] = {}
-        self.forget()
+        self._table: tuple[list[str], Symbols] | None = None
+        self._turned: tuple[list[tuple[str, str]], Symbols] | None = None
 
     def define(self, name: str, node: FormulaNode) -> None:
         """The text has one more name."""
         self.defined[name], off = self.of(node), self.doubt(node)
         self.unsure |= {name: off} if np.any(off) else {}
-        self.forget()
-
-    def forget(self) -> None:
-        """The text has one more name."""
-        self._table: tuple[list[str], Symbols] | None = None
-        self._turned: tuple[list[tuple[str, str]], Symbols] | None = None
+        self._table = self._turned = None
 
     def largest_element(self) -> float:
         """The largest element of the inertia matrix over the samples."""
@@ -104,7 +100,7 @@ class Corrections:
 
     def doubt(self, node: FormulaNode) -> Array:
         """Half of the last printed digits, as they put an expression and what the text defines off."""
-        value, total = self.of(node), np.zeros(FORMULA_SAMPLES) + expressions.doubt(node, self.of)
+        value, total = self.of(node), np.full(FORMULA_SAMPLES, expressions.doubt(node, self.of))
         for name in {str(x.value) for x in expressions.leaves(node) if x.kind == "name"} & self.unsure.keys():
             known = self.defined[name]
             self.defined[name] = known + self.unsure[name]

@@ -45,9 +45,9 @@ def plain_text(text: str) -> str:
     text = re.sub(r"(\d)\s*\\cdot\s*10\^\{(-?\d+)\}", r"\1e\2", text.replace("−", "-"))
     text = re.sub(r"\\(left|right|quad|qquad|;|!)|&", "", text).replace("\\cdot", "*")
     text = re.sub(r"\\(?:mathbf|mathrm|operatorname)\s*\{([^{}]*)\}", r"\1", text)
-    text = re.sub(r"\\(?=(sin|cos|ell|" + "|".join(GREEK) + r")(?![a-z]))", "", text)
+    text = re.sub(r"\\(?:var)?(?=(sin|cos|ell|" + "|".join(GREEK) + r")(?![a-z]))", "", text)
     text = grouped(re.sub(r"\\sqrt\s*(?=\{)", "sqrt", fractions_in_line(text)))
-    return re.sub(r"\)\^\{(\d+)\}", r")^\1", text)
+    return re.sub(r"\)\^\{(\d+)\}", r")^\1", text.replace(")^{1/2}", ")^0.5"))
 
 
 def group(text: str, at: int) -> int:
@@ -188,6 +188,8 @@ class _Reader:
             kind, text = self.take() if self.peek()[0] == "number" else ("", "")
             if kind == "number" and node.kind == "name" and self.indexed(f"{node.value}^{text}"):
                 return FormulaNode("name", f"{node.value}^{text}", at=node.at)
+            if text == "0.5":
+                return FormulaNode("sqrt", parts=(node,))
             if kind != "number" or text not in ("1", "2", "3", "4"):
                 raise self.wrong()
             node = FormulaNode("^", int(text), (node,))

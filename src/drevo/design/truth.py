@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiler.trace import LETTERS_OF_RESULTS, body_numbers
+from ..compiler.trace import LETTERS_OF_RESULTS
+from ..compiler.tracer import body_numbers
 from ..documents.sequence.symbols import letters
 from ..errors import InputError, TraceError
 from ..mechanics.algorithms.energy import kinetic_energy, potential_energy

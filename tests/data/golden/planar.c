@@ -15,7 +15,7 @@
  * Parameters, in this order:
  *   0: I_1zz = 0.5 kg m², inertia tensor of link1 about its centre of mass, entry zz
  *   1: I_2zz = 0.25 kg m², inertia tensor of link2 about its centre of mass, entry zz
- *   2: L_1 = 0.75 m, distance of the origin of joint2 along x of its parent
+ *   2: L_2 = 0.75 m, distance of the origin of joint2 along x of its parent
  *   3: m_2 = 1.5 kg, mass of link2
  *   4: x_c2 = 0.4 m, centre of mass of link2, x in its own axes
  *
@@ -42,16 +42,16 @@ void planar_prologue(const double *parameters, double *constants)
 {
     const double I_1zz = parameters[0]; /* inertia tensor of link1 about its centre of mass, entry zz */
     const double I_2zz = parameters[1]; /* inertia tensor of link2 about its centre of mass, entry zz */
-    const double L_1 = parameters[2]; /* distance of the origin of joint2 along x of its parent */
+    const double L_2 = parameters[2]; /* distance of the origin of joint2 along x of its parent */
     const double m_2 = parameters[3]; /* mass of link2 */
     const double x_c2 = parameters[4]; /* centre of mass of link2, x in its own axes */
     /* regrouped parameters */
     const double d_x2 = m_2*x_c2;
     /* link 2 (link2) */
-    const double K1 = L_1*d_x2;
+    const double K1 = L_2*d_x2;
     const double H_22 = I_2zz + x_c2*d_x2;
-    const double K2 = L_1*m_2;
-    const double K3 = H_22 + I_1zz + L_1*K2;
+    const double K2 = L_2*m_2;
+    const double K3 = H_22 + I_1zz + L_2*K2;
     const double K4 = 2.0*K1;
     (void)parameters;
     (void)constants;

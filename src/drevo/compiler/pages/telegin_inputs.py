@@ -26,8 +26,7 @@ from ...mechanics.spatial import EYE, UNIT_VECS, Vec
 from ...mechanics.tree import Tree, TreeBody, build_tree
 from ...mechanics.tree_indices import ancestors, children_of, subtree_ends
 from ...model.description import Model
-from ..trace import body_numbers
-from ..tracer import Tracer
+from ..tracer import Tracer, body_numbers
 from .drawing import MAX_DRAWN_BODIES, SNAP, augmented, drawing_of
 
 AXES = "xyz"
