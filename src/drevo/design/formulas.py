@@ -123,8 +123,9 @@ def check_formulas(
 
     One formula a line (or between semicolons), "H_22 = I_2^d + H_33 + 2*L_3*m_33^e", "H_42 = H_43 = 0"; the sign
     of multiplication may be left out. LaTeX of written pages is read as printed, its lines in any order. A line
-    may define a name of its own ("a = x_14^e"). notation: whose letters they are: "telegin", "kovalchuk", "vereshchagin", "zaremba" or
-    "alyushin", as on the pages of that formalism. given: conditions on parameters, "d_x4 = d_y4 = 0".
+    may define a name of its own ("a = x_14^e"). notation: whose letters they are: "telegin", "kovalchuk",
+    "vereshchagin", "zaremba" or "alyushin", as on the pages of that formalism. given: conditions on parameters,
+    "d_x4 = d_y4 = 0".
 
     Formulas must hold for other parameters, too: L_2 for an L_3 of the same length is wrong. What omits a term
     that vanishes by this robot's numbers is right, and among `.by_numbers`. Placements that are turned by no
