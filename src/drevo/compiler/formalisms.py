@@ -20,7 +20,8 @@ from ..mechanics.algorithms.inertia_matrix import Factors, factorised, lower_row
 from ..mechanics.algorithms.inverse_dynamics import External
 from ..mechanics.algorithms.passive import COASTING, coasts, with_forces
 from ..mechanics.formalisms import khalil_derivatives, khalil_forward, khalil_matrix
-from ..mechanics.reduce import gauged, lettered, linear_rates
+from ..mechanics.letters import lettered
+from ..mechanics.reduce import gauged, linear_rates
 from ..mechanics.scalar import Matrix, Scalar, Vector
 from ..mechanics.tree import Tree
 from ..model.quantities import CATALOGUE
@@ -47,8 +48,7 @@ OTHERS = 16  # bodies: up to it the formalisms that were not made for few operat
 SPEED = "speed"  # of compiled code: what `candidates` is asked for beside the objectives of counts
 MEETINGS = (0, 2)  # of Zaremba's columns and wrenches: at the root of a limb, or past its first joints
 OPERATIONAL = ("operational_inertia", "inverse_operational_inertia", "operational_space")
-IN_METRES = Preparation(frames=True, unit=False)  # whose letters a page has keeps its lengths
-IN_A_UNIT = Preparation(frames=True)  # the fewest operations; a page of numbers alone says its unit
+IN_METRES, IN_A_UNIT = Preparation(frames=True, unit=False), Preparation(frames=True)  # a page of letters; numbers
 
 
 def _always(tree: Tree, external: Sequence[str]) -> bool:

@@ -16,6 +16,7 @@ from ..codegen.graph.program import Program
 from ..codegen.store.build import Ahead
 from ..codegen.store.key import key_text, request
 from ..codegen.store.memo import memoised
+from ..documents.letters import LETTERS_OF_RESULTS
 from ..errors import TraceError
 from ..mechanics.algorithms.kinematics import moving_links
 from ..mechanics.algorithms.passive import with_forces
@@ -32,10 +33,6 @@ from .formalisms import common_algorithm
 from .search import Compute
 from .tracer import ParameterSymbols, Tracer
 
-LETTERS_OF_RESULTS = {  # where the paper has another letter than the catalogue
-    "kovalchuk": {"mass_matrix": "I", "bias": "H"},
-    "zaremba": {"mass_matrix": "a", "bias": "b", "coriolis_matrix": "B"},
-}
 STEPS_NOTE = "gamma_i is the coordinate of a step of a joint by formula, G_i its derivative by the joint's own."
 
 

@@ -21,6 +21,7 @@ from ..errors import InputError, TraceError, shown
 from ..mechanics.acting import number_itself
 from ..mechanics.algorithms.passive import with_tendons
 from ..mechanics.body_table import table_of
+from ..mechanics.letters import body_numbers
 from ..mechanics.loose import carried_inertia, loose_rates
 from ..mechanics.rotation import ZERO_DIFFERENCE
 from ..mechanics.scalar import Context, Scalar, Vector, atan2, cos, named_function, sin, sqrt, where
@@ -274,17 +275,6 @@ class Tracer:
             self.about | about,
             tail=tail,
         )
-
-
-def body_numbers(tree: Tree, model: Model) -> dict[str, str]:
-    """The numbers of links and joints in letters; links that are welded on have the next free ones."""
-    numbers = {b.joint: b.number.rstrip("abcdefrt") for b in tree.bodies}
-    numbers |= {b.link: b.number.rstrip("t") for b in tree.bodies}
-    welded = [l.name for l in model.links if l.name not in numbers and l.name != model.root]
-    welded.sort(key=lambda name: tree.frames[name].body < 0)  # those that move first
-    first = 1 + max((int(b.number.rstrip("abcdefrt")) for b in tree.bodies), default=0)
-    numbers |= {name: str(first + k) for k, name in enumerate(welded)}
-    return numbers | {j.name: numbers[j.child] for j in model.joints if j.name not in numbers}
 
 
 def unknowns(graph: Graph, name: str, size: int) -> list[Expr]:

@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiler.trace import LETTERS_OF_RESULTS
-from ..compiler.tracer import body_numbers
+from ..documents.letters import LETTERS_OF_RESULTS
 from ..documents.sequence.symbols import letters
 from ..errors import InputError, TraceError
 from ..mechanics.algorithms.energy import kinetic_energy, potential_energy
 from ..mechanics.algorithms.inertia_matrix import mass_matrix
 from ..mechanics.algorithms.inverse_dynamics import bias, gravity, inverse_dynamics
 from ..mechanics.formalisms import alyushin, kovalchuk, telegin, vereshchagin, vereshchagin_page, zaremba
+from ..mechanics.letters import body_numbers
 from ..mechanics.scalar import Context, Scalar
 from ..mechanics.spatial import RigidInertia, Sym, Vec
 from ..mechanics.tree import Tree, build_tree, plain_tree

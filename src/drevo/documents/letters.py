@@ -9,6 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+LETTERS_OF_RESULTS = {  # where the paper has another letter than the catalogue
+    "kovalchuk": {"mass_matrix": "I", "bias": "H"},
+    "zaremba": {"mass_matrix": "a", "bias": "b", "coriolis_matrix": "B"},
+}
 COMMON_PART = (r"[Ktw]\d+", "common part of several lines, in SI units")
 NAMED_ANGLES = (
     (r"phi\d+", "angle that several lines take the sine and cosine of, rad"),

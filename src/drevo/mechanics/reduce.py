@@ -10,7 +10,7 @@ inside joints and the inertias of single bodies do not.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from .joints import LENGTH_COORDINATES
 from .rotation import axis_rotation
@@ -43,7 +43,7 @@ def drop_rounding(total: RigidInertia, *terms: RigidInertia) -> RigidInertia:
 # -- the inertia gauge --------------------------------------------------------------------------------------
 
 
-def _only(S: Sym, k: int, value: Scalar) -> Sym:
+def replaced_entry(S: Sym, k: int, value: Scalar) -> Sym:
     """S with its k-th diagonal entry replaced."""
     rows = [list(r) for r in S.mat]
     rows[k][k] = value
@@ -64,7 +64,7 @@ def split_movable(b: TreeBody, P: RigidInertia, gauge: str = "sigma") -> tuple[R
         return P, RigidInertia(0.0, ZERO, SYM_ZERO)
     x = (k + 1) % 3
     kept = -P.S.mat[x][x] if gauge == "yy" and b.kind == "revolute" else 0.0
-    S, moved = _only(P.S, k, kept), _only(SYM_ZERO, k, P.S.mat[k][k] - kept)
+    S, moved = replaced_entry(P.S, k, kept), replaced_entry(SYM_ZERO, k, P.S.mat[k][k] - kept)
     if b.kind == "helical":
         return RigidInertia(P.m, P.h, S), RigidInertia(0.0, ZERO, moved)
     h = list(P.h)
@@ -228,32 +228,3 @@ def in_unit(tree: Tree, unit: Scalar) -> Tree:
     return tree.replace(
         bodies=tuple(map(smaller, tree.bodies)), frames=frames, gravity=shorter(tree.gravity), unit=unit
     )
-
-
-def own_letters(tree: Tree, before: Tree) -> Tree:
-    """Bodies that are no longer as in `before`, in their joints' axes, have letters of their own: Theta_2tx."""
-
-    def changed(b: TreeBody, old: TreeBody) -> bool:
-        """Frame, first moment or second moments but that along the axis, which rates do not feel."""
-        I, J = b.inertia, old.inertia
-        moments = zip(_only(I.S, b.axis, 0.0), _only(J.S, b.axis, 0.0))
-        turned = ((x, y) for r, s in zip(b.R, old.R) for x, y in zip(r, s))
-        pairs = ((b.phase, old.phase), *zip(b.p, old.p), *turned, *zip(I.h, J.h), *moments)
-        return not all(is_zero(x - y) for x, y in pairs)
-
-    marked = [b.number for b, old in zip(tree.bodies, before.bodies) if changed(b, old)]
-    if not marked:
-        return tree
-    said = ", ".join(f"{n}t" for n in marked)
-    tree.context.assume(
-        f"Letters with {said} are of bodies whose axes are turned or shifted against their joints' own, or whose "
-        "inertia is regrouped."
-    )
-    return tree.replace(
-        bodies=tuple(b._replace(number=f"{b.number}t") if b.number in marked else b for b in tree.bodies)
-    )
-
-
-def lettered(prepare: Callable[[Tree], Tree]) -> Callable[[Tree], Tree]:
-    """A preparation after which no letter means two things."""
-    return lambda tree: own_letters(prepare(tree), tree)

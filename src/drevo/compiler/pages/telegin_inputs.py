@@ -20,13 +20,14 @@ from ...documents.sequence.sequence import Section, Statement, write_sequence
 from ...documents.sequence.symbols import symbols
 from ...mechanics.formalisms.telegin import split
 from ...mechanics.formalisms.telegin_planar import is_planar, parallel
+from ...mechanics.letters import body_numbers
 from ...mechanics.rotation import ZERO_DIFFERENCE
 from ...mechanics.scalar import Scalar, is_zero
 from ...mechanics.spatial import EYE, UNIT_VECS, Vec
 from ...mechanics.tree import Tree, TreeBody, build_tree
 from ...mechanics.tree_indices import ancestors, children_of, subtree_ends
 from ...model.description import Model
-from ..tracer import Tracer, body_numbers
+from ..tracer import Tracer
 from .drawing import MAX_DRAWN_BODIES, SNAP, augmented, drawing_of
 
 AXES = "xyz"
