@@ -138,6 +138,17 @@ def test_weights_of_what_only_slides(joints: str) -> None:
         )
 
 
+def test_weights_of_bodies_without_mass() -> None:
+    """Their centre stands, for MuJoCo, as far from their origin as this from their parent's."""
+    text = """<mujoco><worldbody><body><joint axis="0 1 0"/><geom size=".1" mass="2"/>
+      <body name="flange" pos=".1 .2 .3" euler="0 30 0"><body name="pad" pos="0 0 .2"/></body>
+      <body name="turning" pos="0 .2 .1"><joint axis="1 0 0" pos=".1 .1 .3"/>
+       <body pos="0 0 .4"><geom size=".1"/></body></body></body></worldbody></mujoco>"""
+    theirs, found = theirs_in(text), inverse_weights(drevo.load(text).model)
+    for name in ("flange", "pad", "turning"):
+        assert found.bodies[name] == pytest.approx(tuple(theirs.body(name).invweight0), rel=1e-11)
+
+
 def test_ground_takes_the_place_of_planes(model: Model) -> None:
     slope = ground_of(drevo.ground.function(lambda x, y: 0.1 * x))
     assert {x.geoms[0].name for x in contact_candidates(model) if x.geoms[0].kind == "plane"} == {"floor"}

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import InputError, NumericsError, warn_caller
 from ..ground import Deciding, Uneven, ground_of
+from ..io.given import Array
 from ..mechanics.algorithms.boxes import PlacedGeom, Proximity, frame_of
 from ..mechanics.algorithms.colliders import between, on_ground, places
 from ..mechanics.algorithms.constraints import Kinematics
@@ -21,7 +22,7 @@ from ..mechanics.scalar import Scalar, Vector, sqrt
 from ..mechanics.spatial import Mat, Vec
 from ..mechanics.tree import Tree, build_tree
 from ..model.contact import ContactPair, Geom, Solimp, Solref
-from ..model.description import IDENTITY, ORIGIN, Model
+from ..model.description import IDENTITY, ORIGIN, Joint, Model
 from ..model.draft import shorten
 from ..model.pairing import (
     LEFT_OUT,
@@ -301,11 +302,12 @@ def inverse_weights(model: Model) -> Weights:
             f"robot {model.name!r} has a singular mass matrix where it begins, so that contacts have no weight "
             "there; give its moving links mass, or set another initial configuration"
         )
-    bodies = {link.name: (0.0, 0.0) for link in model.links}
+    bodies, carrier = {link.name: (0.0, 0.0) for link in model.links}, {x.child: x for x in model.joints}
     for link in model.links:
         if tree.frames[link.name].body >= 0:
             J = np.array(jacobian(tree, q.tolist(), link.name, "local"), float)
-            com = link.inertial.com if link.inertial else ORIGIN
+            # MuJoCo puts the centre of a body without mass as far from its origin as this is from its parent's
+            com = link.inertial.com if link.inertial else _offset(carrier[link.name])
             J[:3] -= np.cross(com, J[3:], axis=0)
             bodies[link.name] = tuple(float(np.trace(part @ A @ part.T)) / 3.0 for part in (J[:3], J[3:]))  # type: ignore[assignment]
     rates = A.diagonal().copy()
@@ -320,6 +322,11 @@ def inverse_weights(model: Model) -> Weights:
         row = np.array(tendon_length(moving, tendon).jacobian[0], float)
         tendons[tendon.name] = float(row @ A @ row)
     return Weights(bodies, tuple(rates.tolist()), tendons)
+
+
+def _offset(joint: Joint) -> Array:
+    """Where the origin of a link stands in its parent while the joint rests."""
+    return np.array(joint.origin) + np.array(joint.rotation) @ joint.child_origin
 
 
 def _sliders(model: Model) -> Iterator[tuple[str, float, list[int]]]:

@@ -57,7 +57,7 @@ class StepRequest:
     numbers: bool = False  # tangents of q in products are of size nq
 
 
-@asked
+@partial(asked, name="step")
 def compile_step(
     robot: Described | Model, *, dt: float, ground: object = "plane", law: str = "soft", method: str | None = None,
     repeat: int = 1, friction: float | None = None, restitution: float = 0.0,
