@@ -325,7 +325,7 @@ def inverse_weights(model: Model) -> Weights:
 
 
 def _offset(joint: Joint) -> Array:
-    """Where the origin of a link stands in its parent while the joint rests."""
+    """The origin of a link in its parent's frame while the joint is at zero."""
     return np.array(joint.origin) + np.array(joint.rotation) @ joint.child_origin
 
 
