@@ -18,7 +18,7 @@ def body_numbers(tree: Tree, model: Model) -> dict[str, str]:
     numbers = {b.joint: b.number.rstrip("abcdefrt") for b in tree.bodies}
     numbers |= {b.link: b.number.rstrip("t") for b in tree.bodies}
     welded = [l.name for l in model.links if l.name not in numbers and l.name != model.root]
-    welded.sort(key=lambda name: tree.frames[name].body < 0)  # those that move first
+    welded.sort(key=lambda name: name not in tree.frames or tree.frames[name].body < 0)  # those that move first
     first = 1 + max((int(b.number.rstrip("abcdefrt")) for b in tree.bodies), default=0)
     numbers |= {name: str(first + k) for k, name in enumerate(welded)}
     return numbers | {j.name: numbers[j.child] for j in model.joints if j.name not in numbers}
