@@ -110,7 +110,8 @@ class Corrections:
 
     @cached_property
     def _vocabulary(self) -> dict[str, Array]:
-        names = [n for n in dict.fromkeys(vocabulary(self.truth)) if not n.startswith("qd_")]
+        unwritten = {"qd", *self.truth.aliases}
+        names = [n for n in dict.fromkeys(vocabulary(self.truth)) if n.partition("_")[0] not in unwritten]
         return {n: x for n in names if (x := self.value(n)) is not None}
 
     @property
@@ -387,14 +388,15 @@ class MendSearch:
         """Cost of a symbol that is left out: least of those like the formula's own, then parameters, others."""
         if name in self.context:
             return 0.0
-        base, _, sup = split_name(name)
+        base, sub, sup = split_name(name)
         far = (0.05 if base in ("s", "c") else 0.15) * self._unknown(name) + 0.004 * len(name) + self._above(name)
         if re.sub("[xyz]", "x", name) in self.axis_free:
             return far + 0.05
         if base in ("s", "c"):
             return far + 0.2
         if name in self.c.truth.given_names:
-            return far + 0.12
+            carries = base == "m" and sub[:1] == "o" and f"L_{sub[1:]}" in self.context
+            return far + (0.8 if carries else 0.12)  # a length goes with all the mass that it carries, m_i
         if _shape(name) in self.shapes or _shape(name, "x") in self.shapes:
             return far + 0.15
         if (base in COORDINATE_LETTERS and sup) or base == "q":

@@ -164,6 +164,9 @@ class Recorder(Context):
         self.values.setdefault(label, x)
 
 
+CATALOGUE_LETTERS = {"mass_matrix": "M", "bias": "h", "coriolis_matrix": "C"}
+
+
 def _rows(letter: str, values: Sequence[Scalar], numbers: Sequence[str]) -> dict[str, Scalar]:
     return {f"{letter}_{n}": x for n, x in zip(numbers, values)}
 
@@ -229,6 +232,9 @@ class Truth:
         names = [next(b.number for b in tree.bodies if b.v == k) for k in range(tree.nv)]
         self._results = results(state, notation, names)
         self.results = frozenset(self._results)  # letters of what the equations are for
+        own = {"mass_matrix": "H"} if notation == "telegin" else LETTERS_OF_RESULTS.get(notation, {})
+        # letters that are understood where the paper has another: no mend writes them
+        self.aliases = {x for name, x in CATALOGUE_LETTERS.items() if own.get(name, x) != x}
         algorithms = runs(self.state, notation, robot.by_page) if self_named else []
         self._waiting = [self._recorded(run) for run in algorithms]
         for name, letter in robot.letters.items() if notation != "telegin" else ():  # with its axis, too: L_2x
