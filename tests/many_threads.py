@@ -128,6 +128,7 @@ def add_methods(add: Add, robot: drevo.Robot, one: State, many: State) -> None:
     add("on a moving base", lambda r, h: carried(r.with_base_motion(rising), q, v, a))
     add("observed", lambda r, h: [r.pose(q, link, relative_to=r.link_names[-2]),
                                   r.jacobian(q, link, relative_to=r.link_names[-2])])  # fmt: skip
+    add("workspace", lambda r, h: r.workspace(link, 20).points)
     add("inverse_kinematics", lambda r, h: r.inverse_kinematics(link, r.pose(q, link), q0=q).q)
     add("closed_form", lambda r, h: closed(r, link, q))
     add("distance", lambda r, h: [r.distance(q).distance, r.distance_jacobian(q)])

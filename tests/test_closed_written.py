@@ -67,8 +67,6 @@ def test_a_c_file_has_the_name_that_is_given(tmp_path) -> None:
     assert file.name == "torque_at_rest.c" and "void torque_at_rest(" in file.read_text()
     (file,) = drevo.export(robot, "gravity", "c", folder=tmp_path).files
     assert "void gravity(" in file.read_text()
-    with pytest.raises(drevo.InputError, match="a variable of the function"):
-        drevo.export(robot, "gravity", "c", name="q", folder=tmp_path)
 
 
 @pytest.mark.needs("octave")

@@ -130,5 +130,5 @@ def test_a_controller_that_diverges_is_told_by_the_fastest_joint(chain: Robot) -
         chain.simulate(np.zeros(3), np.ones(3), lambda t, q, v: 1e6 * v, **given)
     with pytest.raises(NumericsError, match=r"tau\[0\] is nan"):
         chain.simulate(np.zeros(3), np.ones(3), lambda t, q, v: np.nan * v, **given)
-    with pytest.raises(InputError, match=r"not as 'motion.png'; a picture is by .plot\(\)"):
+    with pytest.raises(InputError, match=r"not as 'motion.png'; .plot\(path\) saves a picture"):
         chain.simulate(np.zeros(3), duration=0.01).save("motion.png")

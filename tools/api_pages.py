@@ -29,6 +29,7 @@ MODULES = {
     "drevo.papers": "The five papers made anew",
     "drevo.dh": "Denavit and Hartenberg",
     "drevo.robots": "Embedded robots",
+    "drevo.ros2": "Packages for ROS 2",
     "drevo.ground": "Uneven ground",
     "drevo.envs": "Environments to learn in",
     "drevo.streaming": "Streams",

@@ -91,8 +91,6 @@ def export_c(derivation: Derivation, name: str, folder: str | Path = ".", functi
     """One C file of equations that are written out; function: its name, by default that of the derivation."""
     called, sequence = identifier(_name(name)).lower(), derivation.sequence
     if function:
-        if called in {x for name, x in sequence.identifiers.items() if name != sequence.function}:
-            raise InputError(f"export: name {name!r} is that of a variable of the function; give another")
         sequence = sequence._replace(identifiers={**sequence.identifiers, sequence.function: called})
     file = write_whole("export", _folder(folder) / f"{called}.c", text_in("c", sequence, derivation.about))
     counts = f"{derivation.program.name}, at every call {derivation.about.totals}"

@@ -153,10 +153,7 @@ class Corrections:
 
 
 class MendSearch:
-    """The search for one-slip corrections of a formula: its letters, and how far others are from them.
-
-    context: its symbols; axis_free: these with x for every axis.
-    """
+    """The search for one-slip corrections of a formula. axis_free: its symbols, with x for every axis."""
 
     def __init__(self, c: Corrections, name: str, node: FormulaNode) -> None:
         true = c.value(name)

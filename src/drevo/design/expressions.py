@@ -125,7 +125,7 @@ def _named(text: str) -> list[tuple[str, str]]:
 def left_name(text: str) -> str:
     """The left side of a line, as a name."""
     left = plain_text(text.partition("=")[0]).strip()
-    return normal(left) if re.match(r"[A-Za-z]", left) else ""
+    return normal(left) if re.match(r"[A-Za-z]+\d*(?![^_^])", left) else ""
 
 
 def normal(name: str) -> str:

@@ -196,10 +196,10 @@ Asked = TypeVar("Asked", bound=Callable[..., Any])
 Class = TypeVar("Class", bound=type)
 
 
-def asked(function: Asked, name: str = "") -> Asked:
+def asked(function: Asked, name: str = "", unseen: Sequence[str] = ("self", "cls")) -> Asked:
     """The function; arguments that do not fit its signature are an InputError in place of Python's TypeError.
 
-    name: what its caller knows it by, if not by its own."""
+    name: what its caller knows it by, if not by its own. unseen: parameters that the caller does not give."""
     title = name or function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
 
     @functools.wraps(function)
@@ -209,7 +209,7 @@ def asked(function: Asked, name: str = "") -> Asked:
         except TypeError as error:
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:  # it comes from within
                 raise
-            raise InputError(_misfit(title, function, args, given)) from None
+            raise InputError(_misfit(title, function, args, given, unseen)) from None
 
     return cast(Asked, call)
 
@@ -264,10 +264,12 @@ def asked_all(module: str) -> None:
                 setattr(place, name, asked(value))
 
 
-def _misfit(name: str, function: Callable[..., Any], args: Sequence[Any], given: Mapping[str, Any]) -> str:
+def _misfit(
+    name: str, function: Callable[..., Any], args: Sequence[Any], given: Mapping[str, Any], unseen: Sequence[str]
+) -> str:
     """The error message that tells what is wrong with the arguments."""
     every = inspect.signature(function).parameters.values()
-    parameters = [p for p in every if p.name not in ("self", "cls")]
+    parameters = [p for p in every if p.name not in unseen]
     args = args[len(every) - len(parameters) :]
     placed = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     named = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]

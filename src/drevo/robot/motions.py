@@ -47,7 +47,7 @@ class MotionMethods:
 
         It is checked as it is called, without the robot.
         """
-        entry: Callable[..., Found] = asked(MethodType(unwrap(function), self))
+        entry: Callable[..., Found] = MethodType(asked(unwrap(function), unseen=("robot",)), self)
         self.__dict__[function.__name__] = entry
         return entry
 
