@@ -72,10 +72,10 @@ class Corrections:
         self.unsure |= {name: off} if np.any(off) else {}
         self._table = self._turned = None
 
-    def largest_element(self) -> float:
-        """The largest element of the inertia matrix over the samples."""
-        names = [f"H_{n}{n}" if len(n) == 1 else f"H_{n},{n}" for n in self.truth.number]
-        return max(float(np.max(np.abs(np.asarray(self.truth(n), float)))) for n in names)
+    def largest(self, base: str) -> float:
+        """The largest value over the samples of the symbols with a letter, 0 where there is none."""
+        rows = [np.abs(x).max() for n, x in self._vocabulary.items() if split_name(n)[0] == base]
+        return float(max(filter(np.isfinite, rows), default=0.0))
 
     # -- values ----------------------------------------------------------------------------------------------
 

@@ -209,10 +209,11 @@ class _Reader:
         raise self.wrong()
 
     def arguments(self, count: int) -> tuple[FormulaNode, ...]:
-        """Arguments of a function: in parentheses, or one name."""
-        if self.peek()[1] == "(":
+        """Arguments of a function: in parentheses, or one name, or one atan2."""
+        text = self.peek()[1]
+        if text == "(":
             return self.inside(count)
-        if count > 1 or self.peek()[0] != "name" or self.peek()[1] in FORMULA_FUNCTIONS:
+        if count > 1 or self.peek()[0] != "name" or FORMULA_FUNCTIONS.get(text, 2) == 1:
             raise self.wrong()
         return (self.atom(),)
 

@@ -31,7 +31,7 @@ from .vocabulary import UnitsDiffer, renamings, unit_of
 Array = np.ndarray[Any, Any]
 
 CLOSE = 1e-9  # of the largest value over the samples
-ELEMENT_ROUNDING = 1e-13  # of the largest |H|: an element that cancels to zero is left with about this
+ROUNDING = 1e-13  # of the largest value of a letter: what cancels to zero is left with about this
 MAX_RENAMINGS = 60
 MAX_TABLES = 24  # pairs of a robot and a notation whose tables are kept
 CHANCE = 2.0  # cost of a factor that makes a formula right for the robot's numbers
@@ -398,14 +398,16 @@ class _Check:
     def _error(self, c: Corrections, name: str, node: FormulaNode, doubt: Array | float = 0.0) -> float:
         """Largest difference, less a doubt, of the largest value; of the printed value where the true one is 0.
 
-        What is below the rounding of the larger elements is no value.
+        What is below the rounding of the larger values of its letter is no value.
         """
         x, true = c.of(node), c.value(name)
         assert true is not None
         if not np.all(np.isfinite(x)):
             return float("inf")
-        least = ELEMENT_ROUNDING * c.largest_element() if name.startswith("H") else 0.0
         off, size = float(np.max(np.abs(x - true) - doubt)), float(np.max(np.abs(true)))
+        if off <= CLOSE * size:
+            return off / size if size else 0.0
+        least = ROUNDING * c.largest(split_name(name)[0])
         if off <= least:
             return 0.0
         return off / ((size if size > least else 0.0) or float(np.max(np.abs(x))))

@@ -117,7 +117,8 @@ class Elements:
         key = (j, letter, i)
         if key not in self._projection:
             value = sum_of_products(self._projected(j, letter, i))
-            label = f"m_{self.number(j)}{self.number(i)}^{self.see.shown(letter, i)}"
+            pair = str(self.number(j)), str(self.number(i))
+            label = f"m_{(',' if max(map(len, pair)) > 1 else '').join(pair)}^{self.see.shown(letter, i)}"
             self._projection[key] = self.tree.named(value, label)
         return self._projection[key]
 
