@@ -31,7 +31,7 @@ from .vocabulary import UnitsDiffer, renamings, unit_of
 Array = np.ndarray[Any, Any]
 
 CLOSE = 1e-9  # of the largest value over the samples
-ROUNDING = 1e-13  # of the largest value of a letter: what cancels to zero is left with about this
+SYMBOL_ROUNDING = 1e-13  # of the largest value of a letter: what cancels to zero is left with about this
 MAX_RENAMINGS = 60
 MAX_TABLES = 24  # pairs of a robot and a notation whose tables are kept
 CHANCE = 2.0  # cost of a factor that makes a formula right for the robot's numbers
@@ -407,7 +407,7 @@ class _Check:
         off, size = float(np.max(np.abs(x - true) - doubt)), float(np.max(np.abs(true)))
         if off <= CLOSE * size:
             return off / size if size else 0.0
-        least = ROUNDING * c.largest(split_name(name)[0])
+        least = SYMBOL_ROUNDING * c.largest(split_name(name)[0])
         if off <= least:
             return 0.0
         return off / ((size if size > least else 0.0) or float(np.max(np.abs(x))))
