@@ -221,8 +221,6 @@ def page(width: int, high: int, parts: Iterable[str]) -> str:
 
 def arm() -> bytes:
     """A Panda whose hand goes along a figure of eight, by the closed form of its inverse kinematics."""
-    from PIL import Image
-
     robot, link, redundant = drevo.load("panda"), "panda_hand_tcp", "panda_joint7"
     start = robot.q_of(panda_joint2=-0.5, panda_joint4=-2.2, panda_joint6=1.9, panda_joint7=0.8)
     poses = np.repeat(robot.pose(start, link)[None], ARM_FRAMES, 0)
@@ -231,11 +229,32 @@ def arm() -> bytes:
     poses[:, 2, 3] += 0.16 * np.sin(2.0 * turn)
     motion = robot.inverse_kinematics_path(link, poses, start, **{redundant: 0.8})
     assert np.abs(robot.pose(motion, link) - poses).max() < 1e-12
-    renderer = Renderer(robot, size=(600, 420))
     camera = {"azimuth": -0.5, "elevation": 0.25, "distance": 1.2, "target": (0.2, 0.0, 0.42)}
+    return film(robot, motion, (600, 420), 50, **camera)
+
+
+def standing() -> bytes:
+    """A Go1 that stands by its regulator under four pushes, by the lines of the page."""
+    words = (HERE / "control.md").read_text(encoding="utf-8").partition("### Standing on a ground")[2]
+    code, scope = re.findall(r"^```python\n(.*?)^```", words, re.MULTILINE | re.DOTALL)[0], dict[str, Any]()
+    with redirect_stdout(None):
+        exec("from drevo.control import *; from drevo.simulate import Control; import drevo, numpy as np", scope)
+        exec(compile(code, "control.md", "exec"), scope)
+    motion = np.concatenate([scope["motion"].q[:50:2, k] for k in range(4)])
+    camera = {"azimuth": 0.7, "elevation": 0.2, "distance": 1.25, "target": (0.0, 0.0, 0.17)}
+    return film(scope["go1"], motion, (480, 320), 40, **camera)
+
+
+def film(robot: drevo.Robot, motion: Any, size: tuple[int, int], duration: int, **camera: Any) -> bytes:
+    """States as an animated picture; duration: of each, ms."""
+    from PIL import Image
+
+    renderer = Renderer(robot, size=size)
     frames = [Image.fromarray(renderer.picture(q, **camera)) for q in motion]
     out = io.BytesIO()
-    frames[0].save(out, "webp", save_all=True, append_images=frames[1:], duration=50, loop=0, quality=45, method=6)
+    frames[0].save(
+        out, "webp", save_all=True, append_images=frames[1:], duration=duration, loop=0, quality=45, method=6
+    )
     return out.getvalue()
 
 
@@ -300,7 +319,7 @@ FIGURES: dict[str, Callable[[], str]] = {
 }
 
 
-FILMS: dict[str, Callable[[], bytes]] = {"arm": arm}
+FILMS: dict[str, Callable[[], bytes]] = {"arm": arm, "standing": standing}
 
 
 def main(names: Sequence[str]) -> None:
