@@ -118,7 +118,8 @@ class Elements:
         if key not in self._projection:
             value = sum_of_products(self._projected(j, letter, i))
             pair = str(self.number(j)), str(self.number(i))
-            label = f"m_{(',' if max(map(len, pair)) > 1 else '').join(pair)}^{self.see.shown(letter, i)}"
+            comma = "," if any(x.isdigit() and len(x) > 1 for x in pair) else ""
+            label = f"m_{comma.join(pair)}^{self.see.shown(letter, i)}"
             self._projection[key] = self.tree.named(value, label)
         return self._projection[key]
 
