@@ -261,7 +261,8 @@ class Pulling(RowGroup):
 
 
 @pytest.mark.parametrize("group, words", [
-    (NoTangents, "gives 3 rows 1 forces"), (Pulling, "its Hessian says 4.5; give minus the slope"),
+    (RowGroup, "a law has answer"), (NoTangents, "gives 3 rows 1 forces"),
+    (Pulling, "its Hessian says 4.5; give minus the slope"),
 ])  # fmt: skip
 def test_added_laws_are_tried(group: type[RowGroup], words: str) -> None:
     with pytest.raises(InputError, match=words):

@@ -109,7 +109,7 @@ class RowGroup:
 
     def answer(self, y: Vector, D: Vector) -> Answer:
         """Forces, Hessian and piece at y, of the stiffness D."""
-        raise NotImplementedError
+        raise InputError(f"{type(self).__name__}: a law has answer(y, D), which gives forces and their Hessian")
 
     def diagonal(self, weight: float) -> Scalar:
         """The estimate of the inverse inertia of the row by which the group is firm, by the weight of
