@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+import zlib
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from contact_cases import as_ours
 import drevo
 from drevo.contact.convex.fields import places_in_field
 from drevo.contact.convex.simplex import BOX, CYLINDER, ELLIPSOID, FIELD, POINT, SEGMENT
+from drevo.io.images import read_heights
 from drevo.mechanics.spatial import Mat, Vec
 
 Array = np.ndarray[Any, Any]
@@ -116,9 +119,72 @@ def test_fields_are_kept_in_files(tmp_path: Any) -> None:
         robot.save(str(tmp_path / "field.xml"))
 
 
+def filtered(lines: Array, pixel: int) -> bytes:
+    """Lines of a PNG image, each by another of the five filters, as section 9 of the specification has it."""
+    out, above = b"", np.zeros(lines.shape[1], int)
+    for k, line in enumerate(lines.astype(int)):
+        left, corner = (np.concatenate([np.zeros(pixel, int), x[:-pixel]]) for x in (line, above))
+        by_left, by_above, by_corner = (abs(left + above - corner - x) for x in (left, above, corner))
+        paeth = np.where(by_above <= by_corner, above, corner)
+        paeth = np.where((by_left <= by_above) & (by_left <= by_corner), left, paeth)
+        ahead = (0 * line, left, above, (left + above) // 2, paeth)[k % 5]
+        out, above = out + bytes([k % 5]) + ((line - ahead) % 256).astype(np.uint8).tobytes(), line
+    return out
+
+
+def png(colours: int, channels: int, depth: int) -> bytes:
+    """A PNG image of 11 x 7 random pixels in two parts."""
+    rng, pixel = np.random.default_rng(colours), channels * depth // 8
+    lines = zlib.compress(filtered(rng.integers(0, 10 if colours == 3 else 256, (11, 7 * pixel)), pixel))
+    parts = {b"IHDR": struct.pack(">IIBBBBB", 7, 11, depth, colours, 0, 0, 0), b"PLTE": rng.bytes(30)}
+    chunks = [*parts.items(), (b"IDAT", lines[:40]), (b"IDAT", lines[40:]), (b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in chunks
+        if kind != b"PLTE" or colours == 3
+    )
+
+
+FILES = {"grey": (0, 1, 8), "fine": (0, 1, 16), "rgb": (2, 3, 8), "palette": (3, 1, 8), "rgba": (6, 4, 16)}
+OWN = struct.pack("<ii", 11, 7) + np.random.default_rng(0).normal(size=77).astype(np.float32).tobytes()
+
+
+@pytest.mark.needs("mujoco")
+@pytest.mark.parametrize("name", [*FILES, "own"])
+def test_heights_of_files_are_mujocos(name: str, tmp_path: Any) -> None:
+    """Images of all filters and kinds, and MuJoCo's own format; a field has the name of its file."""
+    import mujoco
+
+    file = tmp_path / ("hills.hf" if name == "own" else "hills.png")
+    file.write_bytes(OWN if name == "own" else png(*FILES[name]))
+    text = SCENE.format(kind="box", size=".1 .1 .1", margin=0, heights=f'file="{file.name}"', place="")
+    (tmp_path / "scene.xml").write_text(text.replace('name="hills" nrow="9" ncol="7"', ""))
+    m = mujoco.MjModel.from_xml_path(str(tmp_path / "scene.xml"))
+    robot = drevo.load(str(tmp_path / "scene.xml"))
+    assert not robot.notes and robot.model.geoms[0] == drevo.load(m).model.geoms[0]
+
+
+FLAWED = {
+    "cut off": png(2, 3, 8)[:90],
+    "end in a chunk": png(2, 3, 8)[:60],
+    "no PNG": b"hills",
+    "interlaced": png(0, 1, 8).replace(b"\x08\0\0\0\0", b"\x08\0\0\0\1"),
+    "at least 2 x 2": struct.pack("<ii", 1, 7) + bytes(28),
+    "not finite": OWN[:-4] + struct.pack("<f", np.inf),
+}
+
+
+@pytest.mark.parametrize("fault", FLAWED)
+def test_flawed_files_are_told(fault: str) -> None:
+    with pytest.raises(drevo.DrevoError, match="cut off" if fault == "end in a chunk" else fault):
+        read_heights(FLAWED[fault], 1000)
+    with pytest.raises(drevo.DrevoError, match="up to 50 are read"):
+        read_heights(OWN, 50)
+
+
 def test_faults_are_told() -> None:
     text = SCENE.format(kind="box", size=".1 .1 .1", margin=0, heights='file="hills.png"', place="")
-    assert "hfield" in " ".join(drevo.load(text).notes)
+    assert "the height field 'hills': names the file 'hills.png'" in " ".join(drevo.load(text).notes)
     robot = drevo.load(SCENE.format(kind="box", size=".1 .1 .1", margin=0, heights="", place=""))
     with pytest.raises(drevo.InputError, match="height field, which is not convex"):
         robot.distance(robot.neutral(), [("hills", "solid")])

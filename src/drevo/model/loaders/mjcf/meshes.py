@@ -28,7 +28,7 @@ class Meshes:
     def __init__(
         self, assets: Iterable[Element] = (), files: Files | None = None, folder: str = "", strip: bool = False
     ) -> None:
-        self.assets = {_name(element): element for element in assets}
+        self.assets = {asset_name(element): element for element in assets}
         self.files, self.folder, self.strip = files or Files(), folder, strip  # of paths only the name
         self.solids: dict[str, MassProperties] = {}
         self.shapes: dict[str, tuple[Array, Array | None]] = {}
@@ -48,6 +48,10 @@ class Meshes:
         file = self.assets[name].get("file") if name in self.assets else ""
         path = os.path.join(self.folder, os.path.basename(file) if self.strip else file)
         return file if file and self.files.folder and not os.path.isfile(path) else None
+
+    def path_of(self, file: str) -> str:
+        """The path of a file that an asset names."""
+        return self.files.find(os.path.basename(file) if self.strip else file, (self.folder,))
 
     def _of(self, name: str, make: Callable[[Element], T]) -> T:
         if name not in self.assets:
@@ -71,7 +75,7 @@ class Meshes:
 
     def _shape(self, element: Element) -> tuple[Array, Array | None]:
         """Points and faces in their places, of the right side out."""
-        name = _name(element)
+        name = asset_name(element)
         if name not in self.shapes:
             self.shapes[name] = self._placed(element)
         return self.shapes[name]
@@ -98,12 +102,12 @@ class Meshes:
         if not element.get("file"):
             points = meshes.triples(element.get("vertex"), float)
             return points, meshes.triples(element.get("face"), int) if element.get("face") else None
-        file = element.get("file")
-        path = self.files.find(os.path.basename(file) if self.strip else file, (self.folder,))
+        path = self.path_of(element.get("file"))
         kind = element.get("content_type").rpartition("/")[2].rpartition(".")[2] or os.path.splitext(path)[1][1:]
         data = self.files.read(path, meshes.MAX_MESH_BYTES, meshes.weight(path))
         return meshes.read_mesh(data, kind.lower())
 
 
-def _name(element: Element) -> str:
+def asset_name(element: Element) -> str:
+    """The name of an asset, that of its file where none is given."""
     return element.get("name") or os.path.splitext(os.path.basename(element.get("file")))[0]

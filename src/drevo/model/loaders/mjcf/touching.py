@@ -8,6 +8,7 @@ import numpy as np
 
 from ....errors import ModelError
 from ....io import meshes, xml
+from ....io.images import read_heights
 from ....io.xml import Element, Reader
 from ...contact import GEOM_SIZES, PAIR_FRICTION, ContactPair, Geom
 from ...description import Vec3
@@ -16,6 +17,7 @@ from ..solids import hull_of, principal_axes
 from .equality import Layout
 from .file import File, FramePose, PlacedElement, placed_in, read_some
 from .geoms import SolidGeom, geom_of
+from .meshes import asset_name
 from .settings import read_friction, read_solimp, read_solref, read_whole
 
 ENDS = ("geom1", "geom2")
@@ -110,16 +112,25 @@ def _hull(geom: SolidGeom, label: str) -> tuple[tuple[Vec3, ...], Faces, FramePo
 
 
 def _field(reader: Reader, geom: SolidGeom) -> tuple[tuple[Vec3, ...], tuple[float, ...]]:
-    """The nodes of a height field, half its sides and its depth; none of one out of a file or too large."""
+    """The nodes of a height field, half its sides and its depth; none of one that is not read or too large."""
     assets = (x for section in geom.file.root.all("asset") for x in section.all("hfield"))
-    asset = next((x for x in assets if x.get("name") == geom.element.get("hfield")), None)
-    if asset is None or asset.get("file"):
+    asset = next((x for x in assets if asset_name(x) == geom.element.get("hfield")), None)
+    if asset is None:
         return (), ()
     x, y, top, deep = reader.vector(asset, "size", (0.0, 0.0, 0.0, 0.0))
-    rows, columns = (read_whole(reader, asset, key, 0) for key in ("nrow", "ncol"))
-    if min(rows, columns) < 2 or rows * columns > MAX_FIELD_NODES:
-        return (), ()
-    shares = np.array(reader.vector(asset, "elevation", (0.0,) * (rows * columns), xml.ANY), np.float32)
+    if asset.get("file"):
+        try:
+            data = geom.file.meshes.files.read(geom.file.meshes.path_of(asset.get("file")), meshes.MAX_MESH_BYTES)
+            shares = read_heights(data, MAX_FIELD_NODES).astype(np.float32)
+        except ModelError as error:
+            geom.file.draft.notes.append(f"the height field {asset_name(asset)!r}: {error}")
+            return (), ()
+        rows, columns = shares.shape
+    else:
+        rows, columns = (read_whole(reader, asset, key, 0) for key in ("nrow", "ncol"))
+        if min(rows, columns) < 2 or rows * columns > MAX_FIELD_NODES:
+            return (), ()
+        shares = np.array(reader.vector(asset, "elevation", (0.0,) * (rows * columns), xml.ANY), np.float32)
     if asset.get("content_type") != COMPILED:  # the last row is written first
         shares = (shares - shares.min()).reshape(rows, columns)[::-1].ravel() / (np.ptp(shares) or 1.0)
     heights = shares.astype(float) * top
