@@ -32,7 +32,13 @@ BOUND = LEG.replace(
 )
 BELT = LEG.replace('size=".03"', 'size=".03" surfacevel=".3 .5 -.4 1 -2 3"')
 EXACT = '<mujoco><option><flag diagexact="enable"/></option>'
+PRISM = """<mujoco><asset><mesh name="prism" vertex=".1 0 .06 .05 .09 .06 -.05 .09 .06 -.1 0 .06 -.05 -.09 .06
+  .05 -.09 .06 .1 0 -.06 .05 .09 -.06 -.05 .09 -.06 -.1 0 -.06 -.05 -.09 -.06 .05 -.09 -.06"/></asset>
+ <worldbody><body name="trunk" pos="0 0 .2"><freejoint/><geom type="mesh" mesh="prism"/>
+  <body name="leg"><joint name="hip" axis="0 1 0" damping=".2"/>
+   <geom type="capsule" fromto="0 0 0 0 0 .4" size=".03"/></body></body></worldbody></mujoco>"""
 CASES = {
+    "prism, which has four of its corners on the ground": (PRISM, "euler"),
     "leg with a belt": (BELT, "euler"),
     "leg, firm by its inertia": (LEG.replace("<mujoco>", EXACT), "euler"),
     "hopper": (HOPPER.format(option="", condim=3, floor=""), "euler"),
@@ -67,7 +73,7 @@ def differences(robot: Any, step: Callable[..., Sequence[Array]], at: list[Array
 def test_products_are_those_of_differences(name: str) -> None:
     """J x beside central differences, w J x = x J' w, and J."""
     text, method = CASES[name]
-    robot, rng = drevo.load(text), np.random.default_rng(1)
+    robot, rng = drevo.load(text, hulls=64), np.random.default_rng(1)
     how = {"dt": 2e-3, "ground": "plane", "method": method}
     jvp, vjp, jacobian = (
         drevo.compile(robot, "step", product=x, **how) for x in ("value_and_jvp", "vjp", "jacobian")
@@ -133,10 +139,10 @@ def test_rows_of_a_jacobian_are_the_same_in_any_batch() -> None:
         f(*at)
 
 
-@pytest.mark.parametrize("text", [ROUND, BELT.replace('type="box" size=".2 .1 .05"', 'size=".15"')])
+@pytest.mark.parametrize("text", [ROUND, BELT.replace('type="box" size=".2 .1 .05"', 'size=".15"'), PRISM])
 def test_products_under_the_exact_law(text: str) -> None:
     """Feet that stick and slide, a joint at its limit and one that dry friction holds."""
-    robot = drevo.load(text.replace("<joint ", '<joint range="-10 10" frictionloss=".01" '))
+    robot = drevo.load(text.replace("<joint ", '<joint range="-10 10" frictionloss=".01" '), hulls=64)
     rng = np.random.default_rng(3)
     at = states(robot)
     at[0][::3, -1], at[1][::3, -1] = math.radians(-10.0) - 1e-3, -0.5

@@ -239,6 +239,44 @@ def test_a_hull_touches_a_plane_where_mujoco_has_it(shape: str) -> None:
     assert 1 in places and max(places) > 2
 
 
+def test_derivatives_of_a_hull_on_a_plane_are_those_of_mujoco() -> None:
+    """Its differences of 1e-6, good to the square of their share in the 1 mm over which contacts grow stiff, from
+    rates along the world's axes to those of the body. Of a regular hexagon four corners tie with others."""
+    import mujoco
+
+    text = SCENE.format(bodies='<body pos="0 0 .06"><freejoint/><geom type="mesh" mesh="prism"/></body>')
+    text = text.replace("<worldbody>", f"<asset>{MESHES}</asset><worldbody>", 1)
+    m: Any = mujoco.MjModel.from_xml_string(text.format(option='tolerance="0"', floor="", condim=3))
+    robot, d, rng = (
+        drevo.load(text.format(option="", floor=""), hulls=64),
+        mujoco.MjData(m),
+        np.random.default_rng(5),
+    )
+    step, jacobian = (drevo.compile(robot, "step", dt=0.002, ground=None, product=x) for x in ((), "jacobian"))
+    A = np.zeros((12, 12))
+
+    def carried() -> Array:
+        """The rates of MuJoCo's tangents by ours: v along the world's axes is R v."""
+        R, L = d.xmat[1].reshape(3, 3), np.eye(12)
+        L[:3, :3] = L[6:9, 6:9] = R
+        L[6:9, 3:6] = np.cross(d.qvel[:3], R, axisb=0, axisc=0) * -1.0
+        return L
+
+    for _ in range(40):
+        d.qpos[:] = [0, 0, 0.059 + 5e-4 * rng.random(), 1, *rng.uniform(-5e-3, 5e-3, 3)]
+        mujoco.mj_normalizeQuat(m, d.qpos)
+        d.qvel[:] = rng.normal(size=6) * 0.1
+        mujoco.mj_forward(m, d)
+        before, found = carried(), np.concatenate(jacobian(*as_ours(m, d.qpos, d.qvel, np.zeros(6)))[:2], 1)
+        mujoco.mjd_transitionFD(m, d, 1e-6, 1, A, None, None, None)
+        after = step(*as_ours(m, d.qpos, d.qvel, np.zeros(6))).v1
+        mujoco.mj_step(m, d)
+        assert np.abs(after - as_ours(m, d.qpos, d.qvel)[1]).max() < STEP_DIGITS
+        mujoco.mj_kinematics(m, d)
+        theirs = np.linalg.solve(carried(), A @ before)
+        assert np.abs(found - theirs).max() < 1e-5 * np.abs(theirs).max()
+
+
 def test_a_capsule_lies_on_a_hull_at_two_places() -> None:
     """On a hull that stands on four corners: of six a plane has four at a time, as in MuJoCo, where none rests."""
     bodies = (

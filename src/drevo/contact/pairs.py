@@ -11,8 +11,8 @@ import numpy as np
 from ..errors import InputError, NumericsError, warn_caller
 from ..ground import Deciding, Uneven, ground_of
 from ..io.given import Array
-from ..mechanics.algorithms.boxes import PlacedGeom, Proximity, frame_of
-from ..mechanics.algorithms.colliders import between, on_ground, places
+from ..mechanics.algorithms.boxes import PlacedGeom, Proximity
+from ..mechanics.algorithms.colliders import between, found_place, on_ground, places
 from ..mechanics.algorithms.constraints import Kinematics
 from ..mechanics.algorithms.inertia_matrix import mass_matrix
 from ..mechanics.algorithms.kinematics import Pose, Poses, jacobian
@@ -72,10 +72,10 @@ class ContactCandidate(NamedTuple):
     searched: bool = False  # whether the places of the pair are searched for in machine code
 
     def touch(self, poses: Poses, place: Vector = ()) -> Proximity:
-        """place: distance, point and normal of a place that has been searched for."""
+        """place: what has been searched for, as of `found_place`."""
         a, b = (solid.at(poses) for solid in self.solids)
         if self.searched:
-            proximity = Proximity(place[0], Vec(*place[1:4]), frame_of(Vec(*place[4:])))
+            proximity = found_place(a, b, place)
         else:
             proximity = (on_ground(self.ground.surface, b) if self.ground else between(a, b))[self.place]
         if not any(any(solid.geom.surface) for solid in self.solids):
@@ -118,13 +118,13 @@ class HeldGeom(NamedTuple):
 
 
 def contact_candidates(
-    model: Model, ground: object = None, searched: bool = False, ruled: bool = False
+    model: Model, ground: object = None, searched: bool = False
 ) -> tuple[ContactCandidate, ...]:
     """All places where the robot may touch itself, what stands beside it, and the ground.
 
     ground: None for the planes of the model itself; "plane" for z = 0 where it has none; `drevo.ground.grid` or
-    `drevo.ground.function` in their place. searched: with the pairs whose places are searched for; ruled: but what
-    has a rule too, as a hull on a plane, is not searched for.
+    `drevo.ground.function` in their place. searched: with the pairs whose places are searched for, of them a hull
+    on a plane, which else has a place at every corner.
     """
     floor = ground_of(ground)
     model = with_ground(model, floor)
@@ -136,9 +136,7 @@ def contact_candidates(
         weight = weights[a.link][0] + weights[b.link][0], weights[a.link][1] + weights[b.link][1]
         uneven = floor if a.name == FLOOR_NAME and isinstance(floor, Uneven) else None
         kinds = a.kind, b.kind
-        sought = (
-            kinds in SEARCHED_PAIRS and not uneven and (kinds not in TOUCHING_PAIRS or (searched and not ruled))
-        )
+        sought = kinds in SEARCHED_PAIRS and not uneven and (searched or kinds not in TOUCHING_PAIRS)
         count = searched_places(a, b) if sought else places(kinds, len(b.points))
         for k in range(count):
             found.append(ContactCandidate((a, b), k, bodies, interaction, weight, ends, uneven, sought))
@@ -193,8 +191,8 @@ def left_out_of_contact(model: Model, searched: bool = False) -> list[str]:
 
 
 def require_no_search(model: Model, pairs: Sequence[tuple[HeldGeom, HeldGeom]]) -> None:
-    """InputError where places of contact are searched for: the search has no derivatives."""
-    if pairs:
+    """InputError where places of contact are searched for, but on a plane: else the search has no derivatives."""
+    if pairs := [(a, b) for a, b in pairs if a.geom.kind != "plane"]:
         names = shorten([f"{a.geom.name!r} and {b.geom.name!r}" for a, b in pairs])
         raise InputError(
             f"step: robot {model.name!r} has no derivatives of its steps, for the places where {names} touch are "

@@ -134,7 +134,7 @@ def _exact(robot: Any, model: Model, r: StepRequest, spec: Spec) -> Function:
         build = partial(step_program, many, MultiplierEvaluation, MultiplierLoops)
         ahead = Ahead(f"step of {model.name!r}", lambda: seconds_of_soft_step(model, [], ""))
         return requested(robot, ("step", r), build, spec=spec, ahead=ahead)
-    what = exact_robot(model, r.dt, r.ground, r.friction, r.restitution, r.touching, True, bool(r.product))
+    what = exact_robot(model, r.dt, r.ground, r.friction, r.restitution, r.touching, True)
     warn_of_untouched(model, r.ground, searched=what.whole)
     if r.product:
         require_no_search(model, [x.solids for x in what.searched])
@@ -172,7 +172,7 @@ def _soft(robot: Any, model: Model, r: StepRequest, spec: Spec) -> Function:
 
     @cache
     def stated() -> SoftProblem:
-        problem = soft_problem(model, r.ground, r.dt, r.method, r.repeat, r.friction, r.law, bool(product))
+        problem = soft_problem(model, r.ground, r.dt, r.method, r.repeat, r.friction, r.law, apart=bool(product))
         return replace(problem, last=r.last, parameters=r.parameters)
 
     def program() -> Program:

@@ -18,6 +18,7 @@ from .simplex import corner_of, put_corner
 MAX_POLYGON = 48  # corners of a face, and of what is left of it
 PLACE_NUMBERS = 7  # of a place: distance, point midway, normal
 MAX_PLACES = 8  # of two boxes; of others half as many
+LARGER = 1.0 + 1e-12  # of an area: what is less is a tie, whose first quadrilateral stays
 ON_SIDE = 1e-15  # m: what is less past a side is on it
 
 
@@ -127,7 +128,7 @@ def widened(polygon: Floats, count: int, four: Integers, best: float, kept: Inte
                 before = four[at]
                 four[at] = (before + 1) % count
                 area = four_area(polygon, four[0], four[1], four[2], four[3])
-                moves = area > best
+                moves = area > best * LARGER
                 if moves:
                     best = area
                     for m in range(4):

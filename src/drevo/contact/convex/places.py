@@ -44,12 +44,6 @@ from .simplex import (
 MAX_OTHER_PLACES = 4  # of solids that are not both boxes
 
 
-def moved_corners(polygon: Floats, count: int, R: Mat, p: Vec) -> None:
-    """Moves the corners of a polygon."""
-    for k in range(count):
-        put_corner(polygon, k, p + R @ corner_of(polygon, k))
-
-
 def places_of_faces(
     which: Integers, sizes: Floats, points_a: Floats, points_b: Floats, R: Mat, p: Vec, n: Vec, numbers: Integers,
     feature: Floats, margin: float, out: Floats,
@@ -133,15 +127,16 @@ def put_edge_over(start: Vec, ends: Floats, edges: int, normals: Floats, faces: 
 def places_on_plane(
     points: Floats, count: int, graph: Integers, R: Mat, p: Vec, margin: float, out: Floats
 ) -> int:
-    """Enters the places of a hull on the plane z = 0: its lowest corner, and of the lowest face that has it up to
-    three others that make a large quadrilateral."""
+    """Enters the places of a hull on the plane z = 0, by its corners in its axes: the lowest, and of the lowest
+    face that has it up to three others that make a large quadrilateral."""
     lowest, four, kept = integers(1), integers(4), integers(4)
     lowest[0] = 0
-    first = p + R @ support_point(HULL, points, points, count, graph, -R.z, lowest)
+    support = support_point(HULL, points, points, count, graph, -R.z, lowest)
+    first = p + R @ support
     if first.z > margin:
         return 0
     up = Vec(0.0, 0.0, 1.0)
-    put_place(out, 0, first.z, Vec(first.x, first.y, 0.5 * first.z), up)
+    put_place(out, 0, first.z, support, up)
     if graph[0] == 0:
         return 1
     best, least, at = -1, 1.0, faces_at(graph, count) + lowest[0]
@@ -166,7 +161,7 @@ def places_on_plane(
     for k in range(1, min(sides, 4)):
         x = p + R @ corner_of(polygon, kept[k])
         if x.z <= margin and x.z <= p.z:
-            put_place(out, places, x.z, Vec(x.x, x.y, 0.5 * x.z), up)
+            put_place(out, places, x.z, corner_of(polygon, kept[k]), up)
             places = places + 1
     return places
 
@@ -197,8 +192,9 @@ def places_within(
 def places_between(
     which: Integers, sizes: Floats, points_a: Floats, points_b: Floats, a: Floats, b: Floats, out: Floats
 ) -> None:
-    """Writes the number of places and each: its distance, point midway and normal from the first solid, of solids
-    placed in the world, 12 numbers each. sizes: as of `separation`, and last how far apart places may be."""
+    """Writes the number of places and each: its distance, point midway (on a plane the corner in the hull's axes)
+    and normal from the first solid, of solids placed in the world, 12 numbers each. sizes: as of `separation`, and
+    last how far apart places may be."""
     Q, S = rotation_in(a), rotation_in(b)
     T = Q.T
     R = Mat(S.T @ T.x, S.T @ T.y, S.T @ T.z)
@@ -207,5 +203,6 @@ def places_between(
     out[0] = float(count)
     for k in range(count):
         at = 1 + PLACE_NUMBERS * k
-        put_corner(Part(out, at + 1), 0, origin + Q @ corner_of(Part(out, at + 1), 0))
+        if which[0] != PLANE:
+            put_corner(Part(out, at + 1), 0, origin + Q @ corner_of(Part(out, at + 1), 0))
         put_corner(Part(out, at + 4), 0, Q @ corner_of(Part(out, at + 4), 0))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ...model.pairing import TOUCHING_PAIRS
-from ..scalar import Scalar, clip, maximum, sqrt, where
+from ..scalar import Scalar, Vector, clip, maximum, sqrt, where
 from ..spatial import Mat, Vec
 from .boxes import (
     NO_LENGTH,
@@ -42,6 +42,15 @@ def against_plane(plane: PlacedGeom, solid: PlacedGeom) -> list[Proximity]:
     n = plane.axis
     frame = frame_of(n, solid.axis if solid.kind == "capsule" else None)
     return [_on_plane(plane.p, frame, at, radius) for at, radius in supports(solid, n)]
+
+
+def found_place(a: PlacedGeom, b: PlacedGeom, place: Vector) -> Proximity:
+    """A place that has been searched for: by its distance, point and normal, of a hull on a plane by the corner of
+    the hull, in whose axes that stays where it is while both move."""
+    if a.kind != "plane":
+        return Proximity(place[0], Vec(*place[1:4]), frame_of(Vec(*place[4:])))
+    (found,) = against_plane(a, b._replace(points=(Vec(*place[1:4]),)))
+    return found._replace(dist=where(place[0] < NO_PLACE, found.dist, NO_PLACE))
 
 
 def on_ground(ground: Ground, solid: PlacedGeom) -> list[Proximity]:

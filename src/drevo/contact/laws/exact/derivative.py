@@ -14,7 +14,7 @@ and w. Rates that are kept and rates that move bodies are two such systems; wher
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
@@ -27,6 +27,7 @@ from ....compiler.tracer import Tracer
 from ....mechanics.algorithms.coulomb import JointLaw
 from ....mechanics.algorithms.coulomb_newton import block_slopes, linearised
 from ....mechanics.algorithms.delassus import (
+    ContactSlot,
     closing_speed,
     contact_rows,
     damped_mass_matrix,
@@ -43,7 +44,7 @@ from ..soft.stages import StageTracer
 from .kernel import ImpulseSolver
 from .problem import TouchingRobot
 from .solve import RESIDUAL_TOLERANCE
-from .stages import MoreauStages
+from .stages import MoreauStages, found_slots
 
 PUSHED_PREFIX = "pushed_"  # before blocks of rates that move bodies, where these are not kept
 NEAR_BOUND = 1e-8  # m/s: as near to a bound a joint is at it
@@ -227,15 +228,18 @@ class ExactDerivative:
         blocks = [k + x if x != "lam" else self._law_of(k) for k in self.systems for x in ("ended", "lam", "at")]
         given = {x: t.input(x, self.sizes[x]) for x in ("Q", "V", "tau", *blocks)}
         values: dict[str, list[Any]] = {"Q": given["Q"]}
+        slots = found_slots(t, self.s.robot)
         for k in self.systems:
-            left, speeds = self._remainders(t, given, k)
+            left, speeds = self._remainders(t, slots, given, k)
             values |= {f"{k}R": left, f"{k}w": speeds or [0.0]}
         ends = {name: dict(enumerate(x)) for name, x in values.items()}
         charts = {"q": argument_chart(t.tree, given["Q"], self.numbers)}
         leaves = {"q": given["Q"], "v": given["V"], "tau": given["tau"]}
         return StepSweep("dynamics", t.graph, t.inputs, leaves, ends, charts)
 
-    def _remainders(self, t: Tracer, given: dict[str, list[Expr]], k: str) -> tuple[list[Scalar], list[Scalar]]:
+    def _remainders(
+        self, t: Tracer, slots: Sequence[ContactSlot], given: dict[str, list[Expr]], k: str
+    ) -> tuple[list[Scalar], list[Scalar]]:
         tree, r, eased = t.tree, self.s.robot, not k and PUSHED_PREFIX in self.systems
         names = ("Q", "V", "tau", f"{k}ended", self._law_of(k), f"{k}at")
         q, v, tau, u, lam, at = (given[x] for x in names)
@@ -249,7 +253,7 @@ class ExactDerivative:
                 if i != j:
                     left[j] = left[j] + m * way[i]
         speeds: list[Scalar] = []
-        for slot in r.slots:
+        for slot in slots:
             a = slot.touch(poses)
             rows = contact_rows(tree, poses, slot.bodies, a)
             for row, x in zip(rows, lam[len(speeds) :]):

@@ -115,7 +115,7 @@ class ImpulseSolver:
         search = PairSearch([(x.solids[0].geom, x.solids[1].geom) for x in pairs], [x.reach for x in pairs])
         c.call("placing")
         c.fill(-1.0, "near", 0, 1)
-        for k, first in enumerate(self.s.found):
+        for k, first in enumerate(self.s.found[:-1]):
             a, b = (c.at("placed", PLACED_GEOM_NUMBERS * (2 * k + end)) for end in (0, 1))
             search.places(
                 c, k, a, b, c.at("near"), c.at("places", PLACE_NUMBERS * first), PLACE_NUMBERS * c.l.bytes

@@ -13,6 +13,7 @@ from ....io.given import number, seconds
 from ....mechanics.acting import offsets_of
 from ....mechanics.algorithms.delassus import ContactSlot, JointBounds, MoreauStep
 from ....model.description import Model
+from ...convex.solids import searched_places
 from ...pairs import ContactCandidate, HeldGeom, contact_candidates, with_ground
 
 MOST_PLACES = 24  # of contacts: each is coupled with every other one
@@ -43,14 +44,17 @@ class SearchedSlots(NamedTuple):
     solids: tuple[HeldGeom, HeldGeom]
     reach: float
 
+    @property
+    def most(self) -> int:
+        return searched_places(*(x.geom for x in self.solids))
+
 
 def exact_robot(
     model: Model, dt: float, ground: object, friction: float | None = None, restitution: float = 0.0,
-    touching: Sequence[str] | None = None, searched: bool = False, ruled: bool = False,
+    touching: Sequence[str] | None = None, searched: bool = False,
 ) -> TouchingRobot:  # fmt: skip
     """The TouchingRobot for which a step of `dt` seconds is made. friction: in place of that of the geoms.
-    searched: with pairs whose places are searched for, where the places are not too many then; ruled: without a
-    search where places have a rule.
+    searched: with pairs whose places are searched for, where the places are not too many then.
     touching: the links or geoms that may touch, where not all may."""
     if model.closed:
         raise InputError(
@@ -61,7 +65,7 @@ def exact_robot(
     bounce = number("restitution", restitution, "a number from 0 to 1", lambda x: 0.0 <= x <= 1.0)
     stepping = MoreauStep(seconds("dt", dt), bounce)
     floor = ground_of(ground)
-    every = contact_candidates(model, floor, searched, ruled)
+    every = contact_candidates(model, floor, searched)
     within = _named(model, every, touching)
     whole = len(within) <= MOST_PLACES
     places = within if whole else _few(model, [x for x in within if not x.searched], touching)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from itertools import accumulate as accumulated
 from typing import Any, NamedTuple
 
 from ....codegen.graph.node import Expr
@@ -46,7 +47,7 @@ from ....mechanics.algorithms.delassus import ContactSlot, free_motion, moved
 from ....mechanics.algorithms.kinematics import placed_bodies
 from ....mechanics.scalar import Scalar, Vector, dot, maximum, minimum, where
 from ...convex.clipping import PLACE_NUMBERS
-from ...convex.solids import PLACED_GEOM_NUMBERS, placed_numbers, searched_places
+from ...convex.solids import PLACED_GEOM_NUMBERS, placed_numbers
 from ...packing import Pack, Packed, of
 from ..soft.stages import StageTracer
 from .problem import TouchingRobot
@@ -152,20 +153,11 @@ class MoreauStages:
 
     def _placed(self, t: Tracer, q: Vector) -> list[ContactSlot]:
         """With the numbers of places that are searched for; the stage before the search places their solids."""
-        slots, pairs = list(self.robot.slots), self.robot.searched
-        counts = [searched_places(*(x.geom for x in pair.solids)) for pair in pairs]
-        self.sizes |= (
-            {"places": PLACE_NUMBERS * sum(counts), "placed": 2 * PLACED_GEOM_NUMBERS * len(pairs), "near": 1}
-            if pairs
-            else {}
-        )
-        given = iter(t.input("places", PLACE_NUMBERS * sum(counts)) if pairs else [])
-        for pair, count in zip(pairs, counts):
-            for k in range(pair.first, pair.first + count):
-                place = [next(given) for _ in range(PLACE_NUMBERS)]
-                slots[k] = slots[k]._replace(touch=partial(slots[k].touch, place=place))
-        self.found = [sum(counts[:k]) for k in range(len(pairs))]  # where each pair's places begin
+        pairs, slots = self.robot.searched, found_slots(t, self.robot)
+        self.found = list(accumulated((pair.most for pair in pairs), initial=0))  # where each pair's places begin
         if pairs:
+            self.sizes |= {"places": PLACE_NUMBERS * self.found[-1], "near": 1}
+            self.sizes["placed"] = 2 * PLACED_GEOM_NUMBERS * len(pairs)
             poses, ends = placed_bodies(t.tree, q), (solid for pair in pairs for solid in pair.solids)
             placed = [t.graph.edge(x) for solid in ends for x in placed_numbers(solid.at(poses))]
             self.parts["placing"] = part_of_graph(
@@ -433,6 +425,17 @@ class MoreauStages:
         else:
             self.write(s, beyond=beyond)
         s.write(**{k: x for k, x in made.items() if x})
+
+
+def found_slots(t: Tracer, robot: TouchingRobot) -> list[ContactSlot]:
+    """The slots of a robot, with what has been searched for of their places as inputs."""
+    slots, count = list(robot.slots), sum(pair.most for pair in robot.searched)
+    given = iter(t.input("places", PLACE_NUMBERS * count) if count else [])
+    for pair in robot.searched:
+        for k in range(pair.first, pair.first + pair.most):
+            place = [next(given) for _ in range(PLACE_NUMBERS)]
+            slots[k] = slots[k]._replace(touch=partial(slots[k].touch, place=place))
+    return slots
 
 
 def _packed(x: Block, pack: Pack) -> PackedBlock:

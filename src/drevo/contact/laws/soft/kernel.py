@@ -21,6 +21,7 @@ from ....codegen.lower.loops import CHOSEN_BLOCK, Place
 from ....compiler.differentiate import put
 from ....compiler.tracer import Tracer, nodes_of, unknowns
 from ....mechanics.scalar import Scalar, Vector, dot, where
+from ...convex.clipping import PLACE_NUMBERS
 from ...convex.solids import PLACED_GEOM_NUMBERS, PairSearch
 from ...noslip import NoSlip, SlipCalls
 from ...packing import Pack, of
@@ -28,7 +29,7 @@ from ...sweeps import StepSweep, argument_chart, result_chart
 from .integrate import Steps
 from .layout import PackedRows, SlotLayout
 from .newton import MAX_NEWTON_STEPS, MAX_SEARCH_STEPS, Newton, symmetric_of
-from .stages import Evaluation, SoftProblem, StageTracer
+from .stages import FOUND_BLOCK, PLACE_INPUT, Evaluation, SoftProblem, StageTracer
 
 STEP_ARGUMENTS, STEP_RESULTS = ("q", "v", "tau"), ("q1", "v1", "forces", "residual")
 LAST_EVALUATION = ("Q", "V", "r")  # blocks that tell of the last evaluation
@@ -62,7 +63,7 @@ class Loops:
 
     def __init__(self, e: Evaluation) -> None:
         self.e, self.slots = e, range(len(e.contacts))
-        pairs = [(k, s) for k, s in enumerate(e.problem.slots) if s.solids]
+        pairs = [(k, s) for k, s in enumerate(e.problem.slots) if s.solids and not s.place]
         self.pair_of = {k: i for i, (k, _) in enumerate(pairs)}
         margins = [s.soft.margin for _, s in pairs]
         self.search = PairSearch([(s.solids[0].geom, s.solids[1].geom) for _, s in pairs if s.solids], margins)
@@ -139,20 +140,24 @@ class Loops:
         return flag
 
     def searched(self, c: StageCalls, k: int) -> Value:
-        f, s, at, bytes_ = c.f, self.e.problem.slots[k], self.e.records[k], c.l.bytes
+        f, at, bytes_ = c.f, self.e.records[k], c.l.bytes
         count = f.alloca(I64)
         count.store(f.const(I64, 0))
-        assert s.solids
-        a, b = (c.at("placed", PLACED_GEOM_NUMBERS * self.e.placed[x]) for x in s.solids)
         with f.when(c.some_below("gap", k)):
             out = c.at(f"slot_{k}", at.place)
-            pair, stride = self.pair_of[k], self.e.strides[k]
-            count.store(self.search.places(c, pair, a, b, c.at("gap", k), out, stride * bytes_))
+            count.store(self._found(c, k, self.pair_of[k], out, self.e.strides[k] * bytes_))
             with f.loop(count.load(I64)) as place:
                 block = self.place(c, k, place.i)
                 c.call(f"slot_{k}", block)
                 block.at(at.piece * bytes_, I8).store(f.const(c.l.type, -1.0), bytes_)
         return count
+
+    def _found(self, c: StageCalls, k: int, pair: int, out: Value, stride: int) -> Value:
+        """Searches for the places of a pair that begins at slot k, and tells how many there are."""
+        a, b = (
+            c.at("placed", PLACED_GEOM_NUMBERS * self.e.placed[x]) for x in self.e.problem.slots[k].solids or ()
+        )
+        return self.search.places(c, pair, a, b, c.at("gap", k), out, stride)
 
     def place(self, c: StageCalls, k: int, i: Value) -> Value:
         """The address of the block of place i of a slot."""
@@ -261,6 +266,7 @@ class SoftDerivative(Loops):
         self.model, self.sizes, self.parts, self.symbols = problem.model, e.sizes, e.parts, e.symbols
         self.graph, self.numbers = e.t.graph, numbers
         self.sizes |= {"R": e.nv, "parameters": len(e.symbols)}
+        self.pairs, self.pair_of = self.pair_of, {}  # every place is a slot
         self.slot_blocks, self.solvers = [f"slot_{k}" for k in self.slots], [f"solve_{mark}"]
         self.sweeps = [self._dynamics(), *map(self._slot, self.slots)]
         self.end = self._end()
@@ -282,6 +288,12 @@ class SoftDerivative(Loops):
         self.each(c, "hessian", touching)
         c.call("factors")
         return touching
+
+    def touching(self, c: StageCalls, k: int) -> Value:
+        if k in self.pairs:
+            with c.f.when(c.some_below("gap", k)):
+                self._found(c, k, self.pairs[k], c.at(FOUND_BLOCK, PLACE_NUMBERS * k), PLACE_NUMBERS * c.l.bytes)
+        return super().touching(c, k)
 
     def solution(self, c: StageCalls, mark: str) -> None:
         c.call(f"solve_{mark}")
@@ -310,7 +322,7 @@ class SoftDerivative(Loops):
 
     def _leaves(self) -> dict[str, list[Expr]]:
         """Q, V, tau and the parameters."""
-        ports = {p.name: p.nodes for p in self.e.t.inputs}
+        ports = {p.name: p.nodes for p in self.e.t.inputs if p.name != PLACE_INPUT}
         ports |= {"parameters": tuple(x.node for x in self.symbols)} if self.symbols else {}
         return {name: [Expr(self.graph, 2 * n) for n in nodes] for name, nodes in ports.items()}
 
@@ -333,7 +345,7 @@ class SoftDerivative(Loops):
         ends = {name: dict(enumerate(x)) for name, x in values.items()}
         charts = {"q": argument_chart(e.tree, leaves["Q"], self.numbers)}
         given = {{"Q": "q", "V": "v"}.get(name, name): x for name, x in leaves.items()}
-        return StepSweep("dynamics", g, [*e.t.inputs, port], given, ends, charts, self.symbols)
+        return StepSweep("dynamics", g, [*part.inputs, port], given, ends, charts, self.symbols)
 
     def _left(self, x: PackedRows, values: Vector, a: Vector, y0: Vector, S: Sequence[Vector]) -> list[Scalar]:
         """B^T f of a group, by its rates."""
@@ -348,7 +360,8 @@ class SoftDerivative(Loops):
         e, g, x, at = self.e, self.graph, self.e.contacts[k], self.e.records[k]
         part, m = e.parts[f"slot_{k}"], x.group.size
         ports = {name: self._block(name) for name in ("handed", "a")}
-        cut = {n: y for n, y in zip(part.inputs[-1].nodes, ports["handed"][1])}
+        handed = next(p for p in part.inputs if p.name == "handed")
+        cut = {n: y for n, y in zip(handed.nodes, ports["handed"][1])}
         pack = part.outputs[0].edges
         found = put(g, dict(enumerate(g.expr(n) for n in pack)), cut)
         values = [found.get(i, 0.0) for i in range(len(pack))]
@@ -356,7 +369,8 @@ class SoftDerivative(Loops):
         slot = [Input(Place(CHOSEN_BLOCK, i), (len(z),), nodes_of(z)) for i, z in ((at.y, y0), (at.S, packed))]
         left = self._left(x, values, ports["a"][1], y0, symmetric_of(x, iter(packed)))
         leaves = {name: y for name, y in self._leaves().items() if name != "tau"} | {"handed": ports["handed"][1]}
-        reads = [*(p for p in part.inputs if p.name in ("Q", "V", "tau")), *(p for p, _ in ports.values()), *slot]
+        state = (p for p in part.inputs if p.name in ("Q", "V", "tau") or p.name.startswith(FOUND_BLOCK))
+        reads = [*state, *(p for p, _ in ports.values()), *slot]
         return StepSweep(f"slot_{k}", g, reads, leaves, {"R": dict(zip(x.rates, left))}, {}, self.symbols, k)
 
     def _end(self) -> StepSweep:

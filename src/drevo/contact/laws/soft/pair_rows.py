@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ....mechanics.algorithms.boxes import PlacedGeom, frame_of
-from ....mechanics.algorithms.colliders import between
+from ....mechanics.algorithms.boxes import PlacedGeom
+from ....mechanics.algorithms.colliders import between, found_place
 from ....mechanics.algorithms.kinematics import Poses
 from ....mechanics.scalar import Vector
 from ....mechanics.spatial import Mat, Vec
@@ -16,7 +16,7 @@ from ...packing import Packed
 from .layout import PackedRows, SlotLayout
 from .stages import Columns, Evaluation, Slot, StageTracer, declare_dynamics
 
-MAX_GEOM_SIZES = 3  # of a geom, or a corner of a hull
+MAX_GEOM_SIZES = 3  # of a geom
 PAIR_NUMBERS = 2 * MAX_GEOM_SIZES + 2  # with the inverse weight and the margin; a reach follows
 
 
@@ -76,14 +76,8 @@ class LoopedEvaluation(Evaluation):
         self.signs.append([signs[r] for r in rates])
         self.records.append(self._layout(law, m + stiff + 9, m))
         self.sizes[f"slot_{k}"] = self.records[k].end + m * len(rates)
-        kind = PairKind((s.held[0].geom.kind, s.held[1].geom.kind), self.place_of(s), bool(s.solids), law)
+        kind = PairKind((s.held[0].geom.kind, s.held[1].geom.kind), s.place, bool(s.solids), law)
         self.alike.setdefault(kind, []).append(k)
-
-    @staticmethod
-    def place_of(s: Slot) -> int:
-        """The place among those of the pair; corners of a hull are told by their numbers."""
-        assert s.held
-        return 0 if s.held[1].geom.kind == "hull" else s.place
 
     def name_of(self, kind: PairKind) -> str:
         """A name for the stages of a kind."""
@@ -92,17 +86,15 @@ class LoopedEvaluation(Evaluation):
     def _add(self, name: str, kind: PairKind, k: int) -> None:
         """The stage that takes two placed geoms and gives distance, point and frame."""
         s, at = StageTracer(name, self.sizes), self.records[k]
+        a, b = (self._geom(s.read("pair"), kind, i) for i in (0, 1))
         if kind.searched:
-            frame = frame_of(Vec(*s.here(at.place, PLACE_NUMBERS)[4:]))
-            s.write_here({axes_at(self.contacts[k]): [x for row in frame for x in row]})
+            proximity = found_place(a, b, s.here(at.place, PLACE_NUMBERS))
         else:
-            numbers = s.read("pair")
-            a, b = (self._geom(numbers, kind, i) for i in (0, 1))
             proximity = between(a, b)[kind.place]
-            s.write_here({
-                at.place: [proximity.dist, *proximity.point],
-                axes_at(self.contacts[k]): [x for row in proximity.frame for x in row],
-            })  # fmt: skip
+        s.write_here({
+            at.place: [proximity.dist, *proximity.point],
+            axes_at(self.contacts[k]): [x for row in proximity.frame for x in row],
+        })  # fmt: skip
         self.parts[name] = s.t.program()
 
     @staticmethod
@@ -112,8 +104,6 @@ class LoopedEvaluation(Evaluation):
             numbers[2 * PLACED_GEOM_NUMBERS + MAX_GEOM_SIZES * i :][:MAX_GEOM_SIZES],
         )
         R, p = Mat.of([at[0:3], at[3:6], at[6:9]]), Vec(*at[9:])
-        if kind.kinds[i] == "hull":
-            return PlacedGeom("hull", (), R, p, (Vec(*size),))
         return PlacedGeom(kind.kinds[i], tuple(size[: GEOM_SIZES[kind.kinds[i]]]), R, p)
 
     def _rows_of(self, k: int) -> None:
@@ -130,8 +120,7 @@ class LoopedEvaluation(Evaluation):
         s, out, reach = self.problem.slots[k], list[float](), self.problem.slots[k].soft.margin
         for x in s.held or ():
             reach += x.geom.radius
-            size = x.geom.points[s.place] if x.geom.kind == "hull" and not s.solids else x.geom.size
-            out += [*size, *[0.0] * MAX_GEOM_SIZES][:MAX_GEOM_SIZES]
+            out += [*x.geom.size, *[0.0] * MAX_GEOM_SIZES][:MAX_GEOM_SIZES]
         return [*out, s.weight[0], s.soft.margin, reach]
 
 

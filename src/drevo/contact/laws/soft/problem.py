@@ -27,12 +27,12 @@ KNOWN_LOOPS = (("point", True), ("weld", False))  # loops that the law knows, an
 
 def soft_problem(
     model: Model, ground: object, step: float, method: str, repeat: int = 1, friction: float | None = None,
-    law: str = "soft", ruled: bool = False,
+    law: str = "soft", apart: bool = False,
 ) -> SoftProblem:  # fmt: skip
     """law: of contacts, by name.
 
-    ruled: without a search where places have a rule. InputError where the law has no rule for what holds in the
-    model.
+    apart: with a slot for each place that is searched for, not one for all of a pair. InputError where the law has
+    no rule for what holds in the model.
     """
     unknown = sorted({loop.kind for loop in model.loops if (loop.kind, loop.rotation is None) not in KNOWN_LOOPS})
     if unknown:
@@ -46,9 +46,11 @@ def soft_problem(
         raise InputError("the soft law has no friction by place: give law='coulomb', or friction= of the step")
     standing = with_ground(model, "plane" if floor else None)
     standing = standing if friction is None else with_friction(standing, friction)
-    candidates = contact_candidates(standing, floor, searched=True, ruled=ruled)
+    candidates = contact_candidates(standing, floor, searched=True)
     slots = tuple(
-        _slot(x, law, stepping.cone, stepping.impratio) for x in candidates if not (x.searched and x.place)
+        _slot(x, law, stepping.cone, stepping.impratio, apart)
+        for x in candidates
+        if apart or not (x.searched and x.place)
     )
     rows: tuple[JointRow | CouplingRow | LoopRow | TendonRow, ...]
     rows = (*coupling_rows(model), *loop_rows(model), *soft_joint_rows(model), *tendon_rows(model))
@@ -58,10 +60,10 @@ def soft_problem(
         )
     medium = partial(fluid_efforts, model) if stepping.medium else None
     return SoftProblem(model, step, slots, rows, stepping.impratio, method, repeat, medium=medium,
-                       floor=floor if isinstance(floor, Uneven) else LEVEL)  # fmt: skip
+                       apart=apart, floor=floor if isinstance(floor, Uneven) else LEVEL)  # fmt: skip
 
 
-def _slot(x: ContactCandidate, law: str, cone: str, impratio: float) -> Slot:
+def _slot(x: ContactCandidate, law: str, cone: str, impratio: float, apart: bool) -> Slot:
     holds = x.interaction
     mu = holds.friction[: holds.condim - 1]
     group = contact_group(law, cone, holds.condim, mu, impratio)
@@ -70,7 +72,7 @@ def _slot(x: ContactCandidate, law: str, cone: str, impratio: float) -> Slot:
     cheap = x.ground is None and plane and x.geoms[1].kind in ROUND_GEOMS
     near = None if cheap or x.ground else _near(x)
     links = x.geoms[0].link, x.geoms[1].link
-    most = searched_places(*x.geoms) if x.searched else 1
+    most = searched_places(*x.geoms) if x.searched and not apart else 1
     solids = x.solids if x.searched else None
     return Slot(x.bodies, x.touch, group, soft, x.weight, near, holds.by, links, most, solids,
                 None if x.ground else x.solids, x.place)  # fmt: skip

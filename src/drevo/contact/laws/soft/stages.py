@@ -37,6 +37,7 @@ from .law import Equality, RowGroup, Softness
 from .layout import PackedRows, SlotLayout, slip_numbers, slot_layout
 
 PLACE_INPUT = "place"  # of a slot: what has been found of a place
+FOUND_BLOCK = "found"  # of that, where each place is a slot
 LEAST_GAP_SQUARE = 1e-30  # of how far a loop is from closed, where its root is taken
 
 
@@ -77,6 +78,7 @@ class SoftProblem:
     method: str = "euler"
     repeat: int = 1
     last: bool = False  # the results tell of the last evaluation too
+    apart: bool = False  # each place that is searched for is a slot, as derivatives want it
     parameters: tuple[str, ...] = ()
     medium: Callable[[Columns, Poses, Vector], list[Scalar]] | None = None  # what it exerts on the rates
     floor: Uneven = LEVEL
@@ -306,6 +308,7 @@ class Evaluation:
     def _slots(self, poses: Poses, columns: Columns, v: Vector) -> None:
         slots, graph = self.problem.slots, self.t.graph
         used = dict.fromkeys(x for s in slots for x in s.solids or ())
+        self.sizes |= {FOUND_BLOCK: PLACE_NUMBERS * len(slots)} if used and self.problem.apart else {}
         self.placed = {x: k for k, x in enumerate(used)}
         self.places = list(accumulated([s.most for s in slots], initial=0))
         self._place = self.t.input(PLACE_INPUT, PLACE_NUMBERS) if used else []
@@ -373,8 +376,9 @@ class Evaluation:
             results[Place(CHOSEN_BLOCK, at.gap)] = (graph.edge(gap),)
             more = given
             if self.problem.slots[k].solids:
-                nodes = tuple(x.edge >> 1 for x in self._place)
-                more = (*given, Input(Place(CHOSEN_BLOCK, at.place), (PLACE_NUMBERS,), nodes))
+                nodes, own = tuple(x.edge >> 1 for x in self._place), Place(CHOSEN_BLOCK, at.place)
+                found = Place(FOUND_BLOCK, PLACE_NUMBERS * k) if self.problem.apart else own
+                more = (*given, Input(found, (PLACE_NUMBERS,), nodes))
             self.parts[f"slot_{k}"] = part_of_graph(f"slot_{k}", graph, more, results, self.symbols)
             self.sizes[f"slot_{k}"] = at.end  # of one place
 
