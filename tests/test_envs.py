@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import drevo
 from drevo.cli.main import app
 from drevo.codegen.call.stream import splitmix
-from drevo.envs import GOALS, TASKS, make
+from drevo.envs import GOALS, SUITE, TASKS, make
 from drevo.envs.episode import EpisodeStages
 from drevo.envs.ours import hills
 from drevo.envs.tasks import GYMNASIUM
@@ -343,7 +343,7 @@ def test_a_biped_falls_without_torques() -> None:
 def test_the_command_lists_and_measures_environments(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nothing is measured no number is asserted: what stands in the rows."""
     runner = CliRunner()
-    assert runner.invoke(app, ["envs"]).output.split() == [*TASKS, *GOALS]
+    assert runner.invoke(app, ["envs"]).output.split() == [*TASKS, *GOALS, *SUITE]
     told = runner.invoke(app, ["envs", "bench", "Hopper-v5", "--num-envs", "4", "--json"])
     (row,) = json.loads(told.stdout)["rows"]
     assert row["name"] == "Hopper-v5" and row["steps_per_s"] > 0.0 < row["mujoco_per_s"] and row["wrapper"] < 1.0

@@ -9,11 +9,11 @@ import pytest
 gymnasium = pytest.importorskip("gymnasium")
 pytest.importorskip("mujoco")
 
-from drevo.envs import GOALS, TASKS  # noqa: E402
+from drevo.envs import GOALS, SUITE, TASKS  # noqa: E402
 
 
 def test_all_tasks_have_names_of_gymnasium() -> None:
-    assert {f"drevo/{task}" for task in (*TASKS, *GOALS)} <= set(gymnasium.registry)
+    assert {f"drevo/{task}" for task in (*TASKS, *GOALS, *SUITE)} <= set(gymnasium.registry)
 
 
 def test_one_environment_is_a_row_of_many() -> None:

@@ -26,13 +26,13 @@ def envs(
     as_json: Json = False,
 ) -> None:
     """List the environments, or measure how many steps a second they take, MuJoCo's C beside them."""
-    from ..envs import GOALS, TASKS
+    from ..envs import GOALS, SUITE, TASKS
     from ..errors import InputError, one_of
 
     one_of("drevo envs: what to do", action, ACTIONS, InputError)
     chosen = tuple(names or TASKS)
     if action == "list":
-        print("\n".join(names or (*TASKS, *GOALS)))
+        print("\n".join(names or (*TASKS, *GOALS, *SUITE)))
         return
     rows = []
     with progress(len(chosen), "measuring") as step:

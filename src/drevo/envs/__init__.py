@@ -23,6 +23,7 @@ from ..errors import InputError, shown
 from ..io.given import asked_all
 from ..io.packages import package
 from .ours import GOALS, TASKS
+from .suite_tasks import SUITE
 
 if TYPE_CHECKING:
     from .goals import DrawnEnv
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from .registration import stable_baselines
     from .vector import StepEnv
 
-__all__ = ["GOALS", "TASKS", "Env", "Scaled", "Servo", "State", "make", "register", "stable_baselines"]
+__all__ = ["GOALS", "SUITE", "TASKS", "Env", "Scaled", "Servo", "State", "make", "register", "stable_baselines"]
 _LATE = {"Env": "own", "Servo": "own", "State": "own", "Scaled": "randomise", "stable_baselines": "registration"}
 
 
@@ -40,18 +41,20 @@ def make(
     render_mode: str | None = None, **options: Any,
 ) -> StepEnv | DrawnEnv:  # fmt: skip
     """A gymnasium.vector.VectorEnv of a task: one of `drevo.envs.TASKS`, such as "HalfCheetah-v5", or of
-    `drevo.envs.GOALS`, such as "FetchPush-v4", whose observations are dictionaries, or "AdroitHandPen-v1".
+    `drevo.envs.GOALS`, such as "FetchPush-v4", whose observations are dictionaries, or "AdroitHandPen-v1", or of
+    `drevo.envs.SUITE`, dm_control's, such as "dm_control-walker-run-v0".
 
     num_envs: how many run side by side. threads: of the compiled step. autoreset: gymnasium's mode, "NextStep"
     (the step after an episode's last one begins the next), "SameStep" or "Disabled". dtype: of observations.
     render_mode: "rgb_array" or "human", a window. options: numbers of the task that gymnasium takes too (such as
     ctrl_cost_weight). InputError for an unknown name, with those that are near, or known.
     """
-    known = (*TASKS, *GOALS)
+    known = (*TASKS, *GOALS, *SUITE)
     if not isinstance(name, str) or name not in known:
         near = [x for x in known if isinstance(name, str) and name.split("-")[0].lower() in x.lower()]
         own = (
-            f"known are {', '.join(TASKS)}, and those of drevo.envs.GOALS; of a robot of your own: drevo.envs.Env"
+            f"known are {', '.join(TASKS)}, and those of drevo.envs.GOALS and SUITE; of a robot of your own: "
+            "drevo.envs.Env"
         )
         hint = f"did you mean {near[0]!r}?" if near else own
         raise InputError(f"there is no environment {shown(name)}; {hint}")
@@ -67,7 +70,7 @@ def register(name: str, environment: Callable[..., Env]) -> None:
 
     environment: a function of num_envs=, threads=, autoreset=, dtype= and render_mode= that makes an `Env`.
     """
-    if not isinstance(name, str) or name in TASKS or name in GOALS or not callable(environment):
+    if not isinstance(name, str) or name in (*TASKS, *GOALS, *SUITE) or not callable(environment):
         raise InputError(f"register takes a new name and a function that makes an Env, not {shown(name)}")
     package("gymnasium", "drevo.envs.register")
     from .registration import ENVIRONMENTS_OF_USERS, add_to_gymnasium

@@ -147,7 +147,8 @@ class EpisodeStages:
             action = delayed(action, s.read(BEFORE_PREFIX + "past"), delay, since, seconds)
             s.write(tick=tick + 1.0)
         q, v = s.read("Q"), s.read("V")
-        tau = list(self.task.efforts(model, action, q, v))
+        drawn = [s.read(BEFORE_PREFIX + "commands")[:n]] if (n := len(self.random.commands)) else []
+        tau = list(self.task.efforts(model, action, q, v, *drawn))
         if self.random.push:
             x, y = pushed(s.read("luck")[-3:], self.random.push, self.body.seconds)
             base = model.slices()[0]

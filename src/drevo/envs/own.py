@@ -232,7 +232,7 @@ class TaskFunctions:
         ended: Scalar = reduce(maximum, [where(x, 1.0, 0.0) for x in ends], 0.0)
         return Outcome(total, ended, parts)
 
-    def drive(self, action: Vector, q: Vector, v: Vector) -> list[Scalar]:
+    def drive(self, action: Vector, q: Vector, v: Vector, commands: Vector = ()) -> list[Scalar]:
         """nv efforts of an action."""
         nv = self.model.nv
         if self.action is None and self.model.actuators:

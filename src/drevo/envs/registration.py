@@ -20,6 +20,7 @@ from .goals import DrawnEnv
 from .hand import HandEnv
 from .ours import GOALS, TASKS, AdroitTask, FetchTask
 from .simulation import RENDER_MODES
+from .suite_tasks import SUITE
 from .vector import StepEnv
 
 NAMESPACE = "drevo"
@@ -77,13 +78,14 @@ def many_of(
         return ENVIRONMENTS_OF_USERS[task](num_envs=num_envs, **how, **options)
     if task in GOALS:
         one_of(f"{task}: dtype", dtype, ("float64",), InputError)
-        plain: type[DrawnEnv] = FetchEnv if isinstance(given := GOALS[task], FetchTask) else HandEnv
-        kind = ADROIT[given.scene] if isinstance(given, AdroitTask) else plain
+        usual: type[DrawnEnv] = FetchEnv if isinstance(given := GOALS[task], FetchTask) else HandEnv
+        kind = ADROIT[given.scene] if isinstance(given, AdroitTask) else usual
         return kind(task, given, num_envs, threads, autoreset, render_mode, **options)
-    return StepEnv(task, TASKS[task], num_envs, threads, autoreset, options, dtype, render_mode)
+    plain = SUITE[task].plain() if task in SUITE else TASKS[task]
+    return StepEnv(task, plain, num_envs, threads, autoreset, options, dtype, render_mode)
 
 
-def add_to_gymnasium(tasks: Iterable[str] = (*TASKS, *GOALS)) -> None:
+def add_to_gymnasium(tasks: Iterable[str] = (*TASKS, *GOALS, *SUITE)) -> None:
     """Tell gymnasium tasks, each as drevo/NAME; again is no fault."""
     for task in tasks:
         name = f"{NAMESPACE}/{task}"

@@ -6,7 +6,7 @@ Pictures of an environment: by the plain renderer, or in a window of the browser
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from math import inf
@@ -119,18 +119,22 @@ def drevo_state(model: Model, q: Vector, v: Vector) -> tuple[list[Scalar], list[
     return q, v
 
 
-def actuator_efforts(model: Model, controls: Vector, q: Vector, v: Vector) -> list[Scalar]:
+def actuator_efforts(
+    model: Model, controls: Vector, q: Vector, v: Vector, pulls: Mapping[str, Mapping[str, float]] | None = None
+) -> list[Scalar]:
     """The generalised forces of the actuators: controls and forces cut to their ranges, forces by gains and
-    biases, along the joints by gears."""
+    biases, along the joints by gears. pulls: of actuators of fixed tendons, by name, the shares of joints."""
     slices = {joint.name: (joint, sq.start, sv.start) for joint, sq, sv in model.slices()}
     tau: list[Scalar] = [0.0] * model.nv
     most: dict[int, float] = {}
     for x, control in zip(model.actuators, controls):
-        joint, at, rate = slices[x.joint]
-        state = 1.0, x.gear * q[at], x.gear * v[rate]
+        shares = (pulls or {}).get(x.name, {x.joint: 1.0})
+        ends = [(*slices[name], x.gear * share) for name, share in shares.items()]
+        state = 1.0, sum(arm * q[at] for _, at, _, arm in ends), sum(arm * v[rate] for *_, rate, arm in ends)
         force = _cut(control, x.control_range) * dot(x.gain, state) + dot(x.bias, state)
-        tau[rate] = tau[rate] + x.gear * _cut(force, x.force_range)
-        most[rate] = (joint.limit and joint.limit.effort) or inf
+        for joint, _, rate, arm in ends:
+            tau[rate] = tau[rate] + arm * _cut(force, x.force_range)
+            most[rate] = (joint.limit and joint.limit.effort) or inf
     return [_cut(x, (-most[k], most[k])) if k in most else x for k, x in enumerate(tau)]
 
 

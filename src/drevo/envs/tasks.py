@@ -110,9 +110,10 @@ class Task:
     ground: Callable[[], object] | None = None  # None: the planes of the model
     aim: Callable[[Chance, list[Scalar], list[Scalar]], Scalar] | None = None  # changes beginnings: see `begin`
     mujoco: bool = True  # q and v are in MuJoCo's order, not in that of the robot
-    drive: Callable[[Vector, Vector, Vector], Sequence[Scalar]] | None = None  # efforts of (action, q, v)
+    drive: Callable[..., Sequence[Scalar]] | None = None  # efforts of action, q, v and commands, if it has any
     controls: tuple[tuple[float, ...], ...] | None = None  # least and greatest action; else the file's
     random: Randomise = field(default_factory=Randomise)
+    settling: int = 0  # steps without action after a beginning
 
     def begin(self, chance: Chance, q0: Sequence[float], nv: int, numbers: TaskNumbers) -> tuple[Start, Scalar]:
         """Uniform noise about the file's q; rates uniform too, or normal. And whether it is one that the task

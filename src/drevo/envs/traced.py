@@ -38,9 +38,9 @@ class TracedTask:
     drive: TracedFunction | None = None
     random: Randomise = field(default_factory=Randomise)
 
-    def efforts(self, model: Model, action: Vector, q: Vector, v: Vector) -> Sequence[Scalar]:
+    def efforts(self, model: Model, action: Vector, q: Vector, v: Vector, *commands: Vector) -> Sequence[Scalar]:
         """Those of the task, else of the actuators of the model."""
-        return self.drive(action, q, v)[0] if self.drive else actuator_efforts(model, action, q, v)
+        return self.drive(action, q, v, *commands)[0] if self.drive else actuator_efforts(model, action, q, v)
 
     def begin(self, chance: Chance) -> tuple[Start, Scalar]:
         """The state where an episode begins, and whether the task takes it, 1.0 or 0.0."""
@@ -102,8 +102,8 @@ def _traced_drive(task: Task, body: TaskRobot) -> TracedFunction | None:
     if task.drive is None:
         return None
     t, model = Tracer("drive"), body.model
-    given = (t.input(*x) for x in (("action", body.controls.shape[1]), ("q", model.nq), ("v", model.nv)))
-    t.output("efforts", list(task.drive(*given)))
+    sizes = {"action": body.controls.shape[1], "q": model.nq, "v": model.nv, "commands": len(task.random.commands)}
+    t.output("efforts", list(task.drive(*(t.input(name, n) for name, n in sizes.items() if n))))
     return TracedFunction(t.program())
 
 

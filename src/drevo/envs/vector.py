@@ -47,7 +47,7 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
             known = ", ".join(mode.value for mode in AutoresetMode)
             raise InputError(f"autoreset is one of {known}, not {shown(autoreset)}") from None
         self.name, self.num_envs, self.threads = name, num_envs, whole("make: threads", threads, 1, MOST_THREADS)
-        self.same = self.autoreset is AutoresetMode.SAME_STEP
+        self.same, self.settling = self.autoreset is AutoresetMode.SAME_STEP, task.settling
         self._compile()
         names = [x for x, _ in self.results]
         self.told = [x.removeprefix(INFO) for x in names if x.startswith(INFO)]
@@ -213,6 +213,7 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
         if len(at):
             action = np.zeros((len(at), *self.single_action_space.shape))
             first, *_ = self._called(rows, action, spare)
+            self._settle(spare, first)
             if len(at) == self.num_envs:
                 self.observed = first
             else:
@@ -227,8 +228,23 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
         """Results of a step but for the state, which is put by."""
         found = self._called(self._state, action, self._spare)
         self._state, self._spare = self._spare, self._state
+        self._settle(self._state, found[0])
         self.observed = found[0]
         return found
+
+    def _settle(self, state: list[Array], observed: Array) -> None:
+        """Steps without action where an episode has just begun, if the task has any."""
+        at = np.flatnonzero(state[2][:, 0] < 0.5) if self.settling else np.array([])
+        if not len(at):
+            return
+        rows, spare = [x[at] for x in state], self._states(len(at))
+        for _ in range(self.settling):
+            seen, *_ = self._called(rows, np.zeros((len(at), *self.single_action_space.shape)), spare)
+            rows, spare = spare, rows
+        rows[2][:] = 0.0
+        observed[at] = seen
+        for own, new in zip(state, rows):
+            own[at] = new
 
     def _called(self, state: list[Array], action: Array, after: list[Array]) -> Any:
         """Runs a step, with the state after it put into given memory: new memory costs as much as a small step."""

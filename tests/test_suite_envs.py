@@ -1,0 +1,166 @@
+"""Tasks of dm_control's suite against dm_control's own: starts, observations, rewards and steps."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("gymnasium")
+mujoco = pytest.importorskip("mujoco")
+
+from drevo.envs import SUITE, make  # noqa: E402
+from drevo.envs.scales import FALLS, decay, log_of, tolerance  # noqa: E402
+from drevo.envs.simulation import mujoco_state  # noqa: E402
+
+pytestmark = pytest.mark.needs("dm_control")
+FEW = ("cartpole-three_poles", "finger-turn_easy", "point_mass-hard", "walker-run")
+ROUND_OFF = {"swimmer-swimmer15": 1e-11}  # of steps, of the largest number; of the others 2e-12
+
+
+def chosen() -> list[Any]:
+    """All tasks by their short names; most of them by night."""
+    names = [name.removeprefix("dm_control-").removesuffix("-v0") for name in SUITE]
+    return [x if x in FEW else pytest.param(x, marks=pytest.mark.slow) for x in names]
+
+
+def theirs(name: str) -> Any:
+    """The environment of dm_control, its solver exact."""
+    from dm_control.mujoco.wrapper.mjbindings import sizes
+
+    model = mujoco.MjModel.from_xml_string("<mujoco/>")
+    for kind, some in (("mjmodel", model), ("mjdata", mujoco.MjData(model))):
+        fields = sizes.array_sizes[kind]  # of the MuJoCo that it was built with; this one may have fewer
+        for field in [x for x in fields if not hasattr(some, x)]:
+            del fields[field]
+    from dm_control import suite
+
+    env = suite.load(*name.split("-"), task_kwargs={"random": 0})
+    option = env.physics.model.opt
+    option.tolerance, option.iterations, option.ls_iterations = 0.0, 100, 100
+    return env
+
+
+def flat(seen: Any) -> Any:
+    return np.concatenate([np.ravel(x) for x in seen.values()])
+
+
+def place(name: str, env: Any, drawn: Any) -> None:
+    """Puts what an episode drew beside the state into dm_control's model."""
+    domain, model = name.split("-")[0], env.physics.named.model
+    if domain == "reacher":
+        model.geom_pos["target", ["x", "y"]] = drawn[1] * np.sin(drawn[0]), drawn[1] * np.cos(drawn[0])
+    elif domain == "finger":
+        model.site_pos["target", ["x", "z"]] = 0.2 + 0.13 * np.sin(drawn[0]), 0.4 + 0.13 * np.cos(drawn[0])
+    elif domain == "fish":
+        model.geom_pos["target"] = drawn
+    elif domain == "swimmer":
+        model.geom_pos["target", ["x", "y"]] = (0.3 if drawn[0] < 0.2 else 2.0) * drawn[1:]
+    elif domain == "point_mass":
+        first = 2.0 * np.pi * drawn[0]
+        angles = np.array([first, first + (drawn[2] if drawn[1] < 0.5 else -drawn[2])])
+        env.physics.model.wrap_prm[:4] = np.stack([np.cos(angles), np.sin(angles)], 1).ravel()
+
+
+def begin(name: str, ours: Any, env: Any) -> Any:
+    """dm_control's environment in the state of ours; what it observes there."""
+    q, v = mujoco_state(ours.body.model, ours.q[0], ours.v[0])
+    with env.physics.reset_context():
+        env.task.initialize_episode(env.physics)
+        if "commands" in ours.state:
+            place(name, env, ours.state["commands"][0])
+        env.physics.data.qpos[:], env.physics.data.qvel[:] = q, v
+    env._step_count, env._reset_next_step = 0, False
+    return flat(env.task.get_observation(env.physics))
+
+
+@pytest.mark.parametrize("name", chosen())
+def test_steps_are_those_of_dm_control(name: str) -> None:
+    """From each state of episodes of random actions: what is observed there, a step, its reward and its end."""
+    ours, env, rng = make(f"dm_control-{name}-v0", autoreset="Disabled"), theirs(name), np.random.default_rng(0)
+    spec, bound = env.action_spec(), ROUND_OFF.get(name, 2e-12)
+    assert np.array_equal(ours.single_action_space.high, spec.maximum.astype(np.float32))
+    assert ours.body.seconds == pytest.approx(env.control_timestep(), abs=1e-15)
+    assert env._step_limit == pytest.approx(SUITE[ours.name].limit)
+    for k in range(60):
+        if k % 20 == 0:
+            ours.reset(seed=k)
+        seen = begin(name, ours, env)
+        if k % 20 == 0 and not name.startswith("hopper"):  # whose first touches are told as 0
+            assert np.abs(ours.observed[0] - seen).max() < 1e-12 * max(1.0, np.abs(seen).max())
+        action = rng.uniform(-1.0, 1.0, ours.single_action_space.shape).astype(np.float32)
+        time = env.step(action.astype(float))
+        observed, reward, terminated, truncated, _ = ours.step(action[None])
+        seen = flat(time.observation)
+        assert observed.shape[1:] == seen.shape == ours.single_observation_space.shape
+        assert np.abs(observed[0] - seen).max() < bound * max(1.0, np.abs(seen).max())
+        assert abs(reward[0] - time.reward) < bound and 0.0 <= reward[0] <= 1.0 + bound
+        assert terminated[0] == time.last() and not truncated[0]
+
+
+@pytest.mark.parametrize("name", chosen())
+def test_starts_are_drawn_as_dm_control_draws_them(name: str) -> None:
+    """By Kolmogorov's and Smirnov's test on every number of the first observation, at odds of 1e-6 together."""
+    count, few = 2000, 100 if name.startswith(("humanoid", "cheetah")) else 300
+    ours, env = make(f"dm_control-{name}-v0", num_envs=count), theirs(name)
+    first, _ = ours.reset(seed=1)
+    other = np.array([flat(env.reset().observation) for _ in range(few)])
+    most = np.sqrt(-0.5 * np.log(0.5e-6 / first.shape[1]) * (1.0 / count + 1.0 / few))
+    for x, y in zip(first.T, other.T):
+        if name.startswith("hopper") and np.ptp(x) == 0.0:
+            continue  # touches
+        both = np.sort(np.concatenate([x, y]))
+        both = both[np.append(np.diff(both) > 1e-9, True)] + 1e-10  # numbers that rounding sets apart are one
+        shares = (np.searchsorted(np.sort(z), both) / len(z) for z in (x, y))
+        assert np.abs(np.subtract(*shares)).max() < most
+
+
+def test_fingers_feel_what_they_press() -> None:
+    """The spinner lies against the finger: both zones of touch, and the turn that they give."""
+    ours, env, rng = make("dm_control-finger-spin-v0", autoreset="Disabled"), theirs("finger-spin"), 0
+    felt, rng = [], np.random.default_rng(1)
+    for k in range(200):
+        ours.reset(seed=k)
+        q = np.array([[rng.uniform(-1.0, 1.0), rng.uniform(-1.5, 1.5), rng.uniform(-3.0, 3.0)]])
+        ours.put(q, rng.normal(size=(1, 3)), seen=False)
+        begin("finger-spin", ours, env)
+        action = rng.uniform(-1.0, 1.0, (1, 2)).astype(np.float32)
+        seen, time = ours.step(action)[0][0], env.step(action[0].astype(float))
+        if env.physics.data.ncon:
+            felt.append(seen[-2:])
+            assert np.abs(seen - flat(time.observation)).max() < 1e-8
+    assert len(felt) > 20 and (np.max(felt, 0) > 1.0).all()
+
+
+def test_a_cheetah_has_come_to_rest_where_an_episode_begins() -> None:
+    """At a reset, where the next episode begins by itself, and of one environment of many."""
+    for mode in ("NextStep", "SameStep"):
+        env = make("dm_control-cheetah-run-v0", num_envs=3, autoreset=mode)
+        first, _ = env.reset(seed=4)
+        still = np.zeros((3, 6))
+        late = env.state
+        late["elapsed"][1] = 999.0
+        env.set_state(late)
+        observed, _, _, truncated, infos = env.step(still)
+        assert truncated.tolist() == [False, True, False]
+        if mode == "SameStep":
+            assert np.abs(infos["final_obs"][1] - first[1]).max() < 0.2  # it rested
+        else:
+            observed, *_ = env.step(still)
+        assert env.elapsed[1] == 0 and np.abs(observed[1, :8] - first[1, :8]).max() > 1e-3
+        assert np.abs(observed[:, 8:]).max() < 0.3
+        again, _ = env.reset(options={"reset_mask": np.array([False, False, True])})
+        assert np.array_equal(again[:2], observed[:2]) and np.abs(again[2, 8:]).max() < 0.3
+
+
+def test_scales_of_rewards_are_dm_control_s() -> None:
+    from dm_control.utils import rewards
+
+    x = np.concatenate([np.linspace(-3.0, 9.0, 4001), [-1e3, 1e3]])
+    for fall in FALLS:
+        for least in (0.1, 0.5):
+            given = {"bounds": (-0.5, 2.0), "margin": 1.3, "sigmoid": fall, "value_at_margin": least}
+            assert np.abs(tolerance(x, -0.5, 2.0, 1.3, fall, least) - rewards.tolerance(x, **given)).max() < 1e-14
+    assert np.array_equal(tolerance(x, 0.0, 1.0), rewards.tolerance(x, (0.0, 1.0)))
+    far = np.geomspace(1e-9, 1e6, 2001)
+    assert np.abs(decay(far) - np.exp(-far)).max() < 1e-15
+    assert np.abs(log_of(1.0 + far) - np.log1p(far)).max() < 1e-13
