@@ -41,7 +41,7 @@ def make(
     render_mode: str | None = None, **options: Any,
 ) -> StepEnv | DrawnEnv:  # fmt: skip
     """A gymnasium.vector.VectorEnv of a task: one of `drevo.envs.TASKS`, such as "HalfCheetah-v5", or of
-    `drevo.envs.GOALS`, such as "FetchPush-v4", whose observations are dictionaries, or "AdroitHandPen-v1", or of
+    `drevo.envs.GOALS`, such as "FetchPush-v4", whose observations are dictionaries, or "push-v3", or of
     `drevo.envs.SUITE`, dm_control's, such as "dm_control-walker-run-v0".
 
     num_envs: how many run side by side. threads: of the compiled step. autoreset: gymnasium's mode, "NextStep"

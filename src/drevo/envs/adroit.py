@@ -19,7 +19,7 @@ from ..mechanics.scalar import Scalar
 from ..model.contact import Actuator
 from ..robot.face import Robot
 from ..robots.loading import load
-from .goals import DrawnEnv, endless
+from .goals import DrawnEnv, endless, norms
 from .ours import AdroitTask, robotics_file
 from .randomise import Randomise
 from .rotations import cardan_angles, of_axis, product, rotation_quaternions
@@ -145,7 +145,7 @@ class DoorEnv(AdroitEnv):
 
     def _rated(self, observed: Array) -> tuple[Array, Array]:
         angle, v = self._state["q"][:, -2], self._state["v"]
-        reward = 0.1 * _length(observed[:, -4:-1]) - 0.1 * (angle - 1.57) ** 2 - 1e-5 * (v * v).sum(1)
+        reward = 0.1 * norms(observed[:, -4:-1]) - 0.1 * (angle - 1.57) ** 2 - 1e-5 * (v * v).sum(1)
         return angle >= 1.35, reward + 2.0 * (angle > 0.2) + 8.0 * (angle > 1.0) + 10.0 * (angle > 1.35)
 
 
@@ -183,9 +183,9 @@ class HammerEnv(AdroitEnv):
 
     def _rated(self, observed: Array) -> tuple[Array, Array]:
         palm, hammer, nail = observed[:, 33:36], observed[:, 36:39], observed[:, 42:45]
-        head, left = self._place(*TOOL), _length(nail - self._place(*NAIL_GOAL) - self.shift)
-        reward = 0.1 * _length(palm - hammer) - _length(head - nail) - 10.0 * left
-        reward += 2.0 * ((hammer[:, 2] > LIFT_HEIGHT) & (head[:, 2] > LIFT_HEIGHT)) - 1e-2 * _length(
+        head, left = self._place(*TOOL), norms(nail - self._place(*NAIL_GOAL) - self.shift)
+        reward = 0.1 * norms(palm - hammer) - norms(head - nail) - 10.0 * left
+        reward += 2.0 * ((hammer[:, 2] > LIFT_HEIGHT) & (head[:, 2] > LIFT_HEIGHT)) - 1e-2 * norms(
             self._state["v"]
         )
         return left < 0.01, reward + 25.0 * (left < 0.02) + 75.0 * (left < 0.01)
@@ -211,7 +211,7 @@ class PenEnv(AdroitEnv):
         return np.concatenate(parts, 1)
 
     def _rated(self, observed: Array) -> tuple[Array, Array]:
-        away, alike = _length(observed[:, 39:42]), (observed[:, 33:36] * observed[:, 36:39]).sum(1)
+        away, alike = norms(observed[:, 39:42]), (observed[:, 33:36] * observed[:, 36:39]).sum(1)
         near = away < PEN_RADIUS
         reward = alike - away + 10.0 * (near & (alike > 0.9)) - 5.0 * (observed[:, 26] < PEN_FALLEN)
         return near & (alike > 0.95), reward + 50.0 * (near & (alike > 0.95))
@@ -233,7 +233,7 @@ class RelocateEnv(AdroitEnv):
         return np.concatenate([self._state["q"][:, :-HELD], palm - ball, palm - goal, ball - goal], 1)
 
     def _rated(self, observed: Array) -> tuple[Array, Array]:
-        to_ball, to_goal, left = (_length(observed[:, k : k + 3]) for k in (30, 33, 36))
+        to_ball, to_goal, left = (norms(observed[:, k : k + 3]) for k in (30, 33, 36))
         lifted = self._place("Object")[:, 2] > LIFT_HEIGHT
         reward = 0.1 * to_ball + lifted * (1.0 - 0.5 * to_goal - 0.5 * left)
         return left < 0.1, reward + 10.0 * (left < 0.1) + 20.0 * (left < 0.05)
@@ -249,10 +249,6 @@ def _hits(start: Array, way: Array, radius: float, half: float) -> Array:
     enters = np.maximum(-along / across - wide, -z / steep - thick)
     leaves = np.minimum(-along / across + wide, -z / steep + thick)
     return np.asarray((root >= 0.0) & (leaves >= np.maximum(enters, 0.0)))
-
-
-def _length(x: Array) -> Array:
-    return np.asarray(np.linalg.norm(x, axis=-1))
 
 
 ADROIT = {"door": DoorEnv, "hammer": HammerEnv, "pen": PenEnv, "relocate": RelocateEnv}

@@ -1,4 +1,4 @@
-"""Tasks as in gymnasium-robotics: what those of the Shadow hand, of Fetch and of Adroit's hand have in common.
+"""Tasks as in other packages: what those of the Shadow hand, Fetch, Adroit's hand and Sawyer have in common.
 
 Episodes begin and goals are drawn in NumPy, the robot is stepped by the compiled function of its task.
 
@@ -32,6 +32,11 @@ Array = np.ndarray[Any, Any]
 def endless(size: int) -> gymnasium.spaces.Box:
     """The space of so many numbers without bounds."""
     return gymnasium.spaces.Box(-inf, inf, (size,), np.float64)
+
+
+def norms(x: Array) -> Array:
+    """Lengths (...,) of vectors (..., n)."""
+    return np.asarray(np.linalg.norm(x, axis=-1))
 
 
 class DrawnEnv(VectorEnv, ABC):  # type: ignore[misc]

@@ -5,6 +5,7 @@ Both are told by a Model alone: what touches, actuators, steps and where an epis
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -193,14 +194,42 @@ class AdroitTask:
     skip: int = 5  # steps under one action
 
 
+@dataclass(frozen=True)
+class SawyerTask:
+    """A task of metaworld. low, high: of what is drawn, places of what is pushed and of what stands or is wanted.
+
+    moved: the link that stands where an episode draws it. ahead: the goal from what is drawn last. goals: to which
+    it is cut where it is observed. apart: least way between the places. flat: they are as high as a puck lies.
+    joint: the last coordinate where an episode begins. stale: it is first seen as it was before. hand: its start.
+    """
+
+    file: str
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    moved: str = ""
+    ahead: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    goals: tuple[tuple[float, float], ...] = ()
+    apart: float = 0.0
+    flat: bool = False
+    joint: float | None = None
+    stale: bool = False
+    hand: tuple[float, float, float] = (0.0, 0.6, 0.2)
+    limit: int = 500
+    skip: int = 5  # steps under one action
+
+
 def robotics_file(name: str) -> str:
     """A file of gymnasium-robotics' own."""
-    spec = find_spec("gymnasium_robotics")
+    return installed_file("gymnasium_robotics", f"envs/assets/{name}")
+
+
+def installed_file(package: str, name: str) -> str:
+    """A file of an installed package, which is not imported."""
+    spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
-        raise InputError(
-            "tasks of hands and of Fetch take files of gymnasium-robotics: pip install gymnasium-robotics"
-        )
-    return str(Path(spec.submodule_search_locations[0], "envs/assets", name))
+        distribution = package.replace("_", "-")
+        raise InputError(f"the task takes files of {distribution}: pip install {distribution}")
+    return str(Path(spec.submodule_search_locations[0], name))
 
 
 def _fetch_tasks() -> dict[str, FetchTask]:
@@ -238,4 +267,45 @@ def _adroit_tasks() -> dict[str, AdroitTask]:
     }
 
 
-GOALS: dict[str, HandTask | FetchTask | AdroitTask] = {**_hand_tasks(), **_fetch_tasks(), **_adroit_tasks()}
+def _sawyer_tasks() -> dict[str, SawyerTask]:
+    puck, air = ((-0.1, 0.6, 0.02), (0.1, 0.7, 0.02)), ((-0.1, 0.1), (0.8, 0.9), (0.05, 0.3))
+    low, high = ((*a, *b) for a, b in zip(puck, zip(*air)))
+    table = ((-0.1, 0.1), (0.8, 0.9), (0.01, 0.02))
+    drawer, window = ((-0.1, 0.9, 0.0), (0.1, 0.9, 0.0), "drawer"), "window"
+    middle, far = ((0.0, y, 0.20000000298023224) for y in (0.6000000238418579, 0.4000000059604645))  # single there
+    return {
+        "reach-v3": SawyerTask("sawyer_reach_v3", low, high, goals=air, apart=0.15),
+        "push-v3": SawyerTask(
+            "sawyer_push_v3", (*low[:5], 0.01), (*high[:5], 0.02), goals=table, apart=0.15, flat=True
+        ),
+        "pick-place-v3": SawyerTask("sawyer_pick_place_v3", low, high, goals=air, apart=0.15),
+        "door-open-v3": SawyerTask(
+            "sawyer_door_pull", (0.0, 0.85, 0.15), (0.1, 0.95, 0.15), "door", (-0.3, -0.45, 0.0),
+            ((-0.3, -0.2), (0.4, 0.5), (0.1499, 0.1501)), joint=0.0,
+        ),
+        "drawer-open-v3": SawyerTask("sawyer_drawer", *drawer, (0.0, -0.36, 0.09), stale=True, hand=middle),
+        "drawer-close-v3": SawyerTask("sawyer_drawer", *drawer, (0.0, -0.16, 0.09), joint=-0.15, hand=middle),
+        "button-press-topdown-v3": SawyerTask(
+            "sawyer_button_press_topdown", (-0.1, 0.8, 0.115), (0.1, 0.9, 0.115), "box",
+            (0.0, -0.1 * math.cos(1.57), 0.1 * math.sin(1.57)), hand=far,
+        ),
+        "peg-insert-side-v3": SawyerTask(
+            "sawyer_peg_insertion_side", (0.0, 0.5, 0.02, -0.35, 0.4, -0.001), (0.2, 0.7, 0.02, -0.25, 0.7, 0.001),
+            "box", (0.03, 0.0, 0.13), ((-0.32, -0.22), (0.4, 0.7), (0.129, 0.131)), apart=0.1,
+        ),
+        "window-open-v3": SawyerTask(
+            "sawyer_window_horizontal", (-0.1, 0.7, 0.16), (0.1, 0.9, 0.16), window, (0.2, 0.0, 0.0),
+            joint=0.0, stale=True, hand=far,
+        ),
+        "window-close-v3": SawyerTask(
+            "sawyer_window_horizontal", (0.0, 0.75, 0.2), (0.0, 0.9, 0.2), window, joint=0.2, stale=True, hand=far
+        ),
+    }  # fmt: skip
+
+
+GOALS: dict[str, HandTask | FetchTask | AdroitTask | SawyerTask] = {
+    **_hand_tasks(),
+    **_fetch_tasks(),
+    **_adroit_tasks(),
+    **_sawyer_tasks(),
+}

@@ -18,7 +18,8 @@ from .adroit import ADROIT
 from .fetch import FetchEnv
 from .goals import DrawnEnv
 from .hand import HandEnv
-from .ours import GOALS, TASKS, AdroitTask, FetchTask
+from .ours import GOALS, TASKS, AdroitTask, FetchTask, HandTask, SawyerTask
+from .sawyer import SawyerEnv
 from .simulation import RENDER_MODES
 from .suite_tasks import SUITE
 from .vector import StepEnv
@@ -78,8 +79,9 @@ def many_of(
         return ENVIRONMENTS_OF_USERS[task](num_envs=num_envs, **how, **options)
     if task in GOALS:
         one_of(f"{task}: dtype", dtype, ("float64",), InputError)
-        usual: type[DrawnEnv] = FetchEnv if isinstance(given := GOALS[task], FetchTask) else HandEnv
-        kind = ADROIT[given.scene] if isinstance(given, AdroitTask) else usual
+        given = GOALS[task]
+        kinds: dict[type, type[DrawnEnv]] = {FetchTask: FetchEnv, HandTask: HandEnv, SawyerTask: SawyerEnv}
+        kind = ADROIT[given.scene] if isinstance(given, AdroitTask) else kinds[type(given)]
         return kind(task, given, num_envs, threads, autoreset, render_mode, **options)
     plain = SUITE[task].plain() if task in SUITE else TASKS[task]
     return StepEnv(task, plain, num_envs, threads, autoreset, options, dtype, render_mode)

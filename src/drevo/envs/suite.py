@@ -9,13 +9,10 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
 from math import pi
-from pathlib import Path
 from xml.etree import ElementTree
 
 from ..contact.pairs import ContactCandidate, contact_candidates
-from ..errors import InputError
 from ..mechanics.algorithms.kinematics import placed_bodies
 from ..mechanics.scalar import Scalar, Vector, dot, sqrt, where
 from ..mechanics.spatial import Mat, Vec
@@ -24,6 +21,7 @@ from ..mechanics.tree_indices import ancestors
 from ..model.description import Model
 from ..robots.loading import load
 from .features import Sight
+from .ours import installed_file
 from .randomise import Randomise
 from .simulation import actuator_efforts, mujoco_state
 from .tasks import Chance, Moment, Outcome, Task, TaskNumbers
@@ -103,7 +101,7 @@ class SuiteBody:
     """The robot of a task: its file, with what actuators of fixed tendons pull at."""
 
     def __init__(self, file: str, edit: Callable[[Xml], None] | None) -> None:
-        root = ElementTree.parse(suite_file(f"{file}.xml")).getroot()
+        root = ElementTree.parse(installed_file("dm_control", f"suite/{file}.xml")).getroot()
         for include in root.findall("include"):  # looks alone
             root.remove(include)
         if edit:
@@ -194,14 +192,6 @@ class SuiteTask:
 def suite_body(file: str, edit: Callable[[Xml], None] | None) -> SuiteBody:
     """The robot of a file, as a task changes it."""
     return SuiteBody(file, edit)
-
-
-def suite_file(name: str) -> Path:
-    """A file of dm_control's own."""
-    spec = find_spec("dm_control")
-    if spec is None or not spec.submodule_search_locations:
-        raise InputError("tasks of dm_control's suite take its files: pip install dm_control")
-    return Path(spec.submodule_search_locations[0], "suite", name)
 
 
 def of_length_one(x: Vector) -> list[Scalar]:
