@@ -17,7 +17,8 @@ from drevo.errors import EmitError, InputError
 ROUND = ("sphere", "capsule")
 KINDS = {"sphere": 1, "capsule": 2, "cylinder": 2, "box": 3, "ellipsoid": 3}
 ROUNDING = 1e-12  # m: of a distance between corners, edges and faces of bodies of half a metre
-CURVED = 1e-8  # m: of one at which a search ends
+NEARLY_PARALLEL = 1e-10  # m: of points of two lines, the rounding of which grows with one over the angle
+MUJOCOS = 1e-8  # m: of what MuJoCo's search ends with
 SMOOTH = 5e-7  # m: of an ellipsoid deep in another solid, where the polytope ends with 120 corners
 STATES = 3000
 
@@ -60,7 +61,7 @@ def test_distances_are_those_of_the_supports(a: str, b: str) -> None:
     d, (first, second), n = distance[:, 0], points[:, 0].swapaxes(0, 1), normal[:, 0]
     first_geom, second_geom = (next(x for x in robot.model.geoms if x.name == name) for name in pair)
     poses = [robot.pose(q, x.link) for x in (first_geom, second_geom)]
-    tolerance = SMOOTH if "ellipsoid" in (a, b) else CURVED if "cylinder" in (a, b) else ROUNDING
+    tolerance = ROUNDING
     assert np.abs(first + n * d[:, None] - second).max() < ROUNDING
     assert np.abs((n**2).sum(1) - 1.0).max() < ROUNDING
     ends = []
@@ -81,6 +82,35 @@ def test_distances_are_those_of_the_supports(a: str, b: str) -> None:
         assert (gap < d + tolerance).all()
 
 
+def nearest_to(kind: str, size: np.ndarray, pose: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """The point of a solid nearest to one outside of it, by its formula."""
+    y = np.einsum("bji,bj->bi", pose[:, :3, :3], x - pose[:, :3, 3])
+    if kind == "box":
+        near = np.clip(y, -size, size)
+    elif kind == "cylinder":
+        flat = np.minimum(1.0, size[0] / np.hypot(y[:, 0], y[:, 1]))
+        near = np.c_[y[:, :2] * flat[:, None], np.clip(y[:, 2], -size[1], size[1])]
+    else:
+        axis = np.clip(y[:, 2], -size[1], size[1]) if kind == "capsule" else np.zeros(len(y))
+        core = np.c_[np.zeros((len(y), 2)), axis]
+        near = core + size[0] * (y - core) / np.linalg.norm(y - core, axis=1, keepdims=True)
+    return pose[:, :3, 3] + np.einsum("bij,bj->bi", pose[:, :3, :3], near)
+
+
+@pytest.mark.parametrize("b", ["sphere", "capsule", "cylinder", "box"])
+def test_each_nearest_point_is_nearest_to_the_other(b: str) -> None:
+    """Two points of solids that do not touch are the nearest ones if and only if each is nearest to the other."""
+    robot = drevo.load(pair_of("cylinder", b, 6))
+    q = scattered(robot, 10 * STATES)
+    (pair,), distance, points, _ = robot.distance(q, pairs=[("a", "b")])
+    apart = distance[:, 0] > 0.01
+    for k, name in enumerate(pair):
+        geom = next(x for x in robot.model.geoms if x.name == name)
+        pose, x = robot.pose(q, geom.link)[apart], points[apart, 0]
+        found = nearest_to(geom.kind, np.array(geom.size), pose, x[:, 1 - k])
+        assert np.abs(found - x[:, k]).max() < NEARLY_PARALLEL
+
+
 def test_a_hull_is_the_box_of_its_corners() -> None:
     robot = drevo.load(pair_of("box", "cylinder", 4))
     box, other = robot.model.geoms
@@ -88,7 +118,7 @@ def test_a_hull_is_the_box_of_its_corners() -> None:
     hull = drevo.Robot(replace(robot.model, geoms=(replace(box, kind="hull", size=(), points=corners), other)))
     q = scattered(robot, STATES)
     (d, e) = (x.distance(q, pairs=[("a", "b")]).distance for x in (robot, hull))
-    assert np.abs(d - e).max() < CURVED
+    assert np.abs(d - e).max() < ROUNDING
 
 
 @pytest.mark.parametrize(
@@ -104,7 +134,7 @@ def test_distances_are_mujocos(a: str, b: str) -> None:
     robot, m = drevo.load(text), mujoco.MjModel.from_xml_string(text)
     data, q = mujoco.MjData(m), scattered(robot, STATES, 1)
     (pair,), distance, *_ = robot.distance(q, pairs=[("a", "b")])
-    tolerance = SMOOTH if a == "ellipsoid" else CURVED
+    tolerance = SMOOTH if a == "ellipsoid" else MUJOCOS
     for row, d in zip(q, distance[:, 0]):
         data.qpos[:] = row[[0, 1, 2, 6, 3, 4, 5, 7, 8, 9, 13, 10, 11, 12]]
         mujoco.mj_kinematics(m, data)

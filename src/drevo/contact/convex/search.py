@@ -15,7 +15,10 @@ from math import sqrt
 
 from ...codegen.lower.plain_values import Floats, Integers, Part, floats, integers
 from ...mechanics.spatial import Mat, Vec
+from .polish import polish
 from .simplex import (
+    CYLINDER,
+    ELLIPSOID,
     GRAPH_B,
     NO_DISTANCE,
     PLANE,
@@ -27,6 +30,7 @@ from .simplex import (
     nearest_on_simplex,
     nearest_on_triangle,
     put_corner,
+    square_to,
     support_point,
 )
 
@@ -34,7 +38,8 @@ MAX_SIMPLEX_STEPS = 120
 MAX_CORNERS = 120  # of the polytope
 MAX_FACES = 2 * MAX_CORNERS
 MAX_HORIZON = 3 * MAX_CORNERS
-NEAREST_SHARE = 1e-14  # of the square distance: what a further step could gain at most where it ends
+LAST_GAIN = 1e-14  # of the square distance: what a further step could gain at most where the search ends
+POLISHED_GAIN = 1e-10  # the same where Newton's method goes on
 ROUNDING = 4e-16  # of the distance times the size of D: what rounding makes of that
 TOUCHING_SHARE = 1e-26  # of the square size of D: below it the origin is on the simplex
 GAIN_SHARE = 1e-10  # of the size of D: what a face gains at most where the polytope ends
@@ -45,11 +50,11 @@ PARALLEL_COSINE = 1.0 - 1e-12  # of the normals of faces in one plane
 
 def approach(
     which: Integers, sizes: Floats, points_a: Floats, points_b: Floats, R: Mat, p: Vec, W: Floats, A: Floats,
-    ends: Integers, most: float, out: Floats, face: Integers,
+    ends: Integers, most: float, gain: float, out: Floats, face: Integers,
 ) -> int:  # fmt: skip
     """Gilbert, Johnson and Keerthi's method: 0 with the distance, the point of the first solid and the normal in
     `out`, or the number of corners, 1 to 4, of a simplex that has the origin. It ends where the distance is more
-    than `most`, which a plane across the way shows."""
+    than `most`, which a plane across the way shows, or a step could gain so much of its square at most."""
     share = floats(4)
     v = add_corner(which, sizes, points_a, points_b, R, p, p, W, A, ends, 0)
     share[0] = 1.0
@@ -61,7 +66,7 @@ def approach(
         size, along = max(size, w.dot(w)), v.dot(w)
         if along > 0.0 and along * along > most * most * square:
             break
-        if square - along <= NEAREST_SHARE * square + ROUNDING * sqrt(square * size):
+        if square - along <= gain * square + ROUNDING * sqrt(square * size):
             break
         if has_corner(W, count, w, 0.0):
             break
@@ -81,17 +86,6 @@ def approach(
     put_corner(Part(out, 1), 0, mixed(A, share, count))
     put_corner(Part(out, 4), 0, v * (-1.0 / distance))
     return 0
-
-
-def square_to(n: Vec) -> Vec:
-    """A unit vector square to another."""
-    least = Vec(1.0, 0.0, 0.0)
-    if abs(n.y) <= abs(n.x) and abs(n.y) <= abs(n.z):
-        least = Vec(0.0, 1.0, 0.0)
-    elif abs(n.z) <= abs(n.x):
-        least = Vec(0.0, 0.0, 1.0)
-    m: Vec = n.cross(least)
-    return m * (1.0 / sqrt(m.dot(m)))
 
 
 def with_four_corners(
@@ -298,7 +292,9 @@ def separation(
         ends, face, reach = integers(2 * MAX_CORNERS + 2), integers(3), most + sizes[3] + sizes[7]
         for k in range(3):
             face[k] = 0
-        count = approach(which, sizes, points_a, points_b, R, p, W, A, ends, reach, out, face)
+        curved = which[0] == CYLINDER or which[0] == ELLIPSOID or which[2] == CYLINDER or which[2] == ELLIPSOID
+        gain = POLISHED_GAIN if curved else LAST_GAIN
+        count = approach(which, sizes, points_a, points_b, R, p, W, A, ends, reach, gain, out, face)
         if count > 0:
             search_inside(which, sizes, points_a, points_b, R, p, W, A, ends, count, out, face)
         for k in range(3):
@@ -307,6 +303,8 @@ def separation(
             numbers[3 + k] = ends[2 * face[k] + 1]
             put_corner(feature, k, a)
             put_corner(feature, 3 + k, R.T @ (a - corner_of(W, face[k]) - p))
+        if curved and out[0] <= reach:
+            polish(which, sizes, points_a, points_b, R, p, feature, out)
     out[0] = out[0] - (sizes[3] + sizes[7])
     put_corner(Part(out, 1), 0, corner_of(Part(out, 1), 0) + corner_of(Part(out, 4), 0) * sizes[3])
 

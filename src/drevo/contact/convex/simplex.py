@@ -28,6 +28,17 @@ def put_corner(points: Floats, k: int, x: Vec) -> None:
     points[3 * k + 2] = x.z
 
 
+def square_to(n: Vec) -> Vec:
+    """A unit vector square to another."""
+    least = Vec(1.0, 0.0, 0.0)
+    if abs(n.y) <= abs(n.x) and abs(n.y) <= abs(n.z):
+        least = Vec(0.0, 1.0, 0.0)
+    elif abs(n.z) <= abs(n.x):
+        least = Vec(0.0, 0.0, 1.0)
+    m: Vec = n.cross(least)
+    return m * (1.0 / sqrt(m.dot(m)))
+
+
 def support_point(
     kind: int, size: Floats, points: Floats, count: int, graph: Integers, d: Vec, number: Integers
 ) -> Vec:
