@@ -21,8 +21,8 @@ CHORD_SHARE = 1e-2  # of the radius of a cylinder: points of a rim that are fart
 SAME_POINT = 1e-18  # of the square size of both: what rounding makes between a point and itself
 SAME_LINE = 1e-12  # of the square sine between two lines: below it they are one
 MAX_TURN = 1e-3  # of n, rad: beyond it the search has ended elsewhere
-SLACK = 1e-12  # of the size of both: what rounding makes of a distance
-NEWTON_STEPS, LAST_TURN = 4, 1e-8
+REACH_SLACK = 1e-12  # of the size of both: what rounding makes of a distance
+POLISH_STEPS, LAST_TURN = 4, 1e-8
 
 
 def bend(kind: int, size: Floats, d: Vec, m: Vec) -> Vec:
@@ -76,6 +76,18 @@ def face_of(kind: int, radius: float, size: float, feature: Floats) -> Vec:
     return way_of(kind, size, feature, 1).cross(way_of(kind, size, feature, 2))
 
 
+def newton_turn(which: Integers, sizes: Floats, R: Mat, n: Vec, line: Vec, w: Vec) -> Vec:
+    """T x: how far n is from where it is to be; across a line only, where there is one."""
+    free, size_b, back = line.dot(line) == 0.0, Part(sizes, 4), -(R.T @ n)
+    i = square_to(n) if free else line
+    j = n.cross(i)
+    D_i = bend(which[0], sizes, n, i) + R @ bend(which[2], size_b, back, R.T @ i)
+    D_j = bend(which[0], sizes, n, j) + R @ bend(which[2], size_b, back, R.T @ j)
+    ii, ij, jj = i.dot(D_i) + n.dot(w), i.dot(D_j) if free else 0.0, j.dot(D_j) + n.dot(w)
+    x, y, over = i.dot(w) if free else 0.0, j.dot(w), 1.0 / (ii * jj - ij * ij)
+    return i * ((jj * x - ij * y) * over) + j * ((ii * y - ij * x) * over)
+
+
 def polish(
     which: Integers, sizes: Floats, points_a: Floats, points_b: Floats, R: Mat, p: Vec, feature: Floats,
     out: Floats,
@@ -85,7 +97,7 @@ def polish(
 
     feature: three points of each, maybe alike, between which the search has ended, in its axes.
     """
-    size, size_b, feature_b, begin = sizes[8], Part(sizes, 4), Part(feature, 9), corner_of(Part(out, 4), 0)
+    size, feature_b, begin = sizes[8], Part(feature, 9), corner_of(Part(out, 4), 0)
     line_a, line_b = line_of(which[0], size, feature), R @ line_of(which[2], size, feature_b)
     face_a = face_of(which[0], sizes[0], size, feature)
     face_b = R @ face_of(which[2], sizes[4], size, feature_b)
@@ -95,30 +107,22 @@ def polish(
     if on_a or on_b:
         known = face_a if on_a else face_b
     done, line = crossed or on_a or on_b, line_a if line_a.dot(line_a) > 0.0 else line_b
-    free = line.dot(line) == 0.0
     n = known * known.dot(begin) if done else begin - line * line.dot(begin)
     n = n * (1.0 / sqrt(n.dot(n)))
     a, w, rho = begin, begin, 0.0
-    for _ in range(NEWTON_STEPS):
-        back = -(R.T @ n)
+    for _ in range(POLISH_STEPS):
         a = farthest(which[0], sizes, feature, n)
-        w = p + R @ farthest(which[2], size_b, feature_b, back) - a
+        w = p + R @ farthest(which[2], Part(sizes, 4), feature_b, -(R.T @ n)) - a
         rho = n.dot(w)
         if done:
             break
-        i = square_to(n) if free else line
-        j = n.cross(i)
-        D_i = bend(which[0], sizes, n, i) + R @ bend(which[2], size_b, back, R.T @ i)
-        D_j = bend(which[0], sizes, n, j) + R @ bend(which[2], size_b, back, R.T @ j)
-        ii, ij, jj = i.dot(D_i) + rho, i.dot(D_j) if free else 0.0, j.dot(D_j) + rho
-        x, y, over = i.dot(w) if free else 0.0, j.dot(w), 1.0 / (ii * jj - ij * ij)
-        turn = i * ((jj * x - ij * y) * over) + j * ((ii * y - ij * x) * over)
+        turn = newton_turn(which, sizes, R, n, line, w)
         n = n + turn
         n = n * (1.0 / sqrt(n.dot(n)))
         done = turn.dot(turn) < LAST_TURN * LAST_TURN
     W, A, ends = floats(3), floats(3), integers(2)
     reach = add_corner(which, sizes, points_a, points_b, R, p, n, W, A, ends, 0).dot(n)
-    if done and n.dot(begin) > 1.0 - 0.5 * MAX_TURN * MAX_TURN and reach + rho < SLACK * size:
+    if done and n.dot(begin) > 1.0 - 0.5 * MAX_TURN * MAX_TURN and reach + rho < REACH_SLACK * size:
         if crossed:
             side = line_b.cross(n)
             a = a + line_a * (w.dot(side) / line_a.dot(side))
