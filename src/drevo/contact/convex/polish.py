@@ -17,12 +17,18 @@ from ...codegen.lower.plain_values import Floats, Integers, Part, floats, intege
 from ...mechanics.spatial import Mat, Vec
 from .simplex import CYLINDER, ELLIPSOID, add_corner, corner_of, put_corner, square_to, support_point
 
-CHORD_SHARE = 1e-2  # of the radius of a cylinder: points of a rim that are farther apart are of its end
+POLISHED_GAIN = 1e-10  # of the square distance: what a further step of the search could gain at most
 SAME_POINT = 1e-18  # of the square size of both: what rounding makes between a point and itself
 SAME_LINE = 1e-12  # of the square sine between two lines: below it they are one
 MAX_TURN = 1e-3  # of n, rad: beyond it the search has ended elsewhere
 REACH_SLACK = 1e-12  # of the size of both: what rounding makes of a distance
 POLISH_STEPS, LAST_TURN = 4, 1e-8
+
+
+def unit_of(x: Vec) -> Vec:
+    """A vector of length 1."""
+    y: Vec = x * (1.0 / sqrt(x.dot(x)))
+    return y
 
 
 def bend(kind: int, size: Floats, d: Vec, m: Vec) -> Vec:
@@ -64,16 +70,22 @@ def line_of(kind: int, size: float, feature: Floats) -> Vec:
     return way if way.dot(way) > 0.0 else way_of(kind, size, feature, 2)
 
 
-def face_of(kind: int, radius: float, size: float, feature: Floats) -> Vec:
+def face_of(kind: int, size: float, feature: Floats, d: Vec) -> Vec:
     """The normal of a face on which the three points are; zero where they are on none."""
     if kind == CYLINDER:
-        first, wide = corner_of(feature, 0), 0.0
-        for k in range(2):
-            chord = corner_of(feature, 1 + k) - first
-            if first.z * (first.z + chord.z) > 0.0:
-                wide = max(wide, chord.dot(chord))
-        return Vec(0.0, 0.0, 1.0 if wide > CHORD_SHARE * CHORD_SHARE * radius * radius else 0.0)
+        first, wide = corner_of(feature, 0), corner_of(feature, 1) - corner_of(feature, 2)
+        most = max(wide.dot(wide), (corner_of(feature, 1) - first).dot(corner_of(feature, 1) - first))
+        on_end = d.x * d.x + d.y * d.y < MAX_TURN * MAX_TURN
+        return Vec(0.0, 0.0, 1.0 if on_end and most > SAME_POINT * size * size else 0.0)
     return way_of(kind, size, feature, 1).cross(way_of(kind, size, feature, 2))
+
+
+def parting(
+    which: Integers, sizes: Floats, points_a: Floats, points_b: Floats, R: Mat, p: Vec, n: Vec
+) -> float:  # fmt: skip
+    """How far a slab across n parts both."""
+    W, A, ends = floats(3), floats(3), integers(2)
+    return -add_corner(which, sizes, points_a, points_b, R, p, n, W, A, ends, 0).dot(n)
 
 
 def newton_turn(which: Integers, sizes: Floats, R: Mat, n: Vec, line: Vec, w: Vec) -> Vec:
@@ -93,22 +105,27 @@ def polish(
     out: Floats,
 ) -> None:  # fmt: skip
     """Mends distance, point of the first solid and normal, of solids without the balls about them. Nothing changes
-    where along the new normal both reach farther than what was found.
+    where the new normal parts both less than the old one, or than the points.
 
     feature: three points of each, maybe alike, between which the search has ended, in its axes.
     """
     size, feature_b, begin = sizes[8], Part(feature, 9), corner_of(Part(out, 4), 0)
     line_a, line_b = line_of(which[0], size, feature), R @ line_of(which[2], size, feature_b)
-    face_a = face_of(which[0], sizes[0], size, feature)
-    face_b = R @ face_of(which[2], sizes[4], size, feature_b)
+    face_a = face_of(which[0], size, feature, begin)
+    face_b = R @ face_of(which[2], size, feature_b, R.T @ begin)
+    least = parting(which, sizes, points_a, points_b, R, p, begin) - REACH_SLACK * size
     on_a, on_b = face_a.dot(face_a) > SAME_LINE, face_b.dot(face_b) > SAME_LINE
-    known = line_a.cross(line_b)
-    crossed = known.dot(known) > SAME_LINE and not on_a and not on_b
+    line = line_a if line_a.dot(line_a) > 0.0 else line_b
+    n, across = begin - line * line.dot(begin), line_a.cross(line_b)
     if on_a or on_b:
-        known = face_a if on_a else face_b
-    done, line = crossed or on_a or on_b, line_a if line_a.dot(line_a) > 0.0 else line_b
-    n = known * known.dot(begin) if done else begin - line * line.dot(begin)
-    n = n * (1.0 / sqrt(n.dot(n)))
+        face = face_a if on_a else face_b
+        face = unit_of(face * face.dot(begin))
+        if parting(which, sizes, points_a, points_b, R, p, face) > least:
+            n = face
+        else:  # beside it
+            on_a, on_b = False, False
+    crossed = across.dot(across) > SAME_LINE and not on_a and not on_b
+    n, done = unit_of(across * across.dot(begin) if crossed else n), crossed or on_a or on_b
     a, w, rho = begin, begin, 0.0
     for _ in range(POLISH_STEPS):
         a = farthest(which[0], sizes, feature, n)
@@ -117,12 +134,11 @@ def polish(
         if done:
             break
         turn = newton_turn(which, sizes, R, n, line, w)
-        n = n + turn
-        n = n * (1.0 / sqrt(n.dot(n)))
+        n = unit_of(n + turn)
         done = turn.dot(turn) < LAST_TURN * LAST_TURN
-    W, A, ends = floats(3), floats(3), integers(2)
-    reach = add_corner(which, sizes, points_a, points_b, R, p, n, W, A, ends, 0).dot(n)
-    if done and n.dot(begin) > 1.0 - 0.5 * MAX_TURN * MAX_TURN and reach + rho < REACH_SLACK * size:
+    apart = parting(which, sizes, points_a, points_b, R, p, n)
+    better = apart > least and apart > rho - REACH_SLACK * size
+    if done and better and n.dot(begin) > 1.0 - 0.5 * MAX_TURN * MAX_TURN:
         if crossed:
             side = line_b.cross(n)
             a = a + line_a * (w.dot(side) / line_a.dot(side))

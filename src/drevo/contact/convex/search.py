@@ -15,7 +15,7 @@ from math import sqrt
 
 from ...codegen.lower.plain_values import Floats, Integers, Part, floats, integers
 from ...mechanics.spatial import Mat, Vec
-from .polish import polish
+from .polish import POLISHED_GAIN, polish
 from .simplex import (
     CYLINDER,
     ELLIPSOID,
@@ -39,7 +39,6 @@ MAX_CORNERS = 120  # of the polytope
 MAX_FACES = 2 * MAX_CORNERS
 MAX_HORIZON = 3 * MAX_CORNERS
 LAST_GAIN = 1e-14  # of the square distance: what a further step could gain at most where the search ends
-POLISHED_GAIN = 1e-10  # the same where Newton's method goes on
 ROUNDING = 4e-16  # of the distance times the size of D: what rounding makes of that
 TOUCHING_SHARE = 1e-26  # of the square size of D: below it the origin is on the simplex
 GAIN_SHARE = 1e-10  # of the size of D: what a face gains at most where the polytope ends
