@@ -85,7 +85,7 @@ def parting(
 ) -> float:  # fmt: skip
     """How far a slab across n parts both."""
     W, A, ends = floats(3), floats(3), integers(2)
-    return -add_corner(which, sizes, points_a, points_b, R, p, n, W, A, ends, 0).dot(n)
+    return float(-add_corner(which, sizes, points_a, points_b, R, p, n, W, A, ends, 0).dot(n))
 
 
 def newton_turn(which: Integers, sizes: Floats, R: Mat, n: Vec, line: Vec, w: Vec) -> Vec:
@@ -97,7 +97,8 @@ def newton_turn(which: Integers, sizes: Floats, R: Mat, n: Vec, line: Vec, w: Ve
     D_j = bend(which[0], sizes, n, j) + R @ bend(which[2], size_b, back, R.T @ j)
     ii, ij, jj = i.dot(D_i) + n.dot(w), i.dot(D_j) if free else 0.0, j.dot(D_j) + n.dot(w)
     x, y, over = i.dot(w) if free else 0.0, j.dot(w), 1.0 / (ii * jj - ij * ij)
-    return i * ((jj * x - ij * y) * over) + j * ((ii * y - ij * x) * over)
+    turn: Vec = i * ((jj * x - ij * y) * over) + j * ((ii * y - ij * x) * over)
+    return turn
 
 
 def polish(
