@@ -83,7 +83,7 @@ def face_of(kind: int, size: float, feature: Floats, d: Vec) -> Vec:
 def parting(
     which: Integers, sizes: Floats, points_a: Floats, points_b: Floats, R: Mat, p: Vec, n: Vec
 ) -> float:  # fmt: skip
-    """How far a slab across n parts both."""
+    """The width of the slab across n that parts two solids; negative where it is an overlap."""
     W, A, ends = floats(3), floats(3), integers(2)
     return float(-add_corner(which, sizes, points_a, points_b, R, p, n, W, A, ends, 0).dot(n))
 
@@ -105,8 +105,8 @@ def polish(
     which: Integers, sizes: Floats, points_a: Floats, points_b: Floats, R: Mat, p: Vec, feature: Floats,
     out: Floats,
 ) -> None:  # fmt: skip
-    """Mends distance, point of the first solid and normal, of solids without the balls about them. Nothing changes
-    where the new normal parts both less than the old one, or than the points.
+    """Mends distance, point and normal of the first solid, both without the balls about their points. Nothing changes
+    where the new normal parts them less than the old one, or than the points.
 
     feature: three points of each, maybe alike, between which the search has ended, in its axes.
     """
