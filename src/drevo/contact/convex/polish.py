@@ -105,8 +105,8 @@ def polish(
     which: Integers, sizes: Floats, points_a: Floats, points_b: Floats, R: Mat, p: Vec, feature: Floats,
     out: Floats,
 ) -> None:  # fmt: skip
-    """Mends distance, point and normal of the first of two solids without the balls about them. Nothing changes where
-    the new normal parts them less than the old one, or than the points.
+    """Mends distance, point and normal of the first of two solids without the balls about them. Nothing changes
+    where the new normal parts them less than the old one, or than the points.
 
     feature: three points of each, maybe alike, between which the search has ended, in its axes.
     """
