@@ -204,9 +204,12 @@ class EpisodeStages:
     def _begin(self, s: StageTracer) -> None:
         """A beginning where one is sought, in MuJoCo's order."""
         draws, seeking = s.read("draws"), s.number("seeking")
-        chance = Chance(lambda k: draws[self.n_log + k], lambda k: draws[k])
+        extra, count = dict[str, list[Scalar]](), len(self.random.commands)
+        chance = Chance(lambda k: draws[self.n_log + k], lambda k: draws[k], lambda: extra["commands"][:count])
+        chance.evens, chance.normals = self.task.draws  # those of the beginning stand first
+        extra |= self._drawn(chance)
         (q, v), taken = self.task.begin(chance)
-        new = {"q0": q, "v0": v} | {DRAWN[part]: x for part, x in self._drawn(chance).items() if x}
+        new = {"q0": q, "v0": v} | {DRAWN[part]: x for part, x in extra.items() if x}
         new = {block: _chosen(seeking, x, s.read(block)) for block, x in new.items()}
         seed, drawn = s.read("stream1")
         more = drawn + where(seeking > 0.5, float(len(draws)), 0.0)

@@ -9,12 +9,14 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import accumulate
 from math import pi
 from xml.etree import ElementTree
 
-from ..contact.pairs import ContactCandidate, contact_candidates
+from ..contact.laws.soft.pair_loops import takes_loops
+from ..contact.laws.soft.problem import soft_problem
 from ..mechanics.algorithms.kinematics import placed_bodies
-from ..mechanics.scalar import Scalar, Vector, dot, sqrt, where
+from ..mechanics.scalar import Scalar, Vector, dot, maximum, minimum, sqrt, where
 from ..mechanics.spatial import Mat, Vec
 from ..mechanics.tree import Tree, build_tree
 from ..mechanics.tree_indices import ancestors
@@ -27,6 +29,7 @@ from .simulation import actuator_efforts, mujoco_state
 from .tasks import Chance, Moment, Outcome, Task, TaskNumbers
 
 Xml = ElementTree.Element
+LEAST_RAY = 1e-15  # of a ray along an axis
 
 
 class SuiteState(Sight):
@@ -74,27 +77,48 @@ class SuiteState(Sight):
     def _carriers(self, link: str) -> set[int]:
         return set(ancestors(self.tree.parents, self.tree.frames[link].body))
 
-    def touch(self, link: str, centre: Vec, radii: Vec) -> Scalar:
-        """The sum of normal forces, N, on an ellipsoidal zone of a link: those whose way out of the link meets it.
+    def touch(self, name: str, box: bool = False) -> Scalar:
+        """The reading of a sensor of touch, N: normal forces whose way out of its link meets its zone.
 
-        Of the last evaluation, as MuJoCo's sensors are.
+        Of the last evaluation, as MuJoCo's sensors are. box: the zone is one, else an ellipsoid.
         """
-        poses, forces = placed_bodies(self.tree, self.moment.seen.positions), self.moment.seen.forces
-        total: Scalar = 0.0
-        frame = self.tree.frames[link]
-        R, p = poses[frame.body].compose(frame.R, frame.p)
-        for k, x in enumerate(self.body.places):
-            if link not in (ends := [geom.link for geom in x.geoms]):
-                continue
-            place = x.touch(poses)
-            normal, force = place.frame[0], Vec(*forces[3 * k : 3 * k + 3])
-            out = normal if ends[0] == link else -normal
-            start, way = R.T @ (place.point - p) - centre, R.T @ out
-            a, b = (Vec(*(s / r for s, r in zip(side, radii))) for side in (start, way))
-            along, outside, across = a.dot(b), a.dot(a) - 1.0, b.dot(b)
-            ahead = where(along * along - across * outside < 0.0, 0.0, where(along > 0.0, 0.0, 1.0))
-            total = total + where(outside > 0.0, ahead, 1.0) * force.dot(normal)
+        sensor = next(x for x in self.model.sensors if x.name == name)
+        link, seen, total = sensor.link, self.moment.seen, 0.0
+        frame, poses = self.tree.frames[link], placed_bodies(self.tree, seen.positions)
+        R, p = poses[frame.body].compose(frame.R, frame.p).compose(Mat.of(sensor.rotation), Vec(*sensor.origin))
+        firsts = accumulate((x.most for x in self.body.slots), initial=0)
+        for x, first in zip(self.body.slots, firsts):
+            for k in range(first, first + x.most if link in x.links else first):
+                force = Vec(*seen.forces[3 * k : 3 * k + 3])
+                if self.body.loops:
+                    at, normal = Vec(*seen.touches[6 * k : 6 * k + 3]), Vec(*seen.touches[6 * k + 3 : 6 * k + 6])
+                else:
+                    at, normal = (place := x.touch(poses)).point, place.frame[0]
+                out = normal if x.links[0] == link else -normal
+                sides = R.T @ (at - p), R.T @ out
+                start, way = (
+                    Vec(*(y / (r or sensor.size[0]) for y, r in zip(side, sensor.size))) for side in sides
+                )
+                total = total + (_meets_box if box else _meets_ball)(start, way) * force.dot(normal)
         return total
+
+
+def _meets_ball(start: Vec, way: Vec) -> Scalar:
+    """1.0 where a ray meets the unit ball, else 0.0."""
+    along, outside = start.dot(way), start.dot(start) - 1.0
+    ahead = where(along * along - way.dot(way) * outside < 0.0, 0.0, where(along > 0.0, 0.0, 1.0))
+    return where(outside > 0.0, ahead, 1.0)
+
+
+def _meets_box(start: Vec, way: Vec) -> Scalar:
+    """1.0 where a ray meets the cube from -1 to 1, else 0.0."""
+    enters: Scalar = 0.0
+    leaves: Scalar = 1.0 / LEAST_RAY
+    for x, u in zip(start, way):
+        steep = where(u * u > LEAST_RAY * LEAST_RAY, u, LEAST_RAY)
+        near, far = (-1.0 - x) / steep, (1.0 - x) / steep
+        enters, leaves = maximum(enters, minimum(near, far)), minimum(leaves, maximum(near, far))
+    return where(enters > leaves, 0.0, 1.0)
 
 
 class SuiteBody:
@@ -118,7 +142,8 @@ class SuiteBody:
             self.robot = load(ElementTree.tostring(root, encoding="unicode"))
         self.model: Model = self.robot.model
         self.tree: Tree = build_tree(self.model)
-        self.places: tuple[ContactCandidate, ...] = contact_candidates(self.model, searched=True)
+        problem = soft_problem(self.model, None, self.model.stepping.dt, "euler")
+        self.slots, self.loops = problem.slots, takes_loops(problem)
         self.at = {joint.name: (q, v) for joint, q, v in self.model.slices()}
 
     def drive(self, action: Vector, q: Vector, v: Vector, drawn: Vector = ()) -> list[Scalar]:
@@ -128,10 +153,11 @@ class SuiteBody:
     def apart(self, q: Vector) -> Scalar:
         """1.0 where nothing touches, of pairs whose distance has a closed form, else 0.0."""
         poses, clear = placed_bodies(self.tree, q), 1.0
-        for x in self.places:
-            first = x.place == 0 or x.geoms[0].kind == "plane"  # the second place of two capsules is no nearer
-            if first and not x.searched:
-                clear = where(x.touch(poses).dist < x.interaction.margin, 0.0, clear)
+        for x in self.slots:
+            kinds = [solid.geom.kind for solid in x.held or ()]
+            second = x.place and kinds == ["capsule", "capsule"]  # it is no nearer than the first
+            if not (second or x.solids):
+                clear = where(x.touch(poses).dist < x.soft.margin, 0.0, clear)
         return clear
 
     def scatter(self, chance: Chance, q: list[Scalar]) -> None:
@@ -161,7 +187,7 @@ class SuiteTask:
     start: SuiteStart
     drawn: tuple[tuple[float, float], ...] = ()
     edit: Callable[[Xml], None] | None = None
-    drive: Callable[[Vector, Vector], Sequence[Scalar]] | None = None  # efforts of action and what is drawn
+    drive: Callable[..., Sequence[Scalar]] | None = None  # efforts of action, q, v and what is drawn
     ended: Callable[[SuiteState], Scalar] = lambda state: 0.0
     settling: int = 0  # steps without action after a start
     limit: int = 1000  # actions of an episode
@@ -178,13 +204,11 @@ class SuiteTask:
             taken = self.start(body, chance, q, v)
             return 1.0 if taken is None else taken
 
-        pull = self.drive
-        drive = (lambda action, q, v, drawn: pull(action, drawn)) if pull else body.drive
         return Task(
             lambda: body.robot, round(self.seconds / body.model.stepping.dt), self.limit,
-            lambda m: self.observe(SuiteState(body, m)), judge, {}, aim=aim, mujoco=False, drive=drive,
+            lambda m: self.observe(SuiteState(body, m)), judge, {}, aim=aim, mujoco=False,
+            drive=self.drive or body.drive, settling=self.settling,
             random=Randomise(commands=tuple((str(k), x) for k, x in enumerate(self.drawn))),
-            settling=self.settling,
         )  # fmt: skip
 
 
@@ -194,7 +218,27 @@ def suite_body(file: str, edit: Callable[[Xml], None] | None) -> SuiteBody:
     return SuiteBody(file, edit)
 
 
+def length(x: Vector) -> Scalar:
+    """The Euclidean norm of a vector."""
+    return sqrt(dot(x, x))
+
+
 def of_length_one(x: Vector) -> list[Scalar]:
     """A vector of length one."""
-    over = 1.0 / sqrt(dot(x, x))
+    over = 1.0 / length(x)
     return [over * y for y in x]
+
+
+def normals(chance: Chance, count: int, deviation: float = 1.0) -> list[Scalar]:
+    """Numbers of the normal distribution."""
+    return [deviation * x for _ in range(0, count, 2) for x in chance.normal()][:count]
+
+
+def hang(body: Xml | None, name: str, joint: dict[str, str], geoms: Sequence[dict[str, str]], **more: str) -> Xml:
+    """A body of a file that hangs on another one by a joint; more: its attributes."""
+    assert body is not None
+    child = ElementTree.SubElement(body, "body", {"name": name} | more)
+    ElementTree.SubElement(child, "joint", joint)
+    for geom in geoms:
+        ElementTree.SubElement(child, "geom", geom)
+    return child

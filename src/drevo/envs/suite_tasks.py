@@ -12,10 +12,11 @@ from math import acos, inf, pi, radians
 from math import cos as cosine
 from xml.etree import ElementTree
 
-from ..mechanics.scalar import Scalar, Vector, cos, dot, minimum, sin, sqrt, where
+from ..mechanics.scalar import Scalar, Vector, cos, minimum, sin, where
 from ..mechanics.spatial import Vec
 from .scales import log_of, tolerance
-from .suite import SuiteBody, SuiteStart, SuiteState, SuiteTask, Xml, of_length_one
+from .suite import SuiteBody, SuiteStart, SuiteState, SuiteTask, Xml, hang, length, normals, of_length_one
+from .suite_hands import HAND_TASKS
 from .tasks import Chance
 
 
@@ -41,8 +42,8 @@ def _calm(s: SuiteState) -> Scalar:
     return 0.8 + 0.2 * _mean([tolerance(x, 0.0, 0.0, 1.0, "quadratic", 0.0) for x in s.control])
 
 
-def _length(x: Vector) -> Scalar:
-    return sqrt(dot(x, x))
+def _felt(s: SuiteState, sensors: Sequence[str], box: bool = False) -> list[Scalar]:
+    return [log_of(1.0 + s.touch(x, box)) for x in sensors]
 
 
 def _columns(s: SuiteState, links: Sequence[str], parts: str) -> list[Scalar]:
@@ -64,7 +65,7 @@ def _acrobot(s: SuiteState) -> list[Scalar]:
 
 def _raised(margin: float) -> Callable[[SuiteState], Scalar]:
     """Rewards an acrobot whose tip is near the target above."""
-    return lambda s: tolerance(_length(s.place("lower_arm", 0.0, 0.0, 1.0) - Vec(0.0, 0.0, 4.0)), 0.0, 0.2, margin)
+    return lambda s: tolerance(length(s.place("lower_arm", 0.0, 0.0, 1.0) - Vec(0.0, 0.0, 4.0)), 0.0, 0.2, margin)
 
 
 def _poles(s: SuiteState) -> list[str]:
@@ -87,19 +88,15 @@ def _firmly_balanced(s: SuiteState) -> Scalar:
     return reduce(lambda x, y: x * y, upright, tolerance(s.q[0], -0.25, 0.25))
 
 
-def _normal(chance: Chance, count: int, deviation: float) -> list[Scalar]:
-    return [deviation * x for _ in range(0, count, 2) for x in chance.normal()][:count]
-
-
 def _upright(body: SuiteBody, chance: Chance, q: list[Scalar], v: list[Scalar]) -> None:
     q[:] = [chance.uniform(-0.1, 0.1), *(chance.uniform(-0.034, 0.034) for _ in q[1:])]
-    v[:] = _normal(chance, len(v), 0.01)
+    v[:] = normals(chance, len(v), 0.01)
 
 
 def _hanging(body: SuiteBody, chance: Chance, q: list[Scalar], v: list[Scalar]) -> None:
-    x, angle = _normal(chance, 2, 0.01)
-    q[:] = [x, pi + angle, *_normal(chance, len(q) - 2, 0.1)]
-    v[:] = _normal(chance, len(v), 0.01)
+    x, angle = normals(chance, 2, 0.01)
+    q[:] = [x, pi + angle, *normals(chance, len(q) - 2, 0.1)]
+    v[:] = normals(chance, len(v), 0.01)
 
 
 @cache
@@ -107,10 +104,7 @@ def _with_poles(count: int) -> Callable[[Xml], None]:
     def edit(root: Xml) -> None:
         pole = root.find("worldbody/body/body")
         for k in range(2, count + 1):
-            assert pole is not None
-            pole = ElementTree.SubElement(pole, "body", name=f"pole_{k}", pos="0 0 1", childclass="pole")
-            ElementTree.SubElement(pole, "joint", name=f"hinge_{k}")
-            ElementTree.SubElement(pole, "geom", name=f"pole_{k}")
+            pole = hang(pole, f"pole_{k}", {"name": f"hinge_{k}"}, [{}], pos="0 0 1", childclass="pole")
 
     return edit
 
@@ -132,10 +126,10 @@ def _caught(s: SuiteState) -> Scalar:
 
 
 def _at_centre(s: SuiteState) -> Scalar:
-    return tolerance(_length(s.place("pointmass") - Vec(0.0, 0.0, 0.01)), 0.0, 0.015, 0.015) * _calm(s)
+    return tolerance(length(s.place("pointmass") - Vec(0.0, 0.0, 0.01)), 0.0, 0.015, 0.015) * _calm(s)
 
 
-def _pulled_askew(action: Vector, drawn: Vector) -> list[Scalar]:
+def _pulled_askew(action: Vector, q: Vector, v: Vector, drawn: Vector) -> list[Scalar]:
     """Two controls that pull along directions which are drawn, at least acos 0.9 apart: 0.1 N each."""
     first = 2.0 * pi * drawn[0]
     second = first + where(drawn[1] < 0.5, drawn[2], -drawn[2])
@@ -153,23 +147,21 @@ def _reaching(s: SuiteState) -> list[Scalar]:
 
 
 def _reached(size: float) -> Callable[[SuiteState], Scalar]:
-    return lambda s: tolerance(_length((_target(s) - s.place("finger"))[:2]), 0.0, size + 0.01)
+    return lambda s: tolerance(length((_target(s) - s.place("finger"))[:2]), 0.0, size + 0.01)
 
 
-FINGER_RADII = Vec(0.025, 0.03, 0.025)  # m, of its two zones of touch
 SPINNER_TIP = 0.13  # m, from the hinge
 
 
 def _fingered(s: SuiteState) -> list[Scalar]:
     tip, hinge = s.place("spinner", 0.0, 0.0, SPINNER_TIP), s.place("spinner")
-    zones = (Vec(0.01, 0.0, -0.17), Vec(-0.01, 0.0, -0.17))
-    felt = [log_of(1.0 + s.touch("distal", x, FINGER_RADII)) for x in zones]
+    felt = _felt(s, ("touchtop", "touchbottom"))
     return [*s.q[:2], tip.x - hinge.x, tip.z - hinge.z, *s.v, *felt]
 
 
 def _left(s: SuiteState, size: float) -> Scalar:
     way = _aimed(s) - s.place("spinner", 0.0, 0.0, SPINNER_TIP)
-    return _length(way) - size
+    return length(way) - size
 
 
 def _aimed(s: SuiteState) -> Vec:
@@ -208,9 +200,7 @@ def _limits_alone(body: SuiteBody, chance: Chance, q: list[Scalar], v: list[Scal
 
 
 def _hopper(s: SuiteState) -> list[Scalar]:
-    radii = Vec(0.05, 0.05, 0.05)
-    felt = [s.touch("foot", Vec(x, 0.0, 0.0), radii) for x in (0.17, -0.08)]
-    return [*s.q[1:], *s.v, *(log_of(1.0 + x) for x in felt)]
+    return [*s.q[1:], *s.v, *_felt(s, ("touch_toe", "touch_heel"))]
 
 
 def _hopping(fast: bool) -> Callable[[SuiteState], Scalar]:
@@ -250,7 +240,7 @@ def _humanoid_reward(trunk: str, axis: str, speed: float) -> Callable[[SuiteStat
         along = s.drift(trunk)[:2]
         if not speed:
             return stands * _mean([tolerance(x, 0.0, 0.0, 2.0) for x in along])
-        return stands * (5.0 * _fast(_length(along), speed, speed, 0.0) + 1.0) * (1.0 / 6.0)
+        return stands * (5.0 * _fast(length(along), speed, speed, 0.0) + 1.0) * (1.0 / 6.0)
 
     return reward
 
@@ -264,11 +254,8 @@ def _with_links(count: int) -> Callable[[Xml], None]:
         body, motors = root.find("worldbody/body"), ElementTree.SubElement(root, "actuator")
         reach = 360.0 / count
         for k in range(count - 1):
-            assert body is not None
-            body = ElementTree.SubElement(body, "body", name=f"segment_{k}", pos="0 .1 0")
-            for kind in ("visual", "inertial"):
-                ElementTree.SubElement(body, "geom", {"class": kind, "name": f"{kind}_{k}"})
-            ElementTree.SubElement(body, "joint", name=f"joint_{k}", range=f"{-reach} {reach}")
+            joint = {"name": f"joint_{k}", "range": f"{-reach} {reach}"}
+            body = hang(body, f"segment_{k}", joint, [{"class": "visual"}, {"class": "inertial"}], pos="0 .1 0")
             ElementTree.SubElement(motors, "motor", name=f"motor_{k}", joint=f"joint_{k}")
 
     return edit
@@ -288,7 +275,7 @@ def _swimmer(s: SuiteState) -> list[Scalar]:
 
 
 def _at_nose(s: SuiteState) -> Scalar:
-    return tolerance(_length(_nose_way(s)[:2]), 0.0, 0.1, 0.5, "long_tail")
+    return tolerance(length(_nose_way(s)[:2]), 0.0, 0.1, 0.5, "long_tail")
 
 
 FISH_JOINTS = ("tail1", "tail_twist", "tail2", "finright_roll", "finright_pitch", "finleft_roll", "finleft_pitch")
@@ -296,7 +283,7 @@ MOUTH = (0.0, 0.0745, 0.0)  # m, in the torso
 
 
 def _adrift(body: SuiteBody, chance: Chance, q: list[Scalar], v: list[Scalar]) -> None:
-    q[3:7] = of_length_one(_normal(chance, 4, 1.0))
+    q[3:7] = of_length_one(normals(chance, 4, 1.0))
     q[7:] = [chance.uniform(-0.2, 0.2) for _ in q[7:]]
 
 
@@ -316,7 +303,7 @@ def _fish_upright(s: SuiteState) -> Scalar:
 
 
 def _fish_swims(s: SuiteState) -> Scalar:
-    near = tolerance(_length(_mouth_way(s)), 0.0, 0.045, 0.09)
+    near = tolerance(length(_mouth_way(s)), 0.0, 0.045, 0.09)
     return (7.0 * near + 0.5 * (s.turn("torso").z.z + 1.0)) * 0.125
 
 
@@ -394,4 +381,6 @@ _SUITE_TASKS = {
         for name, speed in SPEEDS.items()
     },
 }  # fmt: skip
-SUITE: dict[str, SuiteTask] = {f"dm_control-{name}-v0": task for name, task in _SUITE_TASKS.items()}
+SUITE: dict[str, SuiteTask] = {
+    f"dm_control-{name}-v0": task for name, task in sorted((_SUITE_TASKS | HAND_TASKS).items())
+}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from math import inf, pi
 from typing import Any, NamedTuple
 
@@ -70,13 +71,15 @@ Start = tuple[list[Scalar], list[Scalar]]
 
 class Chance:
     """Random numbers, in the order in which they are asked for, out of those that are given: even ones of [0, 1),
-    and -2 ln(1 - u) of such. It counts what it gave.
+    and -2 ln(1 - u) of such. It counts what it gave. commands: what has been drawn for the episode by then.
 
       Box and Muller 1958, "A note on the generation of random normal deviates".
     """
 
-    def __init__(self, even: Callable[[int], Scalar], logs: Callable[[int], Scalar]) -> None:
-        self.even, self.log = even, logs
+    def __init__(
+        self, even: Callable[[int], Scalar], logs: Callable[[int], Scalar], commands: Callable[[], Vector] = tuple
+    ) -> None:  # fmt: skip
+        self.even, self.log, self.commands = even, logs, cache(commands)
         self.evens = self.normals = 0
 
     def uniform(self, low: Scalar, high: Scalar) -> Scalar:

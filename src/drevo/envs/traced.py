@@ -15,6 +15,7 @@ from .simulation import TaskRobot, actuator_efforts
 from .tasks import Chance, Look, Moment, Outcome, Start, Task, TaskNumbers
 
 MOMENT_NAMES = ("q", "v", "before", "action")  # what every moment has
+COMMANDS = "commands"  # input of a beginning that looks at them
 SEEN_PREFIX, EARLIER, EVEN_PREFIX, LOG_PREFIX = (
     "seen ",
     "seen_before ",
@@ -44,9 +45,11 @@ class TracedTask:
 
     def begin(self, chance: Chance) -> tuple[Start, Scalar]:
         """The state where an episode begins, and whether the task takes it, 1.0 or 0.0."""
-        chance.evens, chance.normals = self.draws
-        names = [port.name.split() for port in self.beginning.program.inputs]
-        given = [[(chance.even if kind == EVEN_PREFIX.strip() else chance.log)(int(k))] for kind, k in names]
+        given = []
+        for name in (port.name for port in self.beginning.program.inputs):
+            kind, _, k = name.partition(" ")
+            draw = chance.even if kind == EVEN_PREFIX.strip() else chance.log
+            given.append(chance.commands() if name == COMMANDS else [draw(int(k))])
         q, v, (taken,) = self.beginning(*given)
         return (list(q), list(v)), taken
 
@@ -87,8 +90,9 @@ def traced_task(task: Task, body: TaskRobot, numbers: TaskNumbers) -> TracedTask
     t.output("infos", list(found.infos.values()))
     outcome, begun = TracedFunction(t.program()), Tracer("begin")
     chance = Chance(
-        lambda k: begun.input(f"{EVEN_PREFIX}{k}", 1)[0], lambda k: begun.input(f"{LOG_PREFIX}{k}", 1)[0]
-    )
+        lambda k: begun.input(f"{EVEN_PREFIX}{k}", 1)[0], lambda k: begun.input(f"{LOG_PREFIX}{k}", 1)[0],
+        lambda: begun.input(COMMANDS, len(task.random.commands)),
+    )  # fmt: skip
     (q, v), taken = task.begin(chance, body.initial.tolist(), model.nv, numbers)
     for name, values in (("q", q), ("v", v), ("taken", [taken])):
         begun.output(name, values)
