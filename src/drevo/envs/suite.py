@@ -218,14 +218,14 @@ def suite_body(file: str, edit: Callable[[Xml], None] | None) -> SuiteBody:
     return SuiteBody(file, edit)
 
 
-def length(x: Vector) -> Scalar:
+def norm_of(x: Vector) -> Scalar:
     """The Euclidean norm of a vector."""
     return sqrt(dot(x, x))
 
 
 def of_length_one(x: Vector) -> list[Scalar]:
     """A vector of length one."""
-    over = 1.0 / length(x)
+    over = 1.0 / norm_of(x)
     return [over * y for y in x]
 
 

@@ -13,7 +13,7 @@ from ..mechanics.algorithms.kinematics import placed_bodies
 from ..mechanics.scalar import Scalar, Vector, atan2, cos, dot, maximum, minimum, sin, where
 from ..mechanics.spatial import Vec
 from .scales import log_of, tolerance
-from .suite import SuiteBody, SuiteState, SuiteTask, Xml, hang, length, normals, of_length_one
+from .suite import SuiteBody, SuiteState, SuiteTask, Xml, hang, norm_of, normals, of_length_one
 from .tasks import Chance
 
 ARM = ("arm_root", "arm_shoulder", "arm_elbow", "arm_wrist")
@@ -83,7 +83,7 @@ def _bringing(thing: str, s: SuiteState) -> list[Scalar]:
 
 
 def _close(x: Vec, y: Vec) -> Scalar:
-    return tolerance(length(x - y), 0.0, CLOSE_BY, 2.0 * CLOSE_BY)
+    return tolerance(norm_of(x - y), 0.0, CLOSE_BY, 2.0 * CLOSE_BY)
 
 
 def _ball_brought(s: SuiteState) -> Scalar:
@@ -140,8 +140,8 @@ def _stacking(s: SuiteState) -> list[Scalar]:
 
 def _stacked(s: SuiteState) -> Scalar:
     target = _box_target(s)
-    nearest = reduce(minimum, (length(s.place(x) - target) for x in _box_names(s.body)))
-    far = tolerance(length(s.place("hand", *GRASP_PLACE) - target), 0.1, inf, CLOSE_BY)
+    nearest = reduce(minimum, (norm_of(s.place(x) - target) for x in _box_names(s.body)))
+    far = tolerance(norm_of(s.place("hand", *GRASP_PLACE) - target), 0.1, inf, CLOSE_BY)
     return tolerance(nearest, 0.0, 0.0, 2.0 * BOX_HALF) * far
 
 

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 from ..mechanics.scalar import Scalar, Vector, cos, minimum, sin, where
 from ..mechanics.spatial import Vec
 from .scales import log_of, tolerance
-from .suite import SuiteBody, SuiteStart, SuiteState, SuiteTask, Xml, hang, length, normals, of_length_one
+from .suite import SuiteBody, SuiteStart, SuiteState, SuiteTask, Xml, hang, norm_of, normals, of_length_one
 from .suite_hands import HAND_TASKS
 from .tasks import Chance
 
@@ -65,7 +65,7 @@ def _acrobot(s: SuiteState) -> list[Scalar]:
 
 def _raised(margin: float) -> Callable[[SuiteState], Scalar]:
     """Rewards an acrobot whose tip is near the target above."""
-    return lambda s: tolerance(length(s.place("lower_arm", 0.0, 0.0, 1.0) - Vec(0.0, 0.0, 4.0)), 0.0, 0.2, margin)
+    return lambda s: tolerance(norm_of(s.place("lower_arm", 0.0, 0.0, 1.0) - Vec(0.0, 0.0, 4.0)), 0.0, 0.2, margin)
 
 
 def _poles(s: SuiteState) -> list[str]:
@@ -126,7 +126,7 @@ def _caught(s: SuiteState) -> Scalar:
 
 
 def _at_centre(s: SuiteState) -> Scalar:
-    return tolerance(length(s.place("pointmass") - Vec(0.0, 0.0, 0.01)), 0.0, 0.015, 0.015) * _calm(s)
+    return tolerance(norm_of(s.place("pointmass") - Vec(0.0, 0.0, 0.01)), 0.0, 0.015, 0.015) * _calm(s)
 
 
 def _pulled_askew(action: Vector, q: Vector, v: Vector, drawn: Vector) -> list[Scalar]:
@@ -147,7 +147,7 @@ def _reaching(s: SuiteState) -> list[Scalar]:
 
 
 def _reached(size: float) -> Callable[[SuiteState], Scalar]:
-    return lambda s: tolerance(length((_target(s) - s.place("finger"))[:2]), 0.0, size + 0.01)
+    return lambda s: tolerance(norm_of((_target(s) - s.place("finger"))[:2]), 0.0, size + 0.01)
 
 
 SPINNER_TIP = 0.13  # m, from the hinge
@@ -161,7 +161,7 @@ def _fingered(s: SuiteState) -> list[Scalar]:
 
 def _left(s: SuiteState, size: float) -> Scalar:
     way = _aimed(s) - s.place("spinner", 0.0, 0.0, SPINNER_TIP)
-    return length(way) - size
+    return norm_of(way) - size
 
 
 def _aimed(s: SuiteState) -> Vec:
@@ -240,7 +240,7 @@ def _humanoid_reward(trunk: str, axis: str, speed: float) -> Callable[[SuiteStat
         along = s.drift(trunk)[:2]
         if not speed:
             return stands * _mean([tolerance(x, 0.0, 0.0, 2.0) for x in along])
-        return stands * (5.0 * _fast(length(along), speed, speed, 0.0) + 1.0) * (1.0 / 6.0)
+        return stands * (5.0 * _fast(norm_of(along), speed, speed, 0.0) + 1.0) * (1.0 / 6.0)
 
     return reward
 
@@ -275,7 +275,7 @@ def _swimmer(s: SuiteState) -> list[Scalar]:
 
 
 def _at_nose(s: SuiteState) -> Scalar:
-    return tolerance(length(_nose_way(s)[:2]), 0.0, 0.1, 0.5, "long_tail")
+    return tolerance(norm_of(_nose_way(s)[:2]), 0.0, 0.1, 0.5, "long_tail")
 
 
 FISH_JOINTS = ("tail1", "tail_twist", "tail2", "finright_roll", "finright_pitch", "finleft_roll", "finleft_pitch")
@@ -303,7 +303,7 @@ def _fish_upright(s: SuiteState) -> Scalar:
 
 
 def _fish_swims(s: SuiteState) -> Scalar:
-    near = tolerance(length(_mouth_way(s)), 0.0, 0.045, 0.09)
+    near = tolerance(norm_of(_mouth_way(s)), 0.0, 0.045, 0.09)
     return (7.0 * near + 0.5 * (s.turn("torso").z.z + 1.0)) * 0.125
 
 
