@@ -77,6 +77,8 @@ def begin(name: str, ours: Any, env: Any) -> Any:
         if "commands" in ours.state:
             place(name, env, ours.state["commands"][0])
         env.physics.data.qpos[:], env.physics.data.qvel[:] = q, v
+        if "act" in ours.state:
+            env.physics.data.act[:] = ours.state["act"][0]
     env._step_count, env._reset_next_step = 0, False
     return flat(env.task.get_observation(env.physics))
 

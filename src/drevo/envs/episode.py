@@ -20,11 +20,12 @@ from ..codegen.llvm.stream import write_draws
 from ..codegen.store.build import Ahead
 from ..compiler.trace import requested
 from ..compiler.tracer import Tracer
+from ..contact.laws.soft.integrate import in_body
 from ..contact.laws.soft.pair_loops import step_loops
-from ..contact.laws.soft.stages import StageTracer
+from ..contact.laws.soft.stages import StageTracer, free_joints
 from ..contact.step import soft_step_cost
 from ..mechanics.rotation import from_quaternion
-from ..mechanics.scalar import Scalar, Vector, maximum, where
+from ..mechanics.scalar import Scalar, Vector, clip, maximum, where
 from ..mechanics.spatial import Vec
 from .features import Sight
 from .randomise import delayed, pushed
@@ -39,6 +40,8 @@ OF_STEP = {
     "touches": "touches",
     "earlier": "v",
     "positions": "Q",
+    "velocities": "V",
+    "accelerations": "a",
 }  # what is seen of a step alone
 DRAWN = {"commands": "commands0", "numbers": "numbers0"}  # what is drawn where an episode begins
 EPISODE_STATE = ("q", "v", "elapsed", "over", "stream")
@@ -113,6 +116,9 @@ class EpisodeStages:
         e.sizes |= {x: n for k in ("", "1") for x, n in ((f"elapsed{k}", 1), (f"over{k}", 1), (f"stream{k}", 2))}
         e.sizes |= {"action": n_action, "fresh": 1, "seeking": 1, "draws": self.n_log + self.n_even}
         e.sizes |= {"q0": model.nq, "v0": model.nv}
+        if "act" in self.kept:
+            e.sizes["act"] = self.kept["act"]
+            self._add("engaged", lambda s: s.write(act=s.read(BEFORE_PREFIX + "act")))
         self._add("drive", self._drive)
         self._add("judged", self._judge)
         e.opening = ["drive"]
@@ -132,7 +138,7 @@ class EpisodeStages:
         if self.task.drive is None:
             return {}
         sizes = {"past": n_action * self.random.past_actions(self.body.seconds)}
-        sizes["commands"] = len(self.random.commands) + bool(self.random.delay)
+        sizes |= {"commands": len(self.random.commands) + bool(self.random.delay), "act": len(self.task.lags)}
         return {k: n for k, n in (sizes | {"numbers": len(self.e.symbols)}).items() if n}
 
     # -- stages ----------------------------------------------------------------------------------------------
@@ -146,6 +152,11 @@ class EpisodeStages:
             since = tick * model.stepping.dt
             action = delayed(action, s.read(BEFORE_PREFIX + "past"), delay, since, seconds)
             s.write(tick=tick + 1.0)
+        if "act" in self.kept:
+            act, ends = s.read("act"), self.body.controls.T.tolist()
+            rows = zip(act, action, ends, self.task.lags)
+            dt, action = model.stepping.dt, act
+            s.write(act=[x + (dt / lag) * (clip(u, *cut) - x) for x, u, cut, lag in rows])
         q, v = s.read("Q"), s.read("V")
         drawn = [s.read(BEFORE_PREFIX + "commands")[:n]] if (n := len(self.random.commands)) else []
         tau = list(self.task.efforts(model, action, q, v, *drawn))
@@ -174,6 +185,8 @@ class EpisodeStages:
             "previous": s.read(BEFORE_PREFIX + "past")[: len(action)] if self.kept else []
         }
         step["elapsed"] = [s.number("elapsed") + 1.0]
+        if "act" in self.kept:
+            step["act"] = s.read("act")
         if "commands" in self.kept:
             step["commands"] = s.read(BEFORE_PREFIX + "commands")[: len(self.random.commands)]
         look = Look(lambda part: step[part] if part in step else s.read(self.parts[part]))
@@ -184,6 +197,7 @@ class EpisodeStages:
         left = {part: s.read(self.parts[part]) for part in self.carried}
         if self.kept:
             left["past"] = [*action, *left["past"]][: self.kept["past"]]
+            left |= {"act": list(step["act"])} if "act" in step else {}
         s.write(**{SEEN + part: x for part, x in left.items()})
         self.seen = tuple(x for x in dict.fromkeys((*look.asked, *self.carried)) if f"look_{x}" in self.e.sizes)
         over, count = s.number("over"), s.number("elapsed") + 1.0
@@ -241,10 +255,11 @@ class EpisodeStages:
         q, v = self.body.inward(s.read("q0"), s.read("v0"))
         left: dict[str, Sequence[Scalar]] = {p: s.read(DRAWN[p]) for p in self.kept if p in DRAWN}
         if self.kept:
-            left["past"] = [0.0] * self.kept["past"]
+            left |= {x: [0.0] * self.kept[x] for x in ("past", "act") if x in self.kept}
         first = left | {"earlier": v, "positions": q, "elapsed": [0.0], "previous": still}
         first["commands"] = first.get("commands", [])[: len(self.random.commands)]
         first |= {"forces": [0.0] * self.e.sizes["forces"]} if self.kept else {}
+        first |= {"velocities": v, "accelerations": self._falling(q)}
         look = Look(lambda part: first[part] if part in first else s.read(self.parts[part]))
         seen_q, seen_v = (s.read("q0"), s.read("v0")) if self.body.mujoco else (q, v)
         moment = Moment(seen_q, seen_v, q, still, self.body.seconds, look, look)
@@ -252,6 +267,13 @@ class EpisodeStages:
         found = {"q1": q, "v1": v, "observation": observed, "elapsed1": [0.0], "over1": [0.0]}
         found |= {SEEN + p: list(left[p] if p in left else s.read(self.parts[p])) for p in self.carried}
         s.write(**{block: _chosen(fresh, list(x), s.read(block)) for block, x in found.items()})
+
+    def _falling(self, q: Vector) -> list[Scalar]:
+        """Accelerations of what falls freely."""
+        fall: list[Scalar] = [0.0] * self.body.model.nv
+        for _, at in free_joints(self.e.tree):
+            fall[at : at + 3] = self.body.model.gravity
+        return in_body(self.e.tree, q, fall)
 
     # -- the function ----------------------------------------------------------------------------------------
 
@@ -278,6 +300,8 @@ class EpisodeStages:
             write_draws(c, "luck", "stream", self.n_luck, self.n_noise)
         if self.random.delay:
             c.fill(0.0, "tick", 0, 1)
+        if "act" in self.kept:
+            c.call("engaged")
         self.loops.write(c)
         if self.seen:
             c.call("look")

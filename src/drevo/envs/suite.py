@@ -6,7 +6,7 @@ Tassa et al. 2020, "dm_control: software and tasks for continuous control".
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
@@ -83,24 +83,27 @@ class SuiteState(Sight):
         Of the last evaluation, as MuJoCo's sensors are. box: the zone is one, else an ellipsoid.
         """
         sensor = next(x for x in self.model.sensors if x.name == name)
-        link, seen, total = sensor.link, self.moment.seen, 0.0
-        frame, poses = self.tree.frames[link], placed_bodies(self.tree, seen.positions)
+        radii, total = [x or sensor.size[0] for x in sensor.size], 0.0
+        frame, poses = self.tree.frames[sensor.link], placed_bodies(self.tree, self.moment.seen.positions)
         R, p = poses[frame.body].compose(frame.R, frame.p).compose(Mat.of(sensor.rotation), Vec(*sensor.origin))
-        firsts = accumulate((x.most for x in self.body.slots), initial=0)
-        for x, first in zip(self.body.slots, firsts):
+        for at, out, force in self.contacts(sensor.link):
+            sides = R.T @ (at - p), R.T @ out
+            start, way = (Vec(*(x / r for x, r in zip(side, radii))) for side in sides)
+            total = total - (_meets_box if box else _meets_ball)(start, way) * force.dot(out)
+        return total
+
+    def contacts(self, link: str) -> Iterator[tuple[Vec, Vec, Vec]]:
+        """By place of the last evaluation where a link may touch: the point, its way out, the force, N, on it."""
+        seen, places = self.moment.seen, self.body.slots
+        poses = placed_bodies(self.tree, seen.positions)
+        for x, first in zip(places, accumulate((x.most for x in places), initial=0)):
+            sign = -1.0 if x.links[0] == link else 1.0
             for k in range(first, first + x.most if link in x.links else first):
-                force = Vec(*seen.forces[3 * k : 3 * k + 3])
                 if self.body.loops:
                     at, normal = Vec(*seen.touches[6 * k : 6 * k + 3]), Vec(*seen.touches[6 * k + 3 : 6 * k + 6])
                 else:
                     at, normal = (place := x.touch(poses)).point, place.frame[0]
-                out = normal if x.links[0] == link else -normal
-                sides = R.T @ (at - p), R.T @ out
-                start, way = (
-                    Vec(*(y / (r or sensor.size[0]) for y, r in zip(side, sensor.size))) for side in sides
-                )
-                total = total + (_meets_box if box else _meets_ball)(start, way) * force.dot(normal)
-        return total
+                yield at, normal * -sign, Vec(*seen.forces[3 * k : 3 * k + 3]) * sign
 
 
 def _meets_ball(start: Vec, way: Vec) -> Scalar:
@@ -191,6 +194,7 @@ class SuiteTask:
     ended: Callable[[SuiteState], Scalar] = lambda state: 0.0
     settling: int = 0  # steps without action after a start
     limit: int = 1000  # actions of an episode
+    lag: float = 0.0  # s, of actuators that lag behind their controls
 
     def plain(self) -> Task:
         """The task over the robot of its file."""
@@ -208,6 +212,7 @@ class SuiteTask:
             lambda: body.robot, round(self.seconds / body.model.stepping.dt), self.limit,
             lambda m: self.observe(SuiteState(body, m)), judge, {}, aim=aim, mujoco=False,
             drive=self.drive or body.drive, settling=self.settling,
+            lags=(self.lag,) * len(body.model.actuators) if self.lag else (),
             random=Randomise(commands=tuple((str(k), x) for k, x in enumerate(self.drawn))),
         )  # fmt: skip
 

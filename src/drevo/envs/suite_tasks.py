@@ -17,6 +17,7 @@ from ..mechanics.spatial import Vec
 from .scales import log_of, tolerance
 from .suite import SuiteBody, SuiteStart, SuiteState, SuiteTask, Xml, hang, norm_of, normals, of_length_one
 from .suite_hands import HAND_TASKS
+from .suite_legs import LEG_TASKS
 from .tasks import Chance
 
 
@@ -382,5 +383,5 @@ _SUITE_TASKS = {
     },
 }  # fmt: skip
 SUITE: dict[str, SuiteTask] = {
-    f"dm_control-{name}-v0": task for name, task in sorted((_SUITE_TASKS | HAND_TASKS).items())
+    f"dm_control-{name}-v0": task for name, task in sorted((_SUITE_TASKS | HAND_TASKS | LEG_TASKS).items())
 }

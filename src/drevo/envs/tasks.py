@@ -30,7 +30,8 @@ class Look:
     wrenches (links, 6): torque about it and force of contacts; efforts (nv,): of actuators; constraint (nv,): of
     contacts and limits; positions (nq,): q, the robot's. Of a step: forces (places, 3) of contacts, and touches
     (places, 6), their points and normals, of steps that loop over pairs; earlier (nv,): the rates as it began,
-    elapsed (1,): steps, previous (nu,): the action before, commands: what a task has drawn.
+    elapsed (1,): steps, previous (nu,): the action before, commands: what a task has drawn, act (nu,): the
+    controls that lag; velocities, accelerations (nv,) at `positions`, along the axes of free joints.
     """
 
     def __init__(self, ask: Callable[[str], Vector]) -> None:
@@ -117,6 +118,7 @@ class Task:
     controls: tuple[tuple[float, ...], ...] | None = None  # least and greatest action; else the file's
     random: Randomise = field(default_factory=Randomise)
     settling: int = 0  # steps without action after a beginning
+    lags: tuple[float, ...] = ()  # s, by which actuators follow their controls, if they do so
 
     def begin(self, chance: Chance, q0: Sequence[float], nv: int, numbers: TaskNumbers) -> tuple[Start, Scalar]:
         """Uniform noise about the file's q; rates uniform too, or normal. And whether it is one that the task

@@ -38,6 +38,7 @@ class TracedTask:
     draws: tuple[int, int]
     drive: TracedFunction | None = None
     random: Randomise = field(default_factory=Randomise)
+    lags: tuple[float, ...] = ()
 
     def efforts(self, model: Model, action: Vector, q: Vector, v: Vector, *commands: Vector) -> Sequence[Scalar]:
         """Those of the task, else of the actuators of the model."""
@@ -75,7 +76,7 @@ def traced_task(task: Task, body: TaskRobot, numbers: TaskNumbers) -> TracedTask
     """A task as its functions are now."""
     model = body.model
     sizes = {"efforts": model.nv, "constraint": model.nv, "earlier": model.nv, "positions": model.nq}
-    sizes["elapsed"] = 1
+    sizes |= {"elapsed": 1, "act": len(task.lags), "velocities": model.nv, "accelerations": model.nv}
     sizes |= {"previous": body.controls.shape[1], "commands": len(task.random.commands)}
     places = 0 if task.mujoco else sum(slot.most for slot in body.problem.slots)
     sizes |= {"forces": 3 * places, "touches": 6 * places}
@@ -99,6 +100,7 @@ def traced_task(task: Task, body: TaskRobot, numbers: TaskNumbers) -> TracedTask
     return TracedTask(
         task.limit, task.skip, task.looks, observation, outcome, tuple(found.infos),
         TracedFunction(begun.program()), (chance.evens, chance.normals), _traced_drive(task, body), task.random,
+        task.lags,
     )  # fmt: skip
 
 

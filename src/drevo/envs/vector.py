@@ -20,7 +20,7 @@ from .traced import traced_task
 
 Array = np.ndarray[Any, Any]
 MOST_THREADS = 1024
-OWN_TASK_BLOCKS = ("past", "commands", "numbers")  # what tasks of one's own keep beside what they look at
+OWN_TASK_BLOCKS = ("past", "commands", "numbers", "act")  # what tasks of one's own keep beside what they look at
 SEEDS = 2**53  # of random numbers, whole and exact
 
 
