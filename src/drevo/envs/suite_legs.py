@@ -16,7 +16,10 @@ from .tasks import Chance
 
 TOES = ("toe_front_left", "toe_front_right", "toe_back_right", "toe_back_left")
 ARENA = ("wall_px", "wall_py", "wall_nx", "wall_ny", "terrain", "ball", "target")  # which walking is without
-RISE, RISES = 0.01, (64, 32, 16, 8, 4, 2, 1)  # m, by which a start is raised, and how often at most, in halves
+START_RISE, START_RAISES = (
+    0.01,
+    (64, 32, 16, 8, 4, 2, 1),
+)  # m, by which a start is raised, and how often at most, in halves
 
 
 def _open_plane(root: Xml) -> None:
@@ -83,9 +86,9 @@ def _raised(body: SuiteBody, chance: Chance, q: list[Scalar], v: list[Scalar]) -
     q[:7] = [0.0, 0.0, 0.0, *of_length_one(normals(chance, 4))]
     poses, steps = placed_bodies(body.tree, q), 0.0
     low = reduce(minimum, (x.touch(poses).dist for x in body.slots if x.links[0] == "world" and not x.solids))
-    for more in RISES:
-        steps = steps + where(low + RISE * (steps + more) < 0.0, float(more), 0.0)
-    q[2] = RISE * (steps + 1.0)
+    for more in START_RAISES:
+        steps = steps + where(low + START_RISE * (steps + more) < 0.0, float(more), 0.0)
+    q[2] = START_RISE * (steps + 1.0)
 
 
 LEG_TASKS = {
