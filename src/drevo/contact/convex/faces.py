@@ -175,12 +175,12 @@ def put_edges(
 
 
 def put_side(size: Floats, d: Vec, start: Floats, end: Floats) -> int:
-    """Enters the ends of the line of a cylinder that is farthest along a direction, or of the axis of a capsule
-    moved by what the radius along that has across it; gives 1, or 0 where it is askew."""
+    """Enters the ends of the line of a cylinder that is farthest along a direction, the farther one first, or of
+    the axis of a capsule moved by what the radius along that has across it; gives 1, or 0 where it is askew."""
     flat = sqrt(d.x * d.x + d.y * d.y)
     if abs(d.z) > EDGE_COSINE or flat < EDGE_COSINE:
         return 0
-    out = size[0] / flat + size[3]  # one of the radii is 0
-    put_corner(start, 0, Vec(d.x * out, d.y * out, size[1]))
-    put_corner(end, 0, Vec(d.x * out, d.y * out, -size[1]))
+    out, up = size[0] / flat + size[3], size[1] if d.z >= 0.0 else -size[1]  # one of the radii is 0
+    put_corner(start, 0, Vec(d.x * out, d.y * out, up))
+    put_corner(end, 0, Vec(d.x * out, d.y * out, -up))
     return 1
