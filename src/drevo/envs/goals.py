@@ -1,4 +1,4 @@
-"""Tasks as in other packages: what those of the Shadow hand, Fetch, Adroit's hand and Sawyer have in common.
+"""Tasks as in other packages: what those of the Shadow hand, Fetch, Adroit's hand, Sawyer and Panda share.
 
 Episodes begin and goals are drawn in NumPy, the robot is stepped by the compiled function of its task.
 

@@ -218,6 +218,17 @@ class SawyerTask:
     skip: int = 5  # steps under one action
 
 
+@dataclass(frozen=True)
+class PandaTask:
+    """A task of robosuite. cubes: names, and half the sides, m. spread: range of their places on the table, m."""
+
+    cubes: tuple[tuple[str, float], ...]
+    spread: float
+    dense: bool
+    limit: int = 1000
+    skip: int = 25  # steps under one action
+
+
 def robotics_file(name: str) -> str:
     """A file of gymnasium-robotics' own."""
     return installed_file("gymnasium_robotics", f"envs/assets/{name}")
@@ -303,9 +314,14 @@ def _sawyer_tasks() -> dict[str, SawyerTask]:
     }  # fmt: skip
 
 
-GOALS: dict[str, HandTask | FetchTask | AdroitTask | SawyerTask] = {
+GOALS: dict[str, HandTask | FetchTask | AdroitTask | SawyerTask | PandaTask] = {
     **_hand_tasks(),
     **_fetch_tasks(),
     **_adroit_tasks(),
     **_sawyer_tasks(),
+    **{f"Lift{'Dense' * dense}": PandaTask((("cube", 0.021),), 0.03, dense) for dense in (False, True)},
+    **{
+        f"Stack{'Dense' * dense}": PandaTask((("cubeA", 0.02), ("cubeB", 0.025)), 0.08, dense)
+        for dense in (False, True)
+    },
 }

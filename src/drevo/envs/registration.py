@@ -18,7 +18,8 @@ from .adroit import ADROIT
 from .fetch import FetchEnv
 from .goals import DrawnEnv
 from .hand import HandEnv
-from .ours import GOALS, TASKS, AdroitTask, FetchTask, HandTask, SawyerTask
+from .ours import GOALS, TASKS, AdroitTask, FetchTask, HandTask, PandaTask, SawyerTask
+from .panda import PandaEnv
 from .sawyer import SawyerEnv
 from .simulation import RENDER_MODES
 from .suite_tasks import SUITE
@@ -81,6 +82,7 @@ def many_of(
         one_of(f"{task}: dtype", dtype, ("float64",), InputError)
         given = GOALS[task]
         kinds: dict[type, type[DrawnEnv]] = {FetchTask: FetchEnv, HandTask: HandEnv, SawyerTask: SawyerEnv}
+        kinds[PandaTask] = PandaEnv
         kind = ADROIT[given.scene] if isinstance(given, AdroitTask) else kinds[type(given)]
         return kind(task, given, num_envs, threads, autoreset, render_mode, **options)
     plain = SUITE[task].plain() if task in SUITE else TASKS[task]
