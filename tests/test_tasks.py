@@ -440,23 +440,25 @@ def test_a_robot_whose_matrix_is_factorised_by_loops(weight):
     assert found.kkt.max() < 1e-12 and (found.active != 0).mean() > 0.5
 
 
-@pytest.mark.parametrize("places", [4, 1])
-def test_many_pairs_that_stay_apart_against_daqp(places, monkeypatch):
-    """The least change of posture that keeps all apart; also where more rows hold than a round has places for."""
+@pytest.mark.parametrize(("places", "speed"), [(4, 30.0), (1, 30.0), (4, 4.0)])
+def test_many_pairs_that_stay_apart_against_daqp(places, speed, monkeypatch):
+    """The least change of posture that keeps all apart; also where more rows hold than a round has places for, and
+    where most are too far apart for one step."""
     qpsolvers = pytest.importorskip("qpsolvers")
     pytest.importorskip("daqp")
     monkeypatch.setattr("drevo.tasks.quadratic.MAX_WORKING_ROWS", places)
     robot, distance = chain(7), 0.44
     pairs = [(f"g{i}", f"g{j}") for i in range(7) for j in range(i + 2, 7)]
-    limits = [CollisionLimit(pairs, distance=distance, gain=0.85), ConfigurationLimit(), VelocityLimit(30.0)]
+    limits = [CollisionLimit(pairs, distance=distance, gain=0.85), ConfigurationLimit(), VelocityLimit(speed)]
     step = compile_ik(robot, [PostureTask(1.0)], DT, limits=limits)
-    q = states(robot, 300, 11)
-    goal = states(robot, 300, 12)
+    q = states(robot, 500, 11)
+    goal = states(robot, 500, 12)
     found, apart = step(q, goal), robot.distance(q, pairs).distance - distance
     J = robot.distance_jacobian(q, pairs)
     held, compared = found.active[:, robot.nv :].sum(1), 0
     for k in range(len(q)):
-        low, high = np.maximum(0.95 * (robot.lower - q[k]), -0.3), np.minimum(0.95 * (robot.upper - q[k]), 0.3)
+        low, high = 0.95 * (robot.lower - q[k]), 0.95 * (robot.upper - q[k])
+        low, high = np.clip(low, -speed * DT, speed * DT), np.clip(high, -speed * DT, speed * DT)
         best = qpsolvers.solve_qp(
             np.eye(7), q[k] - goal[k], -J[k], 0.85 * apart[k], lb=low, ub=high, solver="daqp", primal_tol=1e-10
         )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..contact.packing import Packed
-from ..mechanics.scalar import Scalar, Vector, accumulate, maximum
+from ..mechanics.scalar import Scalar, Vector, accumulate, maximum, where
 
 PROXIMAL = 1e-8  # of rows, in squares of their coefficients
 
@@ -116,6 +116,22 @@ def substituted(L: MatrixEntries, inverse: Vector, order: Sequence[int], b: Vect
         for i, value in columns[k]:
             x[k] = x[k] - value * x[i]
     return x
+
+
+def swept(
+    level: LevelReader, slope: Vector, x: Vector, state: Vector, ends: Sequence[tuple[Any, Any]]
+) -> tuple[list[Scalar], list[Scalar]]:
+    """Entry by entry the least of the objective within bounds, None where there is none, and the state there."""
+    x, state = list(x), list(state)
+    for k, pair in enumerate(ends):
+        row = {i if j == k else j: y for (i, j), y in level.H.items() if k in (i, j)}
+        if k in row:
+            x[k], state[k] = x[k] - (slope[k] + along(row, x)) / row[k], 0.0
+            for end, sign in zip(pair, (-1.0, 1.0)):
+                if end is not None:
+                    beyond = sign * (x[k] - end) > 0.0
+                    x[k], state[k] = where(beyond, end, x[k]), where(beyond, sign, state[k])
+    return x, state
 
 
 def along(row: Mapping[int, Scalar], x: Vector) -> Scalar:

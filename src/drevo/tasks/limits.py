@@ -15,13 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..contact.distances import AUTO, chosen_pairs
-from ..contact.laws.soft.stages import Columns
 from ..contact.pairs import ContactCandidate, held_geom, interaction_of, with_ground
 from ..errors import InputError, warn_caller
 from ..io.given import Array, number, numbers
 from ..mechanics.algorithms.colliders import places
-from ..mechanics.algorithms.kinematics import placed_bodies
-from ..mechanics.scalar import Matrix, Scalar, Vector, clip, maximum, minimum, sqrt, where
+from ..mechanics.scalar import Scalar, Vector, clip, maximum, minimum, sqrt, where
 from ..mechanics.tree import build_tree
 from ..model.description import Model
 from ..model.draft import shorten
@@ -257,23 +255,3 @@ def braking_speed(left: Scalar, a: float, dt: float) -> Scalar:
     long = maximum(left, a * dt * dt)
     speed = sqrt(2.0 * a * (long - a * dt * dt / 8.0) + (a * dt / 2.0) ** 2) - a * dt / 2.0
     return where(left > a * dt * dt, speed, left * (1.0 / dt))
-
-
-class DistanceRows(NamedTuple):
-    """SparseTaskRows G dq <= h of places that are to stay apart."""
-
-    G: Matrix
-    h: list[Scalar]
-
-
-def distance_rows(at: Posed, places: Sequence[tuple[ContactCandidate, float, float]]) -> DistanceRows:
-    """-J dq <= gain (d - distance) of places, each with its distance and gain."""
-    poses = placed_bodies(at.tree, at.q)
-    columns, G, h = Columns(at.tree, poses), [], []
-    for c, distance, gain in places:
-        touch = c.touch(poses)
-        moved = columns.relative(*c.bodies, touch.point)
-        normal = touch.frame[0]
-        G.append([-normal.dot(moved[k].v) if k in moved else 0.0 for k in range(at.model.nv)])
-        h.append(gain * (touch.dist - distance))
-    return DistanceRows(G, h)

@@ -21,6 +21,9 @@ all are in it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from functools import reduce
+from typing import Any
 
 from ..codegen.graph.program import Program
 from ..codegen.llvm.dense.tile import DenseCode, MatrixTile
@@ -39,6 +42,7 @@ from .level import (
     largest_of,
     products_of,
     substituted,
+    swept,
     weighted_sum_of_rows,
 )
 
@@ -69,15 +73,9 @@ class LevelSolver:
     trials = MAX_TRIALS
 
     def __init__(
-        self,
-        name: str,
-        n: int,
-        data: LevelData,
-        bounds: Sequence[tuple[bool, bool]],
-        sizes: Mapping[str, int],
-        warm: bool = False,
-        followed: bool = False,
-    ) -> None:
+        self, name: str, n: int, data: LevelData, bounds: Sequence[tuple[bool, bool]], sizes: Mapping[str, int],
+        warm: bool = False, followed: bool = False,
+    ) -> None:  # fmt: skip
         self.name, self.n, self.m, self.data, self.bounds = name, n, len(data.rows), data, bounds
         self.sizes, self.followed = dict(sizes), followed
         self.one_sided = [r for r, equal in enumerate(data.equal) if not equal]
@@ -91,19 +89,21 @@ class LevelSolver:
         loops = {f"{name}K": size * size} | {f"{name}{x}": size for x in ("way", "line", "inverse")}
         self.blocks = {} if self.straight else loops
         self.blocks |= {"swept": n, "lost": 1} if self.sweeps else {}
+        self.blocks |= {"crowded": 1, "missed": 1} if self.selects else {}
         self.sizes |= self.blocks
         if self.straight:
             self._whole()
         else:
             self._fill()
-            self._refine()
+            if self.m:
+                self._refine()
             self._judge_alone()
         if self.selects:
-            self.sizes["crowded"] = self.blocks["crowded"] = 1
             self._count()
             self._whole()
             if self.bounded_first:
                 self._whole("within", [])
+                self._miss()
         if self.sweeps:
             self._sweep()
         if self.pivots:
@@ -223,6 +223,13 @@ class LevelSolver:
         t.output("crowded", [count])
         self.parts[f"{self.name}count"] = t.program()
 
+    def _miss(self) -> None:
+        """Above 0 where what is found within the bounds misses an inequality."""
+        t, level = self._stage("miss")
+        over = [along(level.rows[r], self.read("x")) - level.sides[r] for r in self.one_sided]
+        t.output("missed", [reduce(maximum, over) - BOUND_TOLERANCE])
+        self.parts[f"{self.name}miss"] = t.program()
+
     def _fill(self) -> None:
         """The matrix and the first right side, for the loops."""
         t, level = self._stage("fill")
@@ -240,8 +247,6 @@ class LevelSolver:
         return x, [a + on * b for a, on, b in zip(self.read("lam"), self._on(), way[self.n :])]
 
     def _refine(self) -> None:
-        if not self.m:
-            return
         t, level = self._stage("refine")
         x, lam = self._advanced()
         self._write(x=x, lam=lam)
@@ -352,23 +357,15 @@ class LevelSolver:
             t.output("holds", holds)
 
     def _sweep(self) -> None:
-        """Entry by entry the least of the objective within bounds, and the state that it leaves the entry in."""
+        """A sweep of the lanes that are lost."""
         t, level = self._stage("sweep")
-        y, state, lost = list(self.read("swept")), list(self.read("state")), self.read("lost")[0] > 0.5
-        slope = self._slope(level)
-        for k, (has_low, has_high) in enumerate(self.bounds):
-            row = {i if j == k else j: x for (i, j), x in level.H.items() if k in (i, j)}
-            if k not in row:
-                continue
-            x = y[k] - (slope[k] + along(row, y)) / row[k]
-            held: Scalar = 0.0
-            for has, block, sign in ((has_low, "low", -1.0), (has_high, "high", 1.0)):
-                end = self.read(block)[k] if has else 0.0
-                beyond = sign * (x - end) > 0.0
-                x, held = (where(beyond, end, x), where(beyond, sign, held)) if has else (x, held)
-            y[k], state[k] = where(lost, x, y[k]), where(lost, held, state[k])
-        t.output("swept", y)
-        t.output("state", state)
+        y, state, lost = self.read("swept"), self.read("state"), self.read("lost")[0] > 0.5
+        ends = [(self.read("low")[k] if a else None, self.read("high")[k] if b else None)
+                for k, (a, b) in enumerate(self.bounds)]  # fmt: skip
+        for block, old, new in zip(
+            ("swept", "state"), (y, state), swept(level, self._slope(level), y, state, ends)
+        ):
+            t.output(block, [where(lost, b, a) for a, b in zip(old, new)])
         self.parts[f"{self.name}sweep"] = t.program()
 
     def _measure(self, level: LevelReader, x: list[Scalar], lam: list[Scalar]) -> None:
@@ -405,9 +402,13 @@ class LevelSolver:
         if not self.pivots:
             self._round(c)
             return
+        rounds: Any = nullcontext()
         if self.bounded_first:
             self._until_right(c, lambda: c.call(f"{self.name}within"))
-        self._until_right(c, lambda: self._round(c))
+            c.call(f"{self.name}miss")
+            rounds = c.f.when(c.some_above("missed"))
+        with rounds:
+            self._until_right(c, lambda: self._round(c))
         c.call(f"{self.name}measure")
 
     def _until_right(self, c: StageCalls, write_round: Callable[[], None]) -> None:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from ..codegen.graph.program import Parameter, Program
 from ..codegen.graph.rebuild import part_of_graph
 from ..codegen.llvm.stages import StageCalls, Stages
+from ..codegen.lower.loops import Place
 from ..compiler.tracer import Tracer, names_parameter
 from ..constraint.collection import all_rows
 from ..constraint.kinds import Constraint
@@ -23,9 +24,10 @@ from ..contact.packing import Pack, of
 from ..mechanics.algorithms.constraints import Kinematics
 from ..mechanics.scalar import Matrix, Scalar, Vector, accumulate, clip, is_zero, maximum, minimum
 from ..model.description import Model
+from .apart import ApartRows
 from .kinds import KinematicTask, Posed
 from .level import LevelData, MatrixEntries, along
-from .limits import Bounds, CollisionLimit, RateLimits, distance_rows
+from .limits import Bounds, CollisionLimit, RateLimits
 from .primal import PrimalLevelSolver
 from .quadratic import LevelSolver
 
@@ -102,7 +104,7 @@ class StackProgram:
         self.overruns = problem.limits.overruns(self.at, before) if problem.accelerates else []
         self.equalities = self._equalities()
         places = [(c, x.distance, x.gain) for x in problem.collisions for c in x.places(problem.model)]
-        self.apart = distance_rows(self.at, places) if places else None
+        self.apart = ApartRows(self.at, places, problem.limits.speed) if places else None
         self.levels = [self._level(k) for k in sorted({x.priority for x in problem.tasks})]
 
     def _named(self) -> list[tuple[KinematicTask, str]]:
@@ -186,38 +188,35 @@ class StackProgram:
     def program(self) -> Program:
         """(q, targets, ..) -> (v, kkt, active), and overrun where accelerations are bounded."""
         pack = Pack()
-        levels: list[LevelData] = []
-        apart = len(self.apart.h) if self.apart else 0
         fixed, sides = self.equalities
-        unlike: SparseTaskRows = [
-            {k: x for k, x in enumerate(row) if not is_zero(x)} for row in (self.apart.G if self.apart else [])
-        ]
         earlier: SparseTaskRows = []
-        ends = [*sides, *(self.apart.h if self.apart else [])]
+        levels: list[LevelData] = []
         for level in self.levels:
-            rows = [*fixed, *unlike, *earlier]
-            equal = [True] * len(fixed) + [False] * apart + [True] * len(earlier)
-            H = dict(level.H)
-            for row, same in zip(rows, equal):
-                if same:
-                    add_square(H, row)
+            H, rows = dict(level.H), [*fixed, *earlier]
+            for row in rows:
+                add_square(H, row)
             for k in range(self.n):
                 accumulate(H, (k, k), self.p.damping)
             packed = [{k: pack.put(x) for k, x in row.items()} for row in rows]
-            given = [None] * len(rows) if levels else pack.put_all(ends)
+            given = [None] * len(rows) if levels else pack.put_all(sides)
             matrix, damping = {k: pack.put(x) for k, x in H.items()}, pack.put(self.p.damping + level.damping)
-            levels.append(LevelData(matrix, pack.put_all(level.c), packed, given, equal, damping))
+            levels.append(LevelData(matrix, pack.put_all(level.c), packed, given, [True] * len(rows), damping))
             earlier = [*earlier, *level.rows]
-        return self._staged(pack, levels)
+        size = len(pack)
+        if self.apart:
+            size = self.apart.put(size)
+            levels = [self.apart.added(x, len(fixed), k == 0) for k, x in enumerate(levels)]
+        return self._staged(pack, max(1, size), levels)
 
-    def _staged(self, pack: Pack, levels: Sequence[LevelData]) -> Program:
+    def _staged(self, pack: Pack, terms: int, levels: Sequence[LevelData]) -> Program:
         n, most = self.n, max(1, max(len(x.rows) for x in levels))
         ends = [(0.0 if low is None else low, 0.0 if high is None else high) for low, high in self.bounds]
         limited = [(low is not None, high is not None) for low, high in self.bounds]
         sizes = {
-            "terms": max(1, len(pack)), "x": n, "low": n, "high": n, "state": n, "holds": most, "lam": most,
+            "terms": terms, "x": n, "low": n, "high": n, "state": n, "holds": most, "lam": most,
             "sides": most, "origin": n, "least": 1, "tries": 1, "going": 1,
         }  # fmt: skip
+        sizes |= {name: len(x) for name, x in self.apart.values().items()} if self.apart else {}
         solvers = []
         for k, data in enumerate(levels):
             sizes[f"level{k}_kkt"] = 1
@@ -227,6 +226,7 @@ class StackProgram:
             sizes |= solvers[-1].blocks
         sizes |= {"overrun": n} if self.overruns else {}
         parts = {k: x for s in solvers for k, x in s.parts.items()}
+        parts |= self.apart.parts if self.apart else {}
         parts["terms"] = self._terms(pack, ends)
         for k in range(1, len(levels)):
             parts[f"keep{k}"] = self._keep(k, levels[0], levels[k], sizes)
@@ -235,12 +235,12 @@ class StackProgram:
         if self.p.warm:
             self.t.input("active", n + self._apart)
         self._declare(len(levels))
-        stages = Stages(sizes, parts, partial(_write, solvers))
+        stages = Stages(sizes, parts, partial(_write, self.apart, solvers))
         return replace(self.t.program(), stages=stages)
 
     @property
     def _apart(self) -> int:
-        return len(self.apart.h) if self.apart else 0
+        return len(self.apart.places) if self.apart else 0
 
     def _declare(self, levels: int) -> None:
         """Names and sizes of results, which the last stage writes."""
@@ -253,8 +253,9 @@ class StackProgram:
 
     def _terms(self, pack: Pack, ends: Sequence[tuple[Scalar, Scalar]]) -> Program:
         graph = self.t.graph
-        results = {
-            "terms": pack.edges() or (graph.edge(0.0),),
+        apart = self.apart.values() if self.apart else {}
+        results = {name: tuple(map(graph.edge, x)) for name, x in apart.items()} | {
+            Place("terms"): pack.edges() or (graph.edge(0.0),),
             "low": tuple(graph.edge(x) for x, _ in ends), "high": tuple(graph.edge(y) for _, y in ends),
             "overrun": tuple(graph.edge(x) for x in self.overruns),
         }  # fmt: skip
@@ -320,8 +321,10 @@ def add_square(H: MatrixEntries, row: dict[int, Scalar]) -> None:
                 accumulate(H, (i, j), x * y)
 
 
-def _write(solvers: Sequence[LevelSolver], c: StageCalls) -> None:
+def _write(apart: ApartRows | None, solvers: Sequence[LevelSolver], c: StageCalls) -> None:
     c.call("terms")
+    if apart:
+        apart.write(c)
     c.call("begin")
     for k, solver in enumerate(solvers):
         if k:
