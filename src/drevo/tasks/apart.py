@@ -46,7 +46,7 @@ class ApartRows:
         self.spans: list[tuple[int, int]] = []  # of the values of a pair in "terms"
 
     def values(self) -> dict[str, list[Scalar]]:
-        """What the first stage leaves: poses of bodies, and which places are near."""
+        """The results of the first stage: poses of bodies, and which pairs are near."""
         frames = [x for i in self.bodies for row in (*self.poses[i].R, self.poses[i].p) for x in row]
         return {"frames": frames, "near": self.near}
 
@@ -56,7 +56,7 @@ class ApartRows:
         return gain * (bound - distance) - most if bound is not None and most < math.inf else ALWAYS_NEAR
 
     def _most(self, c: ContactCandidate) -> float:
-        """How far one step moves one geom against the other at most, m."""
+        """The farthest that one step moves one geom against the other, m."""
         tree, X, total = self.at.tree, self.at.tree.placements(self.at.q), 0.0
         chains = [self.columns.chain(body) for body in c.bodies]
         for solid, own, other in zip(c.solids, chains, reversed(chains)):
