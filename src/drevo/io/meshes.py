@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from math import isqrt
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -28,7 +29,9 @@ MAX_MESH_BYTES = 16 * 2**20  # of one file
 MAX_TEXT = 9 * 2**20  # where every number is parsed
 MOST_CORNERS = 1000  # of one polygon
 MOST_POINTS = 200_000  # of which a hull is sought
-ONE_FACE_COSINE = 0.99999872  # of the normals of triangles: above it they are one face, as in MuJoCo
+CELLS_OF_RADIAN = 100.0  # of directions of normals: what is in one is one face, as in MuJoCo
+POLE_COSINE = 1.0 - 1e-7  # of a normal and Z: above it the normal has no azimuth
+HASH_OFFSET = np.uint64(0x9E3779B9)  # of how the two angles of a cell make one number
 LEAST_NORMAL = 1e-300  # of a normal
 FLAT_SHARE_OF_SPREAD = 1e-9  # of the largest extent of points: they have none where it is less
 _POINT = re.compile(rb"^v ([^\n]*)", re.MULTILINE)
@@ -109,16 +112,21 @@ def hull_faces(points: Array) -> Array:
 
 
 def polygons_of(points: Array, triangles: Array) -> list[list[int]]:
-    """The corners of faces, of each the triangles in one plane that share edges.
+    """The corners of faces: of triangles that share edges, and whose normals are in one cell of 0.01 rad.
 
-    In the order of MuJoCo: the last ones first, edges as triangles bring them, from the first one that is left.
+    Cells are of azimuth and polar angle. In the order of MuJoCo: cells as its table of them has them, edges as
+    triangles bring them, from the first one that is left.
     """
     corners = points[triangles]
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), LEAST_NORMAL)
+    x, y, z = normals.T + 0.0  # of which no zero is negative
+    azimuth = np.where(np.abs(z) > POLE_COSINE, 0.0, np.arctan2(y, x))
+    angles = np.stack((azimuth, np.arccos(np.clip(z, -1.0, 1.0))), 1)
+    cells = [(a, b) for a, b in (np.rint(angles * CELLS_OF_RADIAN) + 0.0).tolist()]
     sides = [((a, b), (b, c), (c, a)) for a, b, c in triangles.tolist()]
     owner = {edge: k for k, three in enumerate(sides) for edge in three}
-    left, out = set(range(len(sides))), list[list[int]]()
+    left, out = set(range(len(sides))), dict[tuple[float, float], list[list[int]]]()
     for seed in range(len(sides)):
         if seed not in left:
             continue
@@ -127,7 +135,7 @@ def polygons_of(points: Array, triangles: Array) -> list[list[int]]:
         for k in joined:
             for a, b in sides[k]:
                 other = owner.get((b, a))
-                if other in left and normals[other] @ normals[seed] > ONE_FACE_COSINE:
+                if other in left and cells[other] == cells[seed]:
                     left.remove(other)
                     joined.append(other)
         edges = dict[tuple[int, int], None]()
@@ -139,8 +147,37 @@ def polygons_of(points: Array, triangles: Array) -> list[list[int]]:
         after, path = dict(edges), list(next(iter(edges)))
         while path[-1] != path[0] and len(path) <= len(after):
             path.append(next(b for a, b in after if a == path[-1]))
-        out.append(path[:-1])
-    return out[::-1]
+        out.setdefault(cells[seed], []).append(path[:-1])
+    return [path for cell in _as_hashed(list(out)) for path in out[cell]]
+
+
+def _as_hashed(cells: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Pairs of numbers in the order in which a hash table of the C++ library of Clang has them, as MuJoCo's does:
+    a new bucket is before all others, what comes into a bucket before what is there."""
+    seeds, more = (np.array(cells).reshape(-1, 2) + 0.0).view(np.uint64).T
+    hashes = (seeds ^ (more + HASH_OFFSET + (seeds << np.uint64(6)) + (seeds >> np.uint64(2)))).tolist()
+
+    def is_prime(k: int) -> bool:
+        return all(k % i for i in range(2, isqrt(k) + 1))
+
+    count, chain, buckets = 0, list[list[int]](), dict[int, list[int]]()
+    for n, place in enumerate(hashes):
+        if n == count:
+            count = next(k for k in range(max(2, 2 * count + 1), 4 * count + 3) if is_prime(k))
+            before, last = [k for bucket in chain for k in bucket], -1
+            chain, buckets = [], {}
+            for k in before:
+                at = hashes[k] % count
+                if at not in buckets:
+                    buckets[at], last = [], at
+                    chain.append(buckets[at])
+                buckets[at].insert(len(buckets[at]) if at == last else 0, k)
+        at = place % count
+        if at not in buckets:
+            buckets[at] = []
+            chain.insert(0, buckets[at])
+        buckets[at].insert(0, n)
+    return [cells[k] for bucket in chain for k in bucket]
 
 
 def _corners(points: Array) -> tuple[Array, Array]:

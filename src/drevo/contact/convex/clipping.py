@@ -15,7 +15,7 @@ from ...codegen.lower.plain_values import Floats, Integers, Part, floats, intege
 from ...mechanics.spatial import Vec
 from .simplex import corner_of, put_corner
 
-MAX_POLYGON = 48  # corners of a face, and of what is left of it
+MAX_POLYGON = 256  # corners of a face, and of what is left of it
 PLACE_NUMBERS = 7  # of a place: distance, point midway, normal
 MAX_PLACES = 8  # of two boxes; of others half as many
 LARGER = 1.0 + 1e-12  # of an area: what is less is a tie, whose first quadrilateral stays

@@ -19,7 +19,7 @@ END_CORNERS = 16  # of the polygon that stands for an end of a cylinder, which b
 END_COSINE, END_SINE = 0.9238795325112867, 0.3826834323650898  # of its angle
 FACE_COSINE = 0.996  # of a face and a contact: above it they are in line
 EDGE_COSINE = 0.0893532  # of an edge and a face: below it they are in line
-MAX_AT_CORNER = 48  # faces that meet in a corner
+MAX_AT_CORNER = 64  # faces that meet in a corner
 
 
 def axis_of(k: int) -> Vec:

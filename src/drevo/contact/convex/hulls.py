@@ -11,6 +11,7 @@ from ...errors import DrevoError
 from ...io import meshes
 from ...model.vectors import Vec3
 
+CORNER_DIGITS = 12  # of coordinates, m
 Faces = tuple[tuple[int, ...], ...]
 
 
@@ -27,8 +28,7 @@ def hull_tables(points: tuple[Vec3, ...], faces: Faces = ()) -> tuple[tuple[Vec3
     near, at = ([list[int]() for _ in x] for _ in range(2))
     for k, corners in enumerate(polygons):
         spokes = x[list(corners[1:])] - x[corners[0]]
-        across = np.cross(spokes[:-1], spokes[1:])  # twice the areas about the first corner
-        n = across[0] if faces else across.sum(0)  # MuJoCo's is that of three corners
+        n = np.cross(spokes[:-1], spokes[1:]).sum(0)  # twice the areas about the first corner
         n = n / max(np.linalg.norm(n), meshes.LEAST_NORMAL)
         normals.append((float(n[0]), float(n[1]), float(n[2])))
         for i, j in zip(corners, (*corners[1:], corners[0])):
@@ -51,6 +51,7 @@ def _starts(first: int, parts: Sequence[Sequence[int]]) -> list[int]:
 def _found_faces(x: np.ndarray) -> Sequence[Sequence[int]]:
     """Corners of the faces of a hull; none without volume, or without SciPy: it touches at one place then."""
     try:
+        x = np.round(x, CORNER_DIGITS)  # faces along axes get normals along axes
         return meshes.polygons_of(x, meshes.hull_faces(x)) if len(x) > 3 else ()
     except DrevoError:
         return ()

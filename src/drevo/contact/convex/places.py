@@ -61,14 +61,18 @@ def places_of_faces(
     against = put_faces(other, points_b, which[3], graph_b, numbers_b, of_b, back, faces_b, others)
     turn_normals(others, against, R)
     face, polygon = floats(3 * MAX_POLYGON + 3), floats(3 * MAX_POLYGON + 3)
+    first, second, most = -1, -1, FACE_COSINE
     for i in range(many):
-        chosen = in_line(others, against, -corner_of(normals, i))
-        if chosen >= 0:
-            sides = put_polygon(kind, sizes, points_a, graph_a, faces_a[i], face)
-            count = put_polygon(other, size_b, points_b, graph_b, faces_b[chosen], polygon)
-            move_corners(polygon, count, R, p)
-            up, down = corner_of(normals, i), corner_of(others, chosen)
-            return places_over_face(face, sides, up, polygon, count, -down, 1.0, margin, MAX_OTHER_PLACES, out)
+        for k in range(against):
+            along = -corner_of(normals, i).dot(corner_of(others, k))
+            if along > most:
+                first, second, most = i, k, along
+    if first >= 0:
+        sides = put_polygon(kind, sizes, points_a, graph_a, faces_a[first], face)
+        count = put_polygon(other, size_b, points_b, graph_b, faces_b[second], polygon)
+        move_corners(polygon, count, R, p)
+        up, down = corner_of(normals, first), corner_of(others, second)
+        return places_over_face(face, sides, up, polygon, count, -down, 1.0, margin, MAX_OTHER_PLACES, out)
     ends = floats(3 * MAX_AT_CORNER)
     if kind == SEGMENT or kind == CYLINDER or (of_a < 3 and of_a <= of_b):  # noqa: SIM109
         edges = put_edges(kind, sizes, points_a, which[1], graph_a, numbers, of_a, n, feature, ends)
@@ -99,14 +103,6 @@ def move_corners(corners: Floats, count: int, R: Mat, p: Vec) -> None:
     """Moves points."""
     for k in range(count):
         put_corner(corners, k, p + R @ corner_of(corners, k))
-
-
-def in_line(normals: Floats, count: int, d: Vec) -> int:
-    """The first normal that is in line with a direction; -1 if there is none."""
-    for k in range(count):
-        if d.dot(corner_of(normals, k)) > FACE_COSINE:
-            return k
-    return -1
 
 
 def put_edge_over(start: Vec, ends: Floats, edges: int, normals: Floats, faces: int, d: Vec, out: Floats) -> int:

@@ -32,6 +32,7 @@ class Meshes:
         self.files, self.folder, self.strip = files or Files(), folder, strip  # of paths only the name
         self.solids: dict[str, MassProperties] = {}
         self.shapes: dict[str, tuple[Array, Array | None]] = {}
+        self.raw: dict[str, tuple[Array, bool]] = {}  # points of files, and whether their scale mirrors them
 
     def solid(self, name: str) -> MassProperties:
         """Volume (area of a shell), centre and tensor at density one. ModelError says what is in the way."""
@@ -39,9 +40,18 @@ class Meshes:
             self.solids[name] = self._of(name, self._made)
         return self.solids[name]
 
-    def points(self, name: str) -> Array:
-        """The points (n, 3) of a mesh as it stands in its geom. ModelError says what is in the way."""
-        return self._of(name, self._shape)[0]
+    def hull(self, name: str) -> tuple[Array, Array, list[list[int]]]:
+        """Points (n, 3) of a mesh as it stands in its geom, triangles of their hull, and its faces as MuJoCo has
+        them: of the points of the file, which are one where they are given by triangle. ModelError says what is in
+        the way."""
+        points, triangles = self._of(name, self._shape)
+        raw, mirrors = self.raw[name]
+        if triangles is not None and np.array_equal(np.sort(triangles.ravel()), np.arange(len(points))):
+            first = np.sort(np.unique(raw, axis=0, return_index=True)[1])
+            points, raw = points[first], raw[first]
+        triangles = meshes.hull_faces(raw)
+        faces = meshes.polygons_of(raw, triangles)
+        return points, triangles, [[x[0], *x[:0:-1]] for x in faces] if mirrors else faces
 
     def missing_file(self, name: str) -> str | None:
         """The file that an asset names, where there is none; None for what is at hand or no file."""
@@ -88,6 +98,7 @@ class Meshes:
                 raise ModelError(f"it is made by {other}, which is not read; {NEEDED}")
         points, faces = self._data(element, reader)
         scale = np.array(reader.vector(element, "scale", (1.0, 1.0, 1.0)))
+        self.raw[asset_name(element)] = points, bool(np.prod(scale) < 0.0)
         w, x, y, z = reader.vector(element, "refquat", (1.0, 0.0, 0.0, 0.0))
         points = (points - reader.vector(element, "refpos", (0.0, 0.0, 0.0))) @ np.array(
             matrix_of_quaternion(x, y, z, w)

@@ -93,10 +93,7 @@ def _hull(geom: SolidGeom, label: str) -> tuple[tuple[Vec3, ...], Faces, FramePo
     if geom.fitted or not file.meshes.files.hulls:
         return NO_HULL, NO_FACES, pose
     try:
-        points = file.meshes.points(name)
-        first = np.sort(np.unique(points, axis=0, return_index=True)[1])
-        points = points[first] if len(first) > 3 else points
-        triangles = meshes.hull_faces(points)
+        points, triangles, found = file.meshes.hull(name)
         body = file.meshes.solid(name)
         turn, support = principal_axes(body.tensor), hull_of(file.draft, file.meshes.files, label, points)
     except ModelError as error:
@@ -105,8 +102,8 @@ def _hull(geom: SolidGeom, label: str) -> tuple[tuple[Vec3, ...], Faces, FramePo
     corners = np.unique(triangles)
     faces = NO_FACES
     if len(support) == len(corners):
-        number = dict(zip(corners.tolist(), range(len(corners))))
-        faces = tuple(tuple(number[k] for k in face) for face in meshes.polygons_of(points, triangles))
+        support, number = points[corners], dict(zip(corners.tolist(), range(len(corners))))
+        faces = tuple(tuple(number[k] for k in face) for face in found)
     along = ((np.array(support) - body.centre) @ np.array(turn)).tolist()
     return tuple((x, y, z) for x, y, z in along), faces, placed_in(pose, (body.centre, turn))
 
