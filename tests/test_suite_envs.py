@@ -58,9 +58,10 @@ def place(name: str, env: Any, drawn: Any) -> None:
     elif domain == "lqr":
         env.physics.model.jnt_stiffness[:] = drawn
     elif domain == "manipulator":
-        target, half = f"target_{name.split('_')[-1]}", 0.5 * drawn[2]
-        model.body_pos[target, ["x", "z"]] = drawn[:2]
-        model.body_quat[target, ["qw", "qy"]] = np.cos(half), np.sin(half)
+        thing, half = name.split("_")[-1], 0.5 * drawn[2]
+        for body in [f"target_{thing}", *([{"ball": "cup", "peg": "slot"}[thing]] if "insert" in name else [])]:
+            model.body_pos[body, ["x", "z"]] = drawn[:2]
+            model.body_quat[body, ["qw", "qy"]] = np.cos(half), np.sin(half)
     elif domain == "stacker":
         model.body_pos["target", ["x", "z"]] = drawn[0], 0.022 * (2 * int(drawn[1]) + 1)
     elif domain == "point_mass":

@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from ..codegen.call.arguments import in_memory
-from ..errors import InputError, shown
+from ..errors import InputError, nearest, shown
 from ..io.given import asked_all
 from ..io.packages import package
 from .ours import GOALS, TASKS
@@ -51,12 +51,14 @@ def make(
     """
     known = (*TASKS, *GOALS, *SUITE)
     if not isinstance(name, str) or name not in known:
-        near = [x for x in known if isinstance(name, str) and name.split("-")[0].lower() in x.lower()]
+        near = isinstance(name, str) and (
+            nearest(name, known) or next((x for x in known if name.split("-")[0].lower() in x.lower()), "")
+        )
         own = (
             f"known are {', '.join(TASKS)}, and those of drevo.envs.GOALS and SUITE; of a robot of your own: "
             "drevo.envs.Env"
         )
-        hint = f"did you mean {near[0]!r}?" if near else own
+        hint = f"did you mean {near!r}?" if near else own
         raise InputError(f"there is no environment {shown(name)}; {hint}")
     package("gymnasium", f"drevo.envs.make({name!r})", "gymnasium[mujoco]")
     from .registration import many_of

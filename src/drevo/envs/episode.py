@@ -235,8 +235,11 @@ class EpisodeStages:
             return {}
         ranges = [bounds for _, bounds in self.random.commands]
         ranges += [self.random.delay] if self.random.delay else []
+        commands = [chance.uniform(*x) for x in ranges]
+        if self.task.placed:
+            return {"commands": commands, "numbers": list(self.task.placed(commands)[0])}
         numbers = [self.random.bounds(x) for x in self.e.symbols]
-        return {"commands": [chance.uniform(*x) for x in ranges], "numbers": [chance.uniform(*x) for x in numbers]}
+        return {"commands": commands, "numbers": [chance.uniform(*x) for x in numbers]}
 
     def _place(self, s: StageTracer) -> None:
         """Writes the state that a look at a beginning reads: no control yet, and no contact counted."""

@@ -6,8 +6,8 @@ Tassa et al. 2020, "dm_control: software and tasks for continuous control".
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import accumulate
 from math import pi
@@ -15,12 +15,13 @@ from xml.etree import ElementTree
 
 from ..contact.laws.soft.pair_loops import takes_loops
 from ..contact.laws.soft.problem import soft_problem
-from ..mechanics.algorithms.kinematics import placed_bodies
-from ..mechanics.scalar import Scalar, Vector, dot, maximum, minimum, sqrt, where
+from ..mechanics.algorithms.kinematics import Pose, placed_bodies
+from ..mechanics.scalar import Scalar, Vector, cos, dot, maximum, minimum, sin, sqrt, where
 from ..mechanics.spatial import Mat, Vec
 from ..mechanics.tree import Tree, build_tree
 from ..mechanics.tree_indices import ancestors
 from ..model.description import Model
+from ..robot.face import Robot
 from ..robots.loading import load
 from .features import Sight
 from .ours import installed_file
@@ -127,7 +128,7 @@ def _meets_box(start: Vec, way: Vec) -> Scalar:
 class SuiteBody:
     """The robot of a task: its file, with what actuators of fixed tendons pull at."""
 
-    def __init__(self, file: str, edit: Callable[[Xml], None] | None) -> None:
+    def __init__(self, file: str, edit: Callable[[Xml], None] | None, moved: str) -> None:
         root = ElementTree.parse(installed_file("dm_control", f"suite/{file}.xml")).getroot()
         for include in root.findall("include"):  # looks alone
             root.remove(include)
@@ -142,8 +143,9 @@ class SuiteBody:
                 self.pulls[actuator.attrib["name"]] = shares
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of what other quantities than a step leave out
-            self.robot = load(ElementTree.tostring(root, encoding="unicode"))
-        self.model: Model = self.robot.model
+            model = load(ElementTree.tostring(root, encoding="unicode")).model
+        self.model: Model = replace(model, links=tuple(replace(x, mocap=x.name == moved) for x in model.links))
+        self.robot = Robot(self.model)
         self.tree: Tree = build_tree(self.model)
         problem = soft_problem(self.model, None, self.model.stepping.dt, "euler")
         self.slots, self.loops = problem.slots, takes_loops(problem)
@@ -153,9 +155,9 @@ class SuiteBody:
         """The efforts of the actuators."""
         return actuator_efforts(self.model, action, q, v, self.pulls)
 
-    def apart(self, q: Vector) -> Scalar:
-        """1.0 where nothing touches, of pairs whose distance has a closed form, else 0.0."""
-        poses, clear = placed_bodies(self.tree, q), 1.0
+    def apart(self, q: Vector, moved: Mapping[int | str, Pose] | None = None) -> Scalar:
+        """1.0 where nothing touches, of pairs whose distance has a closed form, else 0.0. moved: their poses."""
+        poses, clear = {**placed_bodies(self.tree, q), **(moved or {})}, 1.0
         for x in self.slots:
             kinds = [solid.geom.kind for solid in x.held or ()]
             second = x.place and kinds == ["capsule", "capsule"]  # it is no nearer than the first
@@ -195,10 +197,11 @@ class SuiteTask:
     settling: int = 0  # steps without action after a start
     limit: int = 1000  # actions of an episode
     lag: float = 0.0  # s, of actuators that lag behind their controls
+    moved: str = ""  # a link that stands at x, z and a turn about y, which are drawn first
 
     def plain(self) -> Task:
         """The task over the robot of its file."""
-        body = suite_body(self.file, self.edit)
+        body = suite_body(self.file, self.edit, self.moved)
 
         def judge(m: Moment, _: TaskNumbers) -> Outcome:
             state = SuiteState(body, m)
@@ -213,14 +216,24 @@ class SuiteTask:
             lambda m: self.observe(SuiteState(body, m)), judge, {}, aim=aim, mujoco=False,
             drive=self.drive or body.drive, settling=self.settling,
             lags=(self.lag,) * len(body.model.actuators) if self.lag else (),
-            random=Randomise(commands=tuple((str(k), x) for k, x in enumerate(self.drawn))),
+            placed=_standing if self.moved else None,
+            random=Randomise(
+                ((f"{self.moved}.pose", (0.0, 0.0), False),) if self.moved else (),
+                tuple((str(k), x) for k, x in enumerate(self.drawn)),
+            ),
         )  # fmt: skip
 
 
 @cache
-def suite_body(file: str, edit: Callable[[Xml], None] | None) -> SuiteBody:
+def suite_body(file: str, edit: Callable[[Xml], None] | None, moved: str) -> SuiteBody:
     """The robot of a file, as a task changes it."""
-    return SuiteBody(file, edit)
+    return SuiteBody(file, edit, moved)
+
+
+def _standing(drawn: Vector) -> list[Scalar]:
+    """Place and quaternion w x y z."""
+    x, z, turn = drawn[:3]
+    return [x, 0.0, z, cos(0.5 * turn), 0.0, sin(0.5 * turn), 0.0]
 
 
 def norm_of(x: Vector) -> Scalar:

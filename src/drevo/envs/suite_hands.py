@@ -9,9 +9,9 @@ from math import inf, pi
 from operator import add
 from xml.etree import ElementTree
 
-from ..mechanics.algorithms.kinematics import placed_bodies
+from ..mechanics.algorithms.kinematics import Pose, placed_bodies
 from ..mechanics.scalar import Scalar, Vector, atan2, cos, dot, maximum, minimum, sin, where
-from ..mechanics.spatial import Vec
+from ..mechanics.spatial import Mat, Vec
 from .scales import log_of, tolerance
 from .suite import SuiteBody, SuiteState, SuiteTask, Xml, hang, norm_of, normals, of_length_one
 from .tasks import Chance
@@ -103,7 +103,7 @@ def _peg_brought(s: SuiteState) -> Scalar:
     return maximum(bringing * 0.5, grasping * (1.0 / 6.0))
 
 
-def _brought(thing: str, body: SuiteBody, chance: Chance, q: list[Scalar], v: list[Scalar]) -> Scalar:
+def _brought(thing: str, holder: str, body: SuiteBody, chance: Chance, q: list[Scalar], v: list[Scalar]) -> Scalar:
     """In the hand, at its target or anywhere, then on the move."""
     x, z, angle, kind = chance.commands()
     _put_arm(body, chance, q)
@@ -116,7 +116,8 @@ def _brought(thing: str, body: SuiteBody, chance: Chance, q: list[Scalar], v: li
         a, b, c = places
         q[body.at[f"{thing}_{name}"][0].start] = where(kind < IN_HAND, a, where(kind < IN_TARGET, b, c))
     v[body.at[f"{thing}_x"][1].start] = where(kind < IN_TARGET, 0.0, chance.uniform(-5.0, 5.0))
-    return body.apart(q)
+    turned = Mat(Vec(cos(angle), 0.0, sin(angle)), Vec(0.0, 1.0, 0.0), Vec(-sin(angle), 0.0, cos(angle)))
+    return body.apart(q, {holder: Pose(turned, Vec(x, 0.0, z))} if holder else None)
 
 
 # -- boxes -------------------------------------------------------------------------------------------------
@@ -204,6 +205,7 @@ def _at_rest(s: SuiteState) -> Scalar:
 # -- the table ---------------------------------------------------------------------------------------------
 
 PROP_TARGETS = (-0.4, 0.4), (0.1, 0.4), (-pi, pi), (0.0, 1.0)
+INSERT_TARGETS = (-0.4, 0.4), (0.1, 0.4), (-pi / 3.0, pi / 3.0), (0.0, 1.0)
 HAND_TASKS = {
     **{
         f"lqr-lqr_{count}_{driven}": SuiteTask(
@@ -213,11 +215,12 @@ HAND_TASKS = {
         for count, driven in ((2, 1), (6, 2))
     },
     **{
-        f"manipulator-bring_{thing}": SuiteTask(
-            "manipulator", 0.01, partial(_bringing, thing), reward, partial(_brought, thing), PROP_TARGETS,
-            _without(*(x for x in PROPS if x not in (thing, f"target_{thing}"))),
+        f"manipulator-{kind}_{thing}": SuiteTask(
+            "manipulator", 0.01, partial(_bringing, thing), reward, partial(_brought, thing, holder), targets,
+            _without(*(x for x in PROPS if x not in (thing, f"target_{thing}", holder))), moved=holder,
         )
-        for thing, reward in (("ball", _ball_brought), ("peg", _peg_brought))
+        for thing, reward, cup in (("ball", _ball_brought, "cup"), ("peg", _peg_brought, "slot"))
+        for kind, holder, targets in (("bring", "", PROP_TARGETS), ("insert", cup, INSERT_TARGETS))
     },
     **{
         f"stacker-stack_{count}": SuiteTask(

@@ -118,6 +118,7 @@ class Task:
     controls: tuple[tuple[float, ...], ...] | None = None  # least and greatest action; else the file's
     random: Randomise = field(default_factory=Randomise)
     settling: int = 0  # steps without action after a beginning
+    placed: Callable[[Vector], Sequence[Scalar]] | None = None  # parameters of the model, of commands
     lags: tuple[float, ...] = ()  # s, by which actuators follow their controls, if they do so
 
     def begin(self, chance: Chance, q0: Sequence[float], nv: int, numbers: TaskNumbers) -> tuple[Start, Scalar]:

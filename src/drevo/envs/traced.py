@@ -39,6 +39,7 @@ class TracedTask:
     drive: TracedFunction | None = None
     random: Randomise = field(default_factory=Randomise)
     lags: tuple[float, ...] = ()
+    placed: TracedFunction | None = None
 
     def efforts(self, model: Model, action: Vector, q: Vector, v: Vector, *commands: Vector) -> Sequence[Scalar]:
         """Those of the task, else of the actuators of the model."""
@@ -100,7 +101,7 @@ def traced_task(task: Task, body: TaskRobot, numbers: TaskNumbers) -> TracedTask
     return TracedTask(
         task.limit, task.skip, task.looks, observation, outcome, tuple(found.infos),
         TracedFunction(begun.program()), (chance.evens, chance.normals), _traced_drive(task, body), task.random,
-        task.lags,
+        task.lags, _traced_places(task),
     )  # fmt: skip
 
 
@@ -110,6 +111,14 @@ def _traced_drive(task: Task, body: TaskRobot) -> TracedFunction | None:
     t, model = Tracer("drive"), body.model
     sizes = {"action": body.controls.shape[1], "q": model.nq, "v": model.nv, "commands": len(task.random.commands)}
     t.output("efforts", list(task.drive(*(t.input(name, n) for name, n in sizes.items() if n))))
+    return TracedFunction(t.program())
+
+
+def _traced_places(task: Task) -> TracedFunction | None:
+    if task.placed is None:
+        return None
+    t = Tracer("placed")
+    t.output("numbers", list(task.placed(t.input(COMMANDS, len(task.random.commands)))))
     return TracedFunction(t.program())
 
 

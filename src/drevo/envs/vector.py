@@ -265,7 +265,7 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
 def _numbers(name: str, task: Task, options: Mapping[str, Any]) -> dict[str, Any]:
     """The numbers of a task, with those that were given."""
     if unknown := set(options) - set(task.numbers):
-        has = f"it has {', '.join(task.numbers)}; others, such as randomise, are of drevo.envs.Env"
+        has = f"it has {', '.join(task.numbers) or 'none'}; others, such as randomise, are of drevo.envs.Env"
         raise InputError(f"{name} has no option {min(unknown)!r}; {has}")
     return {k: _of_kind(f"{name}: {k}", options.get(k, x), x) for k, x in task.numbers.items()}
 
