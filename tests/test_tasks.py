@@ -223,6 +223,19 @@ def test_limits_are_kept_exactly(base):
     assert np.allclose(again(qs, [T], active=found.active).v, found.v, atol=1e-9)
 
 
+def test_a_warm_start_from_the_active_set_ends_in_one_round(monkeypatch):
+    robot = chain(6)
+    qs, goals = states(robot, 200, 3), robot.pose(states(robot, 200, 4), "b5")
+    tasks, limits = [FrameTask("b5"), PostureTask(0.01)], [ConfigurationLimit(), VelocityLimit(1.0)]
+    found = compile_ik(robot, tasks, DT, limits=limits)(qs, goals)
+    assert (found.active != 0.0).mean() > 0.5
+    monkeypatch.setattr("drevo.tasks.quadratic.MAX_PIVOTINGS", 1)
+    again = compile_ik(drevo.Robot(robot.model), tasks, DT, limits=limits, warm=True)
+    once = again(qs, goals, active=found.active)
+    assert np.array_equal(once.active, found.active) and once.kkt.max() < 1e-9
+    assert again(qs, goals).kkt.max() > 1e-9  # none is given: one round is not enough
+
+
 def test_from_outside_it_comes_back_at_the_velocity_limit():
     robot = chain(3)
     q = np.array([2.5, -3.0, 0.0])

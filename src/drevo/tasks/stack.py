@@ -247,7 +247,7 @@ class StackProgram:
         t = self.t
         t.output("v", [0.0] * self.n)
         t.output("kkt", [0.0] * levels, (levels,))
-        t.output("active", [0.0] * (self.n + self._apart))
+        t.output("held", [0.0] * (self.n + self._apart))
         if self.overruns:
             t.output("overrun", [0.0] * self.n)
 
@@ -307,7 +307,7 @@ class StackProgram:
         t.output("v", v)
         t.output("kkt", kkt)
         active = [*state, *holds[first : first + self._apart]]
-        t.output("active", [clip(x, -1.0, 1.0) for x in active] if levels > 1 else active)
+        t.output("held", [clip(x, -1.0, 1.0) for x in active] if levels > 1 else active)
         if self.overruns:
             t.output("overrun", t.input("overrun", self.n))
         return t.program()
