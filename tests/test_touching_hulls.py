@@ -39,7 +39,7 @@ MESHES = "".join(
 )
 def test_steps_of_hulls_are_those_of_mujoco(kinds: tuple[str, str], near: float) -> None:
     """Any way round, and nearly face to face; of capsules on their sides MuJoCo's search ends less near, and the
-    points of a stone, rounded in single precision along axes that are near MuJoCo's, are apart by 4e-9 m."""
+    products of inertia of a stone count in MuJoCo from 1e-7 of its moments on."""
     import mujoco
 
     hulls = {x: f'<geom type="mesh" mesh="{x}"/>' for x in ("prism", "wedge", "stone")}

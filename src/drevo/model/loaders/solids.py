@@ -190,7 +190,8 @@ def principal_axes(tensor: Mat3) -> Mat3:
             break
         tau = (D[j, j] - D[i, i]) / (2.0 * D[i, j])
         t = 1.0 / (abs(tau) + sqrt(1.0 + tau * tau))
-        half = sqrt(max(0.0, 0.5 - 0.5 / sqrt(1.0 + t * t)))
+        c = 1.0 / sqrt(1.0 + t * t)
+        half = t * c / sqrt(2.0 + 2.0 * c)
         R = R @ _turn(3 - i - j, half if (tau < 0.0) != (j - i == 2) else -half)
     moments = D.diagonal().tolist()
     for k in (0, 1, 0):
