@@ -8,15 +8,12 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from functools import cache
-from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..io.meshes import read_mesh
-from ..model.contact import Geom
 from ..model.description import ORIGIN, Model
+from ..model.loaders.solids import MOST_SUPPORTS
 from ..robot.face import Robot
 from ..robots.loading import load
 from .goals import GoalEnv
@@ -41,26 +38,17 @@ ACTION_REACH = np.float32(0.05)  # m that an action of 1 moves the gripper by
 GOAL_RADIUS = 0.05  # m, under which a goal is reached
 LEAST_WAY = 0.1  # m, of the object from the gripper where an episode begins
 MAX_RISE, RISING_SHARE = 0.45, 0.5  # m, of goals above the table, and how many of them are
-LOWEST_RANGE = 1e-6  # m, within which corners of the base are its lowest
 
 
 @cache
 def _fetch(file: str) -> Robot:
-    """The robot of a file. Of its meshes the base alone touches: it stands on the floor by four corners."""
-    path = robotics_file(f"fetch/{file}.xml")
+    """The robot of a file. Of its meshes the base alone touches: it stands on the floor."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # meshes that touch nothing
-        model = load(path).model
-    points = read_mesh(Path(path).parents[1].joinpath("stls/fetch/base_link_collision.stl").read_bytes(), "stl")[0]
-    low = points[points[:, 2] < points[:, 2].min() + LOWEST_RANGE]
-    corners = [low[np.argmax(low[:, :2] @ way)] for way in product((-1.0, 1.0), repeat=2)]
-    feet = Geom(
-        "robot0:feet", BASE_LINK, "hull", (),
-        solref=(0.01, 1.0), solimp=(0.99, 0.99, 0.01, 0.5, 2.0), margin=0.001,  # of the file's meshes
-        points=tuple((float(x), float(y), float(z)) for x, y, z in corners),
-    )  # fmt: skip
+        warnings.simplefilter("ignore")  # what the file has beside the motion
+        model = load(robotics_file(f"fetch/{file}.xml"), hulls=MOST_SUPPORTS).model
+    geoms = tuple(x for x in model.geoms if x.kind != "hull" or x.link == BASE_LINK)
     welds = tuple(replace(x, point_a=ORIGIN, point_b=ORIGIN) for x in model.loops)  # as its environments have it
-    return Robot(replace(model, geoms=(*model.geoms, feet), loops=welds, notes=()))
+    return Robot(replace(model, geoms=geoms, loops=welds, notes=()))
 
 
 class FetchEnv(GoalEnv):
