@@ -74,14 +74,14 @@ class LevelSolver:
 
     def __init__(
         self, name: str, n: int, data: LevelData, bounds: Sequence[tuple[bool, bool]], sizes: Mapping[str, int],
-        warm: bool = False, followed: bool = False,
+        followed: bool = False,
     ) -> None:  # fmt: skip
         self.name, self.n, self.m, self.data, self.bounds = name, n, len(data.rows), data, bounds
         self.sizes, self.followed = dict(sizes), followed
         self.one_sided = [r for r, equal in enumerate(data.equal) if not equal]
         self.pivots = any(low or high for low, high in bounds) or bool(self.one_sided)
         self.selects = len(self.one_sided) > MAX_WORKING_ROWS
-        self.bounded_first = self.first and self.selects and not warm and any(map(any, bounds))
+        self.bounded_first = self.first and self.selects and any(map(any, bounds))
         self.straight = not self.selects and products_of(set(data.H), data.rows, n) <= MAX_STRAIGHT_PRODUCTS
         self.sweeps = self.first and not self.m and sum(map(any, bounds)) >= MANY_CONTRADICTED
         self.parts: dict[str, Program] = {}

@@ -222,7 +222,7 @@ class StackProgram:
             sizes[f"level{k}_kkt"] = 1
             solver = PrimalLevelSolver if k else LevelSolver
             followed = data is not levels[-1]
-            solvers.append(solver(f"level{k}_", n, data, limited, sizes, self.p.warm, followed))
+            solvers.append(solver(f"level{k}_", n, data, limited, sizes, followed))
             sizes |= solvers[-1].blocks
         sizes |= {"overrun": n} if self.overruns else {}
         parts = {k: x for s in solvers for k, x in s.parts.items()}
