@@ -325,14 +325,14 @@ def test_a_copy_of_a_step_is_that_step(copied: Any, option: dict[str, Any]) -> N
 
 
 def test_a_medium_drags_as_mujocos_does() -> None:
-    """On a box whose rotors coast, and a body of skew inertia; the warning says that all else leaves it out."""
+    """In a wind, on a box whose rotors coast and a body of skew inertia; the warning says what leaves it out."""
     mujoco = pytest.importorskip("mujoco")
-    text = """<mujoco><option density="30" viscosity=".4" timestep=".005"/><worldbody><body>
+    text = """<mujoco><option density="30" viscosity=".4" wind="3 -1 2" timestep=".005"/><worldbody><body>
       <joint type="free" armature=".3"/><geom type="box" size=".2 .1 .05" euler="10 20 30"/>
       <body pos=".2 0 0"><joint axis="0 1 1"/>
        <inertial pos=".1 .02 0" mass="2" fullinertia=".05 .07 .09 .01 .005 -.008"/>
       </body></body></worldbody></mujoco>"""
-    with pytest.warns(drevo.DrevoWarning, match="density, viscosity"):
+    with pytest.warns(drevo.DrevoWarning, match="density, viscosity, wind"):
         r = drevo.load(text)
     m: Any = mujoco.MjModel.from_xml_string(text)
     d, rng = mujoco.MjData(m), np.random.default_rng(0)

@@ -151,8 +151,8 @@ LINK_SENSORS = (
 class Stepping:
     """The steps of a file's simulator: seconds, the integrator, the friction cone and how stiff friction is in it.
 
-    density, viscosity: of what the links move in, kg/m^3 and Pa s. override: what all contacts have in place of
-    their own margin, solref (2), solimp (5) and friction (5), if it is not empty.
+    density, viscosity, wind: of what the links move in, kg/m^3, Pa s, m/s in the world. override: what all
+    contacts have in place of their own margin, solref (2), solimp (5) and friction (5), if it is not empty.
     """
 
     dt: float = 0.002
@@ -166,6 +166,7 @@ class Stepping:
     noslip: int = 0  # sweeps that make friction firm after the soft law, at most; until one gains less than that
     noslip_tolerance: float = 1e-6
     enabled: tuple[str, ...] = ()  # flags that are on: diagexact, rows as firm as the inertia that they move
+    wind: Vec3 = ORIGIN
 
     @property
     def medium(self) -> bool:

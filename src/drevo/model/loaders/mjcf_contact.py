@@ -164,7 +164,7 @@ def option_of(gravity: tuple[float, ...], stepping: Stepping) -> list[str]:
         viscosity=unless(stepping.viscosity, 0.0), o_margin=o[0] if o else None, o_solref=o[1:3] or None,
         noslip_iterations=unless(float(stepping.noslip), 0.0),
         noslip_tolerance=unless(stepping.noslip_tolerance, 1e-6), o_solimp=o[3:8] or None,
-        o_friction=o[8:] or None,
+        o_friction=o[8:] or None, wind=unless(stepping.wind, ORIGIN),
     )  # fmt: skip
 
 

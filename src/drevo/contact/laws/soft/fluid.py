@@ -1,4 +1,4 @@
-"""Forces of a medium at rest on the links, as MuJoCo has them: on the box that has a link's mass and inertia.
+"""Forces of a medium on the links, as MuJoCo has them: on the box that has a link's mass and inertia.
 
 MuJoCo's documentation, "Computation: passive forces", of its model of inertia boxes: Stokes' drag of a sphere as
 wide as the box is on average, and that of its faces, square in the speed.
@@ -44,7 +44,7 @@ def fluid_efforts(model: Model, columns: Columns, poses: Poses, v: Vector) -> li
         motion = Motion(ZERO, ZERO)
         for rate, s in moved.items():
             motion = motion + s * v[rate]
-        w, u = turned.T @ motion.w, turned.T @ motion.v
+        w, u = turned.T @ motion.w, turned.T @ (motion.v - Vec(*model.stepping.wind))
         n, f = _drag(box, w, u, model.stepping.density, model.stepping.viscosity)
         push = Force(turned @ n, turned @ f)
         for rate, s in moved.items():

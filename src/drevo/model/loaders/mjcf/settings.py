@@ -90,6 +90,7 @@ def read_stepping(file: File, option: Element) -> None:
         noslip=read_whole(reader, option, "noslip_iterations", 0),
         noslip_tolerance=reader.scalar(option, "noslip_tolerance", 1e-6),
         enabled=tuple(flag for flag in ENABLED if flag in file.flags.on),
+        wind=read_vector(reader, option, "wind", ORIGIN) if file.flags.passive else ORIGIN,
     )
 
 
