@@ -1,5 +1,6 @@
 """Tasks of dm_control's suite against dm_control's own: starts, observations, rewards and steps."""
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -163,6 +164,29 @@ def test_hands_feel_what_they_hold() -> None:
         assert np.abs(seen - flat(time.observation)).max() < 1e-8 * np.abs(seen).max()
         felt = np.maximum(felt, seen[24:29])
     assert (felt > 0.1).all()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "point_mass-hard",
+        pytest.param("quadruped-walk", marks=pytest.mark.slow),
+        pytest.param("manipulator-insert_peg", marks=pytest.mark.slow),
+    ],
+)
+def test_states_come_back(name: str) -> None:
+    """With what was drawn, what lags and where things stand; pickled too."""
+    env = make(f"dm_control-{name}-v0", num_envs=3)
+    env.reset(seed=1)
+    action = np.random.default_rng(0).uniform(-1.0, 1.0, env.action_space.shape)
+    for _ in range(5):
+        env.step(action)
+    state, other = env.state, pickle.loads(pickle.dumps(env))  # noqa: S301
+    seen = env.step(action)[0]
+    env.reset(seed=2)
+    assert not np.array_equal(env.step(action)[0], seen)
+    env.set_state(state)
+    assert np.array_equal(env.step(action)[0], seen) and np.array_equal(other.step(action)[0], seen)
 
 
 def test_masses_at_rest_are_an_end() -> None:
