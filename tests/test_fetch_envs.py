@@ -98,7 +98,7 @@ def test_episodes_are_mujocos(name: str, push) -> None:
             oracle.step(action)
             off.append(np.abs(seen["observation"][k] - oracle.seen()).max())
             assert np.array_equal(seen["achieved_goal"][k], seen["observation"][k, 3:6])
-    # the base's mesh has other digits in MuJoCo; where a finger just touches, that is felt
+    # the corners of meshes have other digits in MuJoCo; where a finger just touches, that is felt
     assert np.median(off) < 1e-9 and np.quantile(off, 0.7) < 1e-7 and max(off) < 1e-3
 
 

@@ -23,11 +23,7 @@ from .rotations import cardan_angles, rotation_quaternions
 from .tasks import Outcome, Task
 
 Array = np.ndarray[Any, Any]
-BASE_LINK, GRIPPER_LINK, GRIP_POINT = (
-    "robot0:base_link",
-    "robot0:gripper_link",
-    (0.02, 0.0, 0.0),
-)  # grip: a point of the gripper
+GRIPPER_LINK, GRIP_POINT = "robot0:gripper_link", (0.02, 0.0, 0.0)  # grip: a point of the gripper
 FINGER_JOINTS = ("robot0:r_gripper_finger_joint", "robot0:l_gripper_finger_joint")
 OBJECT_JOINT, OBJECT_LINK = "object0:joint", "object0"
 BASE_Y = 0.48  # m, y of the base
@@ -42,13 +38,12 @@ MAX_RISE, RISING_SHARE = 0.45, 0.5  # m, of goals above the table, and how many 
 
 @cache
 def _fetch(file: str) -> Robot:
-    """The robot of a file. Of its meshes the base alone touches: it stands on the floor."""
+    """The robot of a file, whose meshes touch by their hulls."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what the file has beside the motion
         model = load(robotics_file(f"fetch/{file}.xml"), hulls=MOST_SUPPORTS).model
-    geoms = tuple(x for x in model.geoms if x.kind != "hull" or x.link == BASE_LINK)
     welds = tuple(replace(x, point_a=ORIGIN, point_b=ORIGIN) for x in model.loops)  # as its environments have it
-    return Robot(replace(model, geoms=geoms, loops=welds, notes=()))
+    return Robot(replace(model, loops=welds, notes=()))
 
 
 class FetchEnv(GoalEnv):
