@@ -20,7 +20,7 @@ from .simplex import CYLINDER, ELLIPSOID, add_corner, corner_of, put_corner, squ
 POLISHED_GAIN = 1e-10  # of the square distance: what a further step of the search could gain at most
 SAME_POINT = 1e-18  # of the square size of both: what rounding makes between a point and itself
 SAME_LINE = 1e-12  # of the square sine between two lines: below it they are one
-MAX_TURN = 1e-3  # of n, rad: beyond it the search has ended elsewhere
+MAX_TURN = 1e-2  # of n, rad: beyond it the search has ended elsewhere
 REACH_SLACK = 1e-12  # of the size of both: what rounding makes of a distance
 POLISH_STEPS, LAST_TURN = 4, 1e-8
 
