@@ -80,6 +80,11 @@ def face_of(kind: int, size: float, feature: Floats, d: Vec) -> Vec:
     return way_of(kind, size, feature, 1).cross(way_of(kind, size, feature, 2))
 
 
+def toward(face: Vec, n: Vec) -> Vec:
+    """The unit normal of a face on the side of n; zero where there is none."""
+    return unit_of(face * face.dot(n)) if face.dot(face) > SAME_LINE else Vec(0.0, 0.0, 0.0)
+
+
 def parting(
     which: Integers, sizes: Floats, points_a: Floats, points_b: Floats, R: Mat, p: Vec, n: Vec
 ) -> float:  # fmt: skip
@@ -112,19 +117,18 @@ def polish(
     """
     size, feature_b, begin = sizes[8], Part(feature, 9), corner_of(Part(out, 4), 0)
     line_a, line_b = line_of(which[0], size, feature), R @ line_of(which[2], size, feature_b)
-    face_a = face_of(which[0], size, feature, begin)
-    face_b = R @ face_of(which[2], size, feature_b, R.T @ begin)
+    face_a = toward(face_of(which[0], size, feature, begin), begin)
+    face_b = toward(R @ face_of(which[2], size, feature_b, R.T @ begin), begin)
     least = parting(which, sizes, points_a, points_b, R, p, begin) - REACH_SLACK * size
-    on_a, on_b = face_a.dot(face_a) > SAME_LINE, face_b.dot(face_b) > SAME_LINE
+    on_a, on_b = face_a.dot(face_a) > 0.0, face_b.dot(face_b) > 0.0
+    if on_a:  # and not beside it
+        on_a = parting(which, sizes, points_a, points_b, R, p, face_a) > least
+    if on_b:
+        on_b = parting(which, sizes, points_a, points_b, R, p, face_b) > least
     line = line_a if line_a.dot(line_a) > 0.0 else line_b
     n, across = begin - line * line.dot(begin), line_a.cross(line_b)
     if on_a or on_b:
-        face = face_a if on_a else face_b
-        face = unit_of(face * face.dot(begin))
-        if parting(which, sizes, points_a, points_b, R, p, face) > least:
-            n = face
-        else:  # beside it
-            on_a, on_b = False, False
+        n = face_a if on_a else face_b
     crossed = across.dot(across) > SAME_LINE and not on_a and not on_b
     n, done = unit_of(across * across.dot(begin) if crossed else n), crossed or on_a or on_b
     a, w, rho = begin, begin, 0.0
