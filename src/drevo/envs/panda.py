@@ -175,8 +175,8 @@ class PandaEnv(DrawnEnv):
         )
         given = np.concatenate([place, wanted.reshape(n, 9), widths, state["goal"][at]], 1)
         none, past = np.zeros((n, 1)), np.zeros_like(given)
-        found = self.f(q, v, none, none, np.zeros((n, 2)), given, past, threads=self.threads)
-        for name, x in {"q": found[0], "v": found[1], "seen": found[5], "fingers": fingers}.items():
+        results = self.f(q, v, none, none, np.zeros((n, 2)), given, past, threads=self.threads)
+        for name, x in {"q": results[0], "v": results[1], "seen": results[5], "fingers": fingers}.items():
             state[name][at] = x
 
     def _place(self, link: str) -> Array:
@@ -252,9 +252,9 @@ class PandaEnv(DrawnEnv):
         """Places x, y of the cubes, none over another."""
         least = sqrt(2.0) * sum(half for _, half in self.task.cubes)
         while True:
-            found = [self.np_random.uniform(-self.task.spread, self.task.spread, 2) for _ in self.task.cubes]
-            if all(np.linalg.norm(a - b) > least for a, b in pairwise(found)):
-                return found
+            places = [self.np_random.uniform(-self.task.spread, self.task.spread, 2) for _ in self.task.cubes]
+            if all(np.linalg.norm(a - b) > least for a, b in pairwise(places)):
+                return places
 
 
 def _turns(vectors: Array) -> Array:

@@ -88,11 +88,11 @@ def _sawyer(file: str, moved: str) -> Robot:
 
 def _carried(model: Model, moved: str) -> set[str]:
     """A link and all that hang on it."""
-    found = {moved}
+    carried = {moved}
     for joint in model.joints:  # parents come first
-        if joint.parent in found:
-            found.add(joint.child)
-    return found
+        if joint.parent in carried:
+            carried.add(joint.child)
+    return carried
 
 
 class SawyerEnv(DrawnEnv):

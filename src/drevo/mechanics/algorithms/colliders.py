@@ -49,8 +49,8 @@ def found_place(a: PlacedGeom, b: PlacedGeom, place: Vector) -> Proximity:
     the hull, in whose axes that stays where it is while both move."""
     if a.kind != "plane":
         return Proximity(place[0], Vec(*place[1:4]), frame_of(Vec(*place[4:])))
-    (found,) = against_plane(a, b._replace(points=(Vec(*place[1:4]),)))
-    return found._replace(dist=where(place[0] < NO_PLACE, found.dist, NO_PLACE))
+    (lowest,) = against_plane(a, b._replace(points=(Vec(*place[1:4]),)))
+    return lowest._replace(dist=where(place[0] < NO_PLACE, lowest.dist, NO_PLACE))
 
 
 def on_ground(ground: Ground, solid: PlacedGeom) -> list[Proximity]:

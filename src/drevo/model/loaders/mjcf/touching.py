@@ -93,7 +93,7 @@ def _hull(geom: SolidGeom, label: str) -> tuple[tuple[Vec3, ...], Faces, FramePo
     if geom.fitted or not file.meshes.files.hulls:
         return NO_HULL, NO_FACES, pose
     try:
-        points, triangles, found = file.meshes.hull(name)
+        points, triangles, polygons = file.meshes.hull(name)
         body = file.meshes.solid(name)
         turn, support = principal_axes(body.tensor), hull_of(file.draft, file.meshes.files, label, points)
     except ModelError as error:
@@ -103,7 +103,7 @@ def _hull(geom: SolidGeom, label: str) -> tuple[tuple[Vec3, ...], Faces, FramePo
     faces = NO_FACES
     if len(support) == len(corners):
         support, number = points[corners], dict(zip(corners.tolist(), range(len(corners))))
-        faces = tuple(tuple(number[k] for k in face) for face in found)
+        faces = tuple(tuple(number[k] for k in face) for face in polygons)
     along = ((np.array(support) - body.centre) @ np.array(turn)).tolist()
     return tuple((x, y, z) for x, y, z in along), faces, placed_in(pose, (body.centre, turn))
 
