@@ -28,11 +28,11 @@ import numpy as np
 
 import drevo
 from drevo.contact.pairs import left_out_of_contact
+from drevo.model.loaders.solids import MOST_SUPPORTS
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from contact_cases import as_ours
 
-HULL_CORNERS = 10_000  # more than any has
 START, TOUCHING, EPISODE = 100, 60, 50  # states after the start and in all that touch, steps until another start
 AGREE = 1e-9  # of a step's velocity, of the largest or of 1
 SHARE = 0.1  # of a difference: where MuJoCo's own step moves by more it has no certain result
@@ -48,7 +48,7 @@ def verdict(path: Path, stepping: bool) -> dict[str, Any]:
     if not m.nv:
         return {"word": "no freedom"}
     try:
-        robot = drevo.load(str(path), hulls=HULL_CORNERS)
+        robot = drevo.load(str(path), hulls=MOST_SUPPORTS)
         notes = left_out_of_contact(robot.model, searched=True)
         if notes or not stepping:
             return {"word": "left out" if notes else "ruled", "why": [note.split(" '")[0] for note in notes]}

@@ -35,7 +35,7 @@ def bend(kind: int, size: Floats, d: Vec, m: Vec) -> Vec:
     """D m: how fast the point that is farthest along d moves where d turns by m."""
     if kind == CYLINDER:
         flat = sqrt(d.x * d.x + d.y * d.y)
-        move = size[0] * (d.x * m.y - d.y * m.x) / (flat * flat * flat)
+        move = size[0] * (d.x * m.y - d.y * m.x) / (flat * flat * flat) if flat > 0.0 else 0.0
         return Vec(-d.y * move, d.x * move, 0.0)
     if kind == ELLIPSOID:
         y, x = Vec(d.x * size[0], d.y * size[1], d.z * size[2]), Vec(m.x * size[0], m.y * size[1], m.z * size[2])
@@ -101,7 +101,8 @@ def newton_turn(which: Integers, sizes: Floats, R: Mat, n: Vec, line: Vec, w: Ve
     D_i = bend(which[0], sizes, n, i) + R @ bend(which[2], size_b, back, R.T @ i)
     D_j = bend(which[0], sizes, n, j) + R @ bend(which[2], size_b, back, R.T @ j)
     ii, ij, jj = i.dot(D_i) + n.dot(w), i.dot(D_j) if free else 0.0, j.dot(D_j) + n.dot(w)
-    x, y, over = i.dot(w) if free else 0.0, j.dot(w), 1.0 / (ii * jj - ij * ij)
+    x, y, det = i.dot(w) if free else 0.0, j.dot(w), ii * jj - ij * ij
+    over = 1.0 / det if det != 0.0 else 0.0
     turn: Vec = i * ((jj * x - ij * y) * over) + j * ((ii * y - ij * x) * over)
     return turn
 

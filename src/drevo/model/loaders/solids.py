@@ -228,13 +228,15 @@ def combined_inertia(parts: Iterable[tuple[float, Vec3, Mat3]]) -> Inertial:
     return Inertial(mass, (cx, cy, cz), total)
 
 
-LEAST_POINTS, MOST_SUPPORTS = 4, 10_000  # of a mesh that touches
+LEAST_POINTS, MOST_SUPPORTS = 4, 100_000  # of a mesh that touches
+SINGLY = 64  # of so many corners one more at a time is chosen, of more as many times that
 
 
 def support_points(points: Array, most: int) -> tuple[tuple[Vec3, ...], int, float]:
     """At most so many corners of the convex hull, how many it has, and how far it stands out of theirs, m.
 
-    The corner that stands out most is added again and again. ModelError for points in a plane.
+    The corner that stands out most is added again and again, of large hulls several at once. ModelError for
+    points in a plane.
     """
     corners = points[np.unique(meshes.hull_faces(points))]
     if len(corners) <= most:
@@ -244,7 +246,8 @@ def support_points(points: Array, most: int) -> tuple[tuple[Vec3, ...], int, flo
         out = _standing_out(corners[chosen], corners)
         if len(chosen) >= most or out.max() <= 0.0:
             return _tuples(corners[chosen]), len(corners), float(max(out.max(), 0.0))
-        chosen.append(int(out.argmax()))
+        count = min(max(len(chosen) // SINGLY, 1), most - len(chosen))
+        chosen += [int(k) for k in np.argsort(-out, kind="stable")[:count] if out[k] > 0.0]
 
 
 def _tuples(points: Array) -> tuple[Vec3, ...]:
