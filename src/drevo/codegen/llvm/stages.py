@@ -127,6 +127,7 @@ def emit_stages(
     at = {CHOSEN_BLOCK: (CHOSEN_BLOCK, 0)} | {x: ("work", k * l.bytes) for x, k in blocks.starts.items()}
     arena = arena_of(low, target, blocks.end, layout)
     whole = tile_ports(low, l, arena)
+    assert not {p.name for p in low.inputs} & {p.name for p in low.outputs}  # stages find memory by name alone
     for ports, found in ((low.inputs, whole.inputs), (low.outputs, whole.outputs)):
         at |= {p.name: (x.base[1:], x.offset) for p, x in zip(ports, found)}
     for name, (part, split) in made.items():

@@ -25,7 +25,7 @@ REACH_SLACK = 1e-12  # of the size of both: what rounding makes of a distance
 POLISH_STEPS, LAST_TURN = 4, 1e-8
 
 
-def unit_of(x: Vec) -> Vec:
+def normalised(x: Vec) -> Vec:
     """A vector of length 1."""
     y: Vec = x * (1.0 / sqrt(x.dot(x)))
     return y
@@ -82,7 +82,7 @@ def face_of(kind: int, size: float, feature: Floats, d: Vec) -> Vec:
 
 def toward(face: Vec, n: Vec) -> Vec:
     """The unit normal of a face on the side of n; zero where there is none."""
-    return unit_of(face * face.dot(n)) if face.dot(face) > SAME_LINE else Vec(0.0, 0.0, 0.0)
+    return normalised(face * face.dot(n)) if face.dot(face) > SAME_LINE else Vec(0.0, 0.0, 0.0)
 
 
 def parting(
@@ -131,7 +131,7 @@ def polish(
     if on_a or on_b:
         n = face_a if on_a else face_b
     crossed = across.dot(across) > SAME_LINE and not on_a and not on_b
-    n, done = unit_of(across * across.dot(begin) if crossed else n), crossed or on_a or on_b
+    n, done = normalised(across * across.dot(begin) if crossed else n), crossed or on_a or on_b
     a, w, rho = begin, begin, 0.0
     for _ in range(POLISH_STEPS):
         a = farthest(which[0], sizes, feature, n)
@@ -140,7 +140,7 @@ def polish(
         if done:
             break
         turn = newton_turn(which, sizes, R, n, line, w)
-        n = unit_of(n + turn)
+        n = normalised(n + turn)
         done = turn.dot(turn) < LAST_TURN * LAST_TURN
     apart = parting(which, sizes, points_a, points_b, R, p, n)
     better = apart > least and apart > rho - REACH_SLACK * size
