@@ -40,7 +40,7 @@ MOST_LIMITED_PLACES = 12  # of a robot with limits of joints, for which straight
 MOST_QUICK_JOINT_ROWS = 24  # where these settle quickly; legs of 30 freedoms take up to 200 steps
 MULTIPLIER_STIFFNESS = 1e4  # of D, over the inverse weight of a place
 
-MAX_MULTIPLIER_STEPS = 200
+MAX_MULTIPLIER_STEPS = 1000  # stacks at rest take some three, a humanoid whose limbs are in each other hundreds
 SEEN_SHARE = 0.25  # of the radius of the smaller geom: how far apart places of contact are taken into a step
 
 
