@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 import drevo
-from drevo.codegen.llvm.ir import Module
+from drevo.codegen.llvm.ir import PTR, VOID, Module
 from drevo.codegen.llvm.plain import add_plain
 from drevo.codegen.lower.plain_values import Floats
+from drevo.codegen.store.native import compile_text
+from drevo.contact.convex.search import between_solids
 from drevo.errors import EmitError, InputError
 
 ROUND = ("sphere", "capsule")
@@ -189,6 +191,15 @@ def never(x: Floats, n: int) -> float:
 def test_python_that_machine_code_does_not_have_is_refused() -> None:
     with pytest.raises(EmitError, match="never, line 2: there is no GeneratorExp"):
         add_plain(Module(), never)
+
+
+def test_small_functions_stand_where_they_are_called() -> None:
+    m = Module()
+    f = m.function("whole", VOID, dict.fromkeys("abcdefg", PTR), public=True)
+    f.call(VOID, add_plain(m, between_solids), *f.arguments.values())
+    f.ret()
+    made = compile_text(m.text())
+    assert b"plain_approach" in made and b"plain_put_corner" not in made
 
 
 def test_a_robot_without_geoms_is_told() -> None:

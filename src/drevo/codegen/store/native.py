@@ -145,8 +145,26 @@ def keep_order() -> None:
         llvm.set_option("", option)
 
 
+def inliner(machine: Any) -> Callable[[Any], None]:
+    """A pass over a module that inlines calls and puts variables of `llvm.plain`, which are written on the stack,
+    into registers. To be kept, for LLVM's builders are never freed."""
+    import llvmlite.binding as llvm
+
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=0))
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.add_sroa_pass()
+    passes.add_global_dead_code_eliminate_pass()
+    return lambda module: passes.run(module, builder)
+
+
+@lru_cache(maxsize=1)
+def _inliner() -> Callable[[Any], None]:
+    return inliner(_machine())
+
+
 def compile_text(ir: str) -> bytes:
-    """Object code of a module; no middle end: the graph is folded and shared already."""
+    """Object code of a module; no middle end but for plain functions: the graph is folded and shared already."""
     import llvmlite.binding as llvm
 
     with LOCK:
@@ -155,6 +173,8 @@ def compile_text(ir: str) -> bytes:
         try:
             module = llvm.parse_assembly(ir)
             module.verify()
+            if " alwaysinline" in ir:
+                _inliner()(module)
             processor.require_instructions(module, host().triple, host().features)
             return bytes(machine.emit_object(module))
         except RuntimeError as error:

@@ -135,7 +135,7 @@ def _built(machine: Machine, text: str, effort: int) -> tuple[str, bytes]:
 
 @lru_cache
 def _backend(triple: str, cpu: str, features: str, effort: int, options: Any) -> tuple[Any, Callable[[Any], None]]:
-    """LLVM's machine for a processor, and what inlines calls; kept, for LLVM's builders are never freed."""
+    """LLVM's machine for a processor, and what inlines calls."""
     import llvmlite.binding as llvm
 
     llvm.initialize_all_targets()
@@ -143,12 +143,7 @@ def _backend(triple: str, cpu: str, features: str, effort: int, options: Any) ->
     made = llvm.Target.from_triple(triple).create_target_machine(
         cpu=cpu, features=features, opt=effort, **dict(options)
     )
-    builder = llvm.create_pass_builder(made, llvm.create_pipeline_tuning_options(speed_level=0))
-    passes = llvm.create_new_module_pass_manager()
-    passes.add_always_inliner_pass()
-    passes.add_sroa_pass()  # the variables of `llvm.plain`, which are on the stack as they are written
-    passes.add_global_dead_code_eliminate_pass()
-    return made, lambda module: passes.run(module, builder)
+    return made, native.inliner(made)
 
 
 def _instructions(listing: str, name: str) -> list[str]:
