@@ -250,6 +250,23 @@ def test_impedance_is_mujocos_curve() -> None:
     assert soft.gains(0.05)[1] == pytest.approx(2.0 / (0.9 * 0.1))  # two steps at least
 
 
+def test_implicit_steps_do_not_round_by_the_forces_of_rigid_rows() -> None:
+    """A beam that turns about its centre weighs nothing there: rows at the least regulariser that press on each
+    other hold with 1e16 N, and the step is still that of M a."""
+    beam = drevo.load("""<mujoco><default><geom condim="1" size=".05" solref=".02 1" solimp=".9 .9 .01"/></default>
+     <worldbody><geom pos=".2 0 -.09"/><geom pos="-.17 0 -.093"/><body><joint axis="0 1 0" damping=".1"/>
+      <geom pos=".2 0 0" mass=".17"/><geom pos="-.17 0 0" mass=".2"/>
+      <body pos=".4 0 0"><joint axis="0 1 0" damping=".02"/><geom pos=".1 0 0" mass=".1"/></body></body>
+    </worldbody></mujoco>""")
+    found = drevo.compile(beam, "step", dt=0.002, ground=None)(*np.zeros((3, 2)))
+    J, depth = np.array([-0.2, 0.17]), np.array([0.01, 0.007])
+    pushed = J @ (0.9 * depth / (0.9 * 0.02) ** 2) / (J @ J)  # K d depth, which such rows meet by least squares
+    M, bias = beam.mass_matrix(np.zeros(2)), beam.inverse_dynamics(*np.zeros((3, 2)))
+    a = np.array([pushed, -(bias[1] + M[1, 0] * pushed) / M[1, 1]])
+    v1 = 0.002 * np.linalg.solve(M + 0.002 * np.diag([0.1, 0.02]), M @ a)
+    assert np.abs(found.forces).max() > 1e16 and np.abs(found.v1 - v1).max() < 1e-13  # J' f rounds by 1 N m
+
+
 class NoTangents(RowGroup):
     def answer(self, y: Any, D: Any) -> Answer:
         return Answer([-(D[0] * y[0])], [[D[0]]], 1.0)

@@ -20,12 +20,7 @@ from ...packing import of
 from .layout import PackedRows, SlotLayout
 from .stages import Evaluation, StageTracer, free_joints
 
-KUTTA_WEIGHTS = (
-    (1 / 6, 0.5),
-    (1 / 3, 0.5),
-    (1 / 3, 1.0),
-    (1 / 6, 0.0),
-)  # of Kutta's method: in the sum, to the next stage
+KUTTA_WEIGHTS = ((1 / 6, 0.5), (1 / 3, 0.5), (1 / 3, 1.0), (1 / 6, 0.0))  # in the sum, to the next stage
 SMALL_TURN = 1e-3  # rad: below it a series
 
 
@@ -160,9 +155,9 @@ class Steps:
             M = self.e.inertia(s)
             for (r, c), slope in slopes.items():
                 M[r][c] = M[r].get(c, 0.0) + h * of(s.read("main"), slope)
-            efforts = [x + y - z for x, y, z in zip(self.e.efforts(s), s.read("r"), s.read("g"))]
-            loops = self.e.newton.solves_in_loops
-            a = list(s.read("p")) if loops else Factors(M, self.e.order).solve(efforts)
+            # M a: rows of the least regulariser have forces of 1e17 N, and a sum of these rounds
+            efforts = [x + y for x, y in zip(self.e.efforts(s), s.read("r"))]
+            a = list(s.read("p")) if self.e.newton.solves_in_loops else Factors(M, self.e.order).solve(efforts)
             for b in lone:
                 a[b.v : b.v + 6] = _with_gyroscopic(b, M, v, efforts, h)
         w = in_world(self.tree, q, [x + h * y for x, y in zip(v, a)])
@@ -173,10 +168,10 @@ class Steps:
         s.write(q1=q1, v1=in_body(self.tree, q1, w))
 
     def _damp(self, s: StageTracer) -> None:
-        """H of an implicit step, and in g less its efforts; for loops that solve for the accelerations in p."""
+        """H of an implicit step, and in g less M a; for loops that solve for the accelerations in p."""
         H = {self.e.newton.entry(*at): self.h * of(s.read("main"), b) for at, b in self.e.slopes.items()}
         s.write_some("H", {k: s.read("H")[k] + y for k, y in H.items()})
-        s.write(g=[z - x - y for x, y, z in zip(self.e.efforts(s), s.read("r"), s.read("g"))])
+        s.write(g=[-(x + y) for x, y in zip(self.e.efforts(s), s.read("r"))])
 
     def _stage(self, s: StageTracer, k: int) -> None:
         """Writes the results of evaluation k: the sums, and the state of the next evaluation, or the end."""

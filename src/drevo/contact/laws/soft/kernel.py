@@ -379,7 +379,6 @@ class SoftDerivative(Loops):
         a = s.read("a")
         M = self.e.inertia(s)
         s.blocks["r"] = [x - y for x, y in zip(self.e.times(M, a), self.e.efforts(s))]
-        s.blocks["g"] = [0.0] * self.e.nv  # type: ignore[list-item]
         assert self.e.end is not None
         self.e.end(s)
         leaves = {name: s.read(name) for name in ("Q", "V", "main", "a")}
