@@ -57,17 +57,17 @@ def approach(
     share = floats(4)
     v = add_corner(which, sizes, points_a, points_b, R, p, p, W, A, ends, 0)
     share[0] = 1.0
-    count, square, size = 1, v.dot(v), v.dot(v)
+    count, square, size, slack = 1, v.dot(v), v.dot(v), GAIN_SHARE * sizes[8]
     for _ in range(MAX_SIMPLEX_STEPS):
         if square <= TOUCHING_SHARE * size:
             return count
         w = add_corner(which, sizes, points_a, points_b, R, p, -v, W, A, ends, count)
         size, along = max(size, w.dot(w)), v.dot(w)
+        if along <= 0.0 and square <= slack * slack:
+            return count  # no plane parts them, and the polytope has the origin
         if along > 0.0 and along * along > most * most * square:
             break
-        if square - along <= gain * square + ROUNDING * sqrt(square * size):
-            break
-        if has_corner(W, count, w, 0.0):
+        if square - along <= gain * square + ROUNDING * sqrt(square * size) or has_corner(W, count, w, 0.0):
             break
         least = nearest_on_simplex(W, count + 1, share)
         if least == 0.0 and count == 3:
