@@ -219,13 +219,16 @@ class Loops:
                 self.where_touching(c, touching, k, crossing)
 
     def solve(self, c: StageCalls, touching: list[Value]) -> None:
-        """p = -H^-1 g, by few entries of H in lanes that need no more, whatever the others need."""
+        """p = -H^-1 g, by few entries of H in lanes that need no more, whatever the others need.
+
+        Loops pass over what is zero, so that all entries round as few do."""
         c.call("inertia")
         self.each(c, "hessian", touching)
         if not any(self.e.crossing):
             self.solve_once(c, "solve")
             return
-        with c.f.when(c.some_below("crosses")):
+        few = ~c.some_above("crosses") if self.e.newton.solves_in_loops else c.some_below("crosses")
+        with c.f.when(few):
             self.solve_once(c, "solve")
         with c.f.when(c.some_above("crosses")):
             self.solve_once(c, "solve_crossing")

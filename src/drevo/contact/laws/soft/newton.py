@@ -49,7 +49,7 @@ class Newton:
         for name, write in once.items():
             self.add(name, write)
         self.add("inertia", partial(self._inertia, rows=every))
-        e.sizes |= {"F": e.sizes["H"], "x": self.n}
+        e.sizes |= {"F": self.n * (self.n + 1) // 2, "x": self.n}
         of_slot = {"touch": self._touch, "bend": self._bend}
         if not e.looped:
             of_slot |= {"hessian": self._hessian, "along": self._along}

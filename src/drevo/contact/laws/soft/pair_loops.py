@@ -313,7 +313,8 @@ class PairLoops(Loops):
         elif stage == "solve":
             FactorLoops(newton.within, newton.pattern, self.e.order).write(c, "g", "p")
         else:
-            FactorLoops(newton.every, newton.pattern, self.e.order).write(c, "g", "p", "crosses")
+            lanes = "" if newton.solves_in_loops else "crosses"
+            FactorLoops(newton.every, newton.pattern, self.e.order).write(c, "g", "p", lanes)
 
     def start(self, c: StageCalls) -> None:
         newton = self.e.newton
