@@ -23,6 +23,7 @@ from .goals import DrawnEnv, norms
 from .ours import SawyerTask, installed_file
 from .randomise import Randomise
 from .rotations import product, rotation_quaternions
+from .scales import FALLS
 from .tasks import Outcome, Task
 
 Array = np.ndarray[Any, Any]
@@ -36,7 +37,6 @@ OPENING_STEPS = 50  # before all episodes, with open fingers
 TORQUE_SCALE = 5.0  # m that a radian of the hand's weld counts for
 OPEN_WIDTH = 0.1  # m, between the claws
 FINGERTIP = (0.045, 0.0, 0.0)  # of a claw
-MARGIN_VALUE = 0.1  # of closeness, a margin away
 GRASPED = 0.97  # of closeness, above which closing the fingers is paid
 PEG_HEAD = (-0.1, 0.0, 0.0)
 PEG_RATES = np.array([1.0, 2.0, 2.0])  # of ways of the peg's head along x, y, z
@@ -282,7 +282,7 @@ def closeness(x: Array, most: float, margin: Any, least: float = 0.0, gaussian: 
     """1 from least to most, less outside: 0.1 a margin away, with a long tail or as a Gaussian."""
     with np.errstate(divide="ignore", invalid="ignore"):
         d = np.where(x < least, least - x, x - most) / margin
-        tail = MARGIN_VALUE ** (d * d) if gaussian else 1.0 / ((1.0 / MARGIN_VALUE - 1.0) * d * d + 1.0)
+        tail = FALLS["gaussian" if gaussian else "long_tail"](d, 0.1)
     return np.asarray(np.where((least <= x) & (x <= most), 1.0, tail))
 
 
