@@ -84,7 +84,7 @@ WRONG = (
 )
 
 
-@pytest.mark.parametrize("gravity", WRONG, ids=str)
+@pytest.mark.parametrize("gravity", WRONG, ids=range(len(WRONG)))
 def test_gravity_that_is_no_vector_is_refused_everywhere(gravity: object) -> None:
     rows = [{"mass": 1.0, "inertia": np.eye(3)}]
     calls = [
