@@ -195,6 +195,31 @@ def test_more_rows_than_rates() -> None:
         assert np.abs(found - exact)[:, [0, 1, 2, 6, 7, 8]].max() < GOOD * np.abs(exact).max()
 
 
+def test_products_agree_where_velocities_are_not_unique() -> None:
+    """A box that spins as it slides on four corners: how they share its weight decides how friction turns it.
+
+    Products take the least change of impulses, jvp, vjp and Jacobian the same. On three and fewer it is one, and
+    differences have it.
+    """
+    robot = drevo.load("""<mujoco><worldbody><body name="box"><freejoint/>
+      <geom type="box" size="0.1 0.1 0.05" mass="1"/></body></worldbody></mujoco>""")
+    rng, count, how = np.random.default_rng(6), 200, {"dt": 1e-3, "law": "coulomb", "friction": 0.5}
+    q, v = np.tile([0, 0, 0.05 - 1e-5, 0, 0, 0, 1.0], (count, 1)), rng.normal(0.0, 0.5, (count, 6))
+    v[:, 2:5] *= 0.02
+    at = [q, v, rng.normal(0.0, 3.0, (count, 6))]
+    way, back = rng.normal(size=(3, count, 6)), rng.normal(size=(2, count, 6))
+    step, jvp, vjp, jacobian = (drevo.compile(robot, "step", **how, **x) for x in
+                                ({}, {"product": "jvp"}, {"product": "vjp"}, {"product": "jacobian"}))  # fmt: skip
+    whole, forward = jacobian(*at), np.concatenate(jvp(*at, *way), 1)
+    size, J = np.abs(forward).max(1), np.concatenate(whole, 2)
+    assert (np.abs(along(whole, way) - forward).max(1) < 1e-9 * size).all()
+    reverse, rows = np.concatenate(vjp(*at, *back), 1), (np.concatenate(back, 1)[:, None] @ J)[:, 0]
+    assert (np.abs(reverse - rows).max(1) < 1e-9 * np.abs(rows).max(1)).all()
+    pressing = (np.abs(step(*at)[2]).max(2) > 0.0).sum(1)
+    errors = np.abs(differences(robot, step, at, way) - forward).max(1) / size
+    assert (pressing > 3).sum() > 5 and (errors[pressing < 4] < GOOD).mean() > 0.97
+
+
 @pytest.mark.parametrize("law", ["soft", "coulomb"])
 def test_the_jacobian_of_a_robot_that_touches_nothing(law: str) -> None:
     """No part of its step stands still while tangents change."""

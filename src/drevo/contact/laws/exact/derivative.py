@@ -8,8 +8,9 @@ over x = q, v, tau. With F_w and F_lam by blocks and G = J M^-1 J^T, d lam solve
 
     (F_w G + F_lam) d lam = -F_w (dw - J M^-1 dR)
 
-in least squares, for impulses need not be unique, and M du = J^T d lam - dR. The transpose gives multipliers of R
-and w. Rates that are kept and rates that move bodies are two such systems; where nothing has to part they are one.
+with the least d lam, for impulses need not be unique: with A of the left, d lam = A^T (A A^T)^-1 times the right,
+which is free of what A does not feel. M du = J^T d lam - dR. The transpose gives multipliers of R and w. Rates
+that are kept and rates that move bodies are two such systems; where nothing has to part they are one.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ from .stages import MoreauStages, found_slots
 
 PUSHED_PREFIX = "pushed_"  # before blocks of rates that move bodies, where these are not kept
 NEAR_BOUND = 1e-8  # m/s: as near to a bound a joint is at it
-LEAST_PART = 1e-14  # of the scale of J' J: added where impulses are not unique
+LEAST_PART = 1e-14  # of the scale of A A': added where impulses are not unique
 UNDEFINED = (
     "a step has no derivatives where it has not converged, or parts what friction holds (docs/contact.md): leave "
     "this state, or see by the residual of the step alone which it is"
@@ -101,8 +102,9 @@ class ExactDerivative:
         c.call("begin")
         self.solver.write(c)
         for k in self.systems:
+            solver = ImpulseSolver(self.s, self.prefix + k)
+            c.routine(solver.name("back"), solver.back)
             if self.prefix or k:
-                solver = ImpulseSolver(self.s, self.prefix + k)
                 c.routine(solver.name("side"), solver.side)
                 c.routine(solver.name("substitute"), solver.substitute)
             c.call(f"{k}slopes")
@@ -122,8 +124,8 @@ class ExactDerivative:
         for k in self.systems[::-1] if self.by_rows else self.systems:
             with self._apart(c, k, f"{self.prefix}eased"):
                 c.call(f"{k}first_{mark}")
-                c.run(f"{self.prefix}{k}side")
-                c.run(f"{self.prefix}{k}substitute")
+                for routine in ("side", "substitute") if self.by_rows else ("substitute", "back"):
+                    c.run(f"{self.prefix}{k}{routine}")
                 c.call(f"{k}second_{mark}")
         if PUSHED_PREFIX in self.systems and not self.by_rows:
             c.call("same")
@@ -144,7 +146,7 @@ class ExactDerivative:
         return "pushing" if k else "best"
 
     def _slopes(self, s: StageTracer, k: str) -> None:
-        """Writes F_w G + F_lam by columns or rows, F_w, the rates of the end, and at which bounds joints are.
+        """Writes F_w G + F_lam by rows, F_w, the rates of the end, and at which bounds joints are.
 
         Where impulses are no zero of the natural map all derivatives are NaN, see UNDEFINED.
         """
@@ -152,7 +154,7 @@ class ExactDerivative:
         lam, p = s.read(self._law_of(k))[:n], stages.asked(s)
         p = p if k or PUSHED_PREFIX not in self.systems else p.eased()
         _, J = linearised(p, lam)
-        entries = [J[i][j] if self.by_rows else J[j][i] for i in range(n) for j in range(n)]
+        entries = [x for row in J for x in row]
         by_u, at, more = list[Scalar](), list[Scalar](), list[Scalar]()
         least, failed = (stages.number(s, x) for x in ("least", "failed"))
         undefined = sqrt(where(maximum(least - stages.tolerance, failed) > 0.0, -1.0, 1.0)) - 1.0  # NaN, else 0
@@ -196,22 +198,22 @@ class ExactDerivative:
         free = s.read("free")
         return self.s.factors.mapped(lambda y: of(free, y)).solve_transposed(x)
 
-    def _write(self, s: StageTracer, k: str, half: Vector, F: Vector) -> None:
-        s.write(**{f"{self.prefix}{k}half": half, f"{self.prefix}{k}F": F or [0.0]})
+    def _write(self, s: StageTracer, k: str, half: Vector, to: str, x: Vector) -> None:
+        s.write(**{f"{self.prefix}{k}half": half, f"{self.prefix}{k}{to}": x or [0.0]})
 
     def _first_dot(self, s: StageTracer, k: str) -> None:
         half = self._half(s, s.read(f"{k}R_dot"))
         w = [x - y for x, y in zip(s.read(f"{k}w_dot"), self._across(s, half))]
         F = [dot(row, [w[r] for r in rows]) for rows, block in self._blocks(s, k) for row in block]
-        self._write(s, k, half, F)
+        self._write(s, k, half, "way", [*F, *[0.0] * (self.s.padded - self.n)])
 
     def _second_dot(self, s: StageTracer, k: str) -> None:
-        half, way = (s.read(f"{self.prefix}{k}{name}") for name in ("half", "way"))
-        s.write(**{f"{k}ended_dot": self._solved(s, half, way[: self.n])})
+        half, lam = (s.read(f"{self.prefix}{k}{name}") for name in ("half", "F"))
+        s.write(**{f"{k}ended_dot": self._solved(s, half, lam[: self.n])})
 
     def _first_bar(self, s: StageTracer, k: str) -> None:
         half = self._half(s, s.read(f"{k}ended_bar"))
-        self._write(s, k, half, [-x for x in self._across(s, half)])
+        self._write(s, k, half, "F", [-x for x in self._across(s, half)])
 
     def _second_bar(self, s: StageTracer, k: str) -> None:
         (half, way), nu = (s.read(f"{self.prefix}{k}{name}") for name in ("half", "way")), [0.0] * self.n

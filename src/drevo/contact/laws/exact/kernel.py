@@ -196,12 +196,19 @@ class ImpulseSolver:
 
     def side(self, c: StageCalls) -> None:
         """way = -J' F."""
+        self._less(c, "F", "way", self.s.rows, 1)
+
+    def back(self, c: StageCalls) -> None:
+        """F = -J way, of the transpose that `normal` takes."""
+        self._less(c, "way", "F", 1, self.s.rows)
+
+    def _less(self, c: StageCalls, of: str, to: str, row: int, column: int) -> None:
         f, n = c.f, self.s.rows
-        J, F, way = (c.at(self.name(x)) for x in ("J", "F", "way"))
+        J, x, y = (c.at(self.name(name)) for name in ("J", of, to))
         with f.loop(n, some=True) as i:
             with f.loop(n, some=True, carry={"left": f.zero(c.l.type)}) as k:
-                k.left = k.left - load_at(c, J, i.i * n + k.i) * load_at(c, F, k.i)
-            store_at(c, k.left, way, i.i)
+                k.left = k.left - load_at(c, J, i.i * row + k.i * column) * load_at(c, x, k.i)
+            store_at(c, k.left, y, i.i)
 
     def _matrix(self, c: StageCalls) -> MatrixTile:
         return MatrixTile(c.at(self.name("A")), self.s.rows, self.s.rows, self.s.padded)
