@@ -143,9 +143,11 @@ def test_weights_of_bodies_without_mass() -> None:
     text = """<mujoco><worldbody><body><joint axis="0 1 0"/><geom size=".1" mass="2"/>
       <body name="flange" pos=".1 .2 .3" euler="0 30 0"><body name="pad" pos="0 0 .2"/></body>
       <body name="turning" pos="0 .2 .1"><joint axis="1 0 0" pos=".1 .1 .3"/>
-       <body pos="0 0 .4"><geom size=".1"/></body></body></body></worldbody></mujoco>"""
+       <body pos="0 0 .4"><geom size=".1"/></body></body></body>
+      <body name="free" pos="1 .2 .1"><freejoint/><body pos="0 0 .4"><geom size=".1"/></body></body>
+     </worldbody></mujoco>"""
     theirs, found = theirs_in(text), inverse_weights(drevo.load(text).model)
-    for name in ("flange", "pad", "turning"):
+    for name in ("flange", "pad", "turning", "free"):
         assert found.bodies[name] == pytest.approx(tuple(theirs.body(name).invweight0), rel=1e-11)
 
 

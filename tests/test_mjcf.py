@@ -94,6 +94,14 @@ def test_settings_of_the_compiler(setting: str) -> None:
     assert compared(ours, theirs) < 1e-9
 
 
+@pytest.mark.parametrize("rule", ["auto", "false"])
+def test_what_weighs_nothing_is_bounded_at_its_place_in_its_parent(rule: str) -> None:
+    text = f"""<mujoco><compiler boundmass=".1" boundinertia=".2" inertiafromgeom="{rule}"/><worldbody>
+    <frame pos="1 2 3"><body name="a" pos=".1 .2 .3" euler="0 20 0"><joint/><geom size=".1" mass="0"/>
+     <body name="b" pos="0 .4 0"><joint axis="1 0 0"/></body></body></frame></worldbody></mujoco>"""
+    agree(read(text), mujoco.MjModel.from_xml_string(text), 1e-9)
+
+
 # --- meshes ------------------------------------------------------------------------------------------------
 
 rng = np.random.default_rng(4)

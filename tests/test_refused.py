@@ -18,7 +18,6 @@ from drevo.cli.main import app
 from drevo.codegen.graph.node import Graph
 from drevo.codegen.graph.ops import SQRT
 from drevo.compiler.tracer import Tracer
-from drevo.contact.laws.soft.law import _power
 from drevo.design.exact import Algebra
 from drevo.design.expressions import read_formula
 from drevo.design.formulas import check_formulas
@@ -186,7 +185,6 @@ SAID: dict[str, tuple[Callable[[], object], str]] = {
     "two rows": (lambda: row(M=(np.eye(2), np.zeros(3))), "has 2 rows, 3 needed"),
     "three of four": (lambda: drevo.load("puma560", gravity=(0, np.inf, 0)), "is not finite"),
     "no area": (lambda: of_triangles(np.zeros((1, 3, 3))), "its triangles have no area"),
-    "a solimp": (lambda: _power(0.5, 1.3), "the power of a solimp is a multiple of 1/2, not 1.3"),
     "a version": (
         lambda: drevo.load("<sdf version='a.1'><model name='m'/></sdf>"),
         "version of <sdf> on line 1: 'a' is not",

@@ -247,6 +247,9 @@ def test_impedance_is_mujocos_curve() -> None:
     assert soft.impedance(-0.02) == 0.9
     assert soft.impedance(-0.004) == pytest.approx(0.5 + 0.4 * 0.4)
     assert Softness((0.02, 1.0), (0.5, 0.9, 0.01, 0.5, 1.0)).impedance(0.0025) == pytest.approx(0.6)
+    assert Softness((0.02, 1.0), (0.5, 0.9, 0.01, 0.4, 1.3)).impedance(-0.002) == pytest.approx(
+        0.5 + 0.4 * 0.2**1.3 / 0.4**0.3, rel=1e-14
+    )
     assert soft.gains(0.05)[1] == pytest.approx(2.0 / (0.9 * 0.1))  # two steps at least
 
 

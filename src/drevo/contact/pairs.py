@@ -305,7 +305,7 @@ def inverse_weights(model: Model) -> Weights:
         if tree.frames[link.name].body >= 0:
             J = np.array(jacobian(tree, q.tolist(), link.name, "local"), float)
             # MuJoCo puts the centre of a body without mass as far from its origin as this is from its parent's
-            com = link.inertial.com if link.inertial else _offset(carrier[link.name])
+            com = link.inertial.com if link.inertial else _offset(model, carrier[link.name])
             J[:3] -= np.cross(com, J[3:], axis=0)
             bodies[link.name] = tuple(float(np.trace(part @ A @ part.T)) / 3.0 for part in (J[:3], J[3:]))  # type: ignore[assignment]
     rates = A.diagonal().copy()
@@ -322,8 +322,11 @@ def inverse_weights(model: Model) -> Weights:
     return Weights(bodies, tuple(rates.tolist()), tendons)
 
 
-def _offset(joint: Joint) -> Array:
-    """The origin of a link in its parent's frame while the joint is at zero."""
+def _offset(model: Model, joint: Joint) -> Array:
+    """The origin of a link in its parent's frame while the joint is at zero, of a free one where it begins."""
+    if joint.kind == "free" and model.initial:
+        at = next(at for other, at, _ in model.slices() if other is joint)
+        return np.array(model.initial[at])[:3]
     return np.array(joint.origin) + np.array(joint.rotation) @ joint.child_origin
 
 

@@ -65,11 +65,14 @@ def _inside(x: float) -> float:
 
 
 def _power(x: Scalar, p: float) -> Scalar:
-    """x^p by products and roots, which every scalar has; the argument of a root is not below 0."""
+    """x^p by products and roots, which every scalar has: a root more for each binary digit of p below 1."""
     whole, rest = divmod(p, 1.0)
-    if rest not in (0.0, 0.5):
-        raise InputError(f"soft contact: the power of a solimp is a multiple of 1/2, not {p}; choose the next one")
-    out: Scalar = sqrt(maximum(x, 0.0)) if rest else 1.0
+    out: Scalar = 1.0
+    root = maximum(x, 0.0)
+    while rest:
+        digit, rest = divmod(2.0 * rest, 1.0)
+        root = sqrt(root)
+        out = out * root if digit else out
     for _ in range(int(whole)):
         out = out * x
     return out

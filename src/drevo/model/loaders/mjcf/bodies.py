@@ -86,7 +86,8 @@ def _read_body(
     owner = f"body {name!r} (line {element.line})"
     reader = Reader(file.draft.problems.append, owner)
     _note_body(file, name, {held.element.tag for held in inside})
-    place = placed_in(frame, (read_vector(reader, element, "pos", ORIGIN), rotation_of(file, reader, element)))
+    origin = read_vector(reader, element, "pos", ORIGIN)
+    place = placed_in(frame, (origin, rotation_of(file, reader, element)))
     joints = [held for held in inside if held.element.tag in JOINTED]
     _joints(file, element, name, parent, place, joints)
     for held, joint in zip(joints, file.draft.joints[-len(joints) :] if joints else ()):
@@ -100,7 +101,7 @@ def _read_body(
                 file.draft.ignore("fluidshape", f"a geom of {owner}")
             geoms.append(geom_of(file_of_geom, owner, attributes, within))
     lack = file.draft.standing.append if stands else reader.report
-    inertial = inertial_of(file, reader, element.first("inertial"), geoms, lack)
+    inertial = inertial_of(file, reader, element.first("inertial"), geoms, lack, origin)
     shapes = tuple(shape for geom in geoms if (shape := shape_of(geom)))
     read_geoms(name, geoms)
     compensated = file.flags.passive and "gravity" not in file.flags.off

@@ -8,7 +8,7 @@ import numpy as np
 
 from ....io import xml
 from ....io.xml import Element, Reader
-from ...description import ORIGIN, Inertial
+from ...description import ORIGIN, Inertial, Vec3
 from ...rotations import turn_tensor
 from .. import solids
 from .file import IDENTITY_POSE, File, FramePose, placed_in, read_vector, rotation_of
@@ -18,11 +18,12 @@ ZERO_ROWS = ((0.0, 0.0, 0.0),) * 3
 
 
 def inertial_of(
-    file: File, reader: Reader, element: Element | None, geoms: list[SolidGeom], lack: Complaint
+    file: File, reader: Reader, element: Element | None, geoms: list[SolidGeom], lack: Complaint, place: Vec3
 ) -> Inertial | None:
     """From <inertial>, or from the geoms as `inertiafromgeom` says; then within the bounds of the file.
 
-    lack: takes the sentence that the inertia of a geom cannot be read.
+    lack: takes the sentence that the inertia of a geom cannot be read. place: `pos` of the body, where MuJoCo also
+    puts the centre, in axes of the body, of one that weighs nothing by itself.
     """
     rule = file.compiler.get("inertiafromgeom", "auto")
     inertial = None
@@ -33,7 +34,7 @@ def inertial_of(
         )
     elif element is not None:
         inertial = _explicit(file, reader, element)
-    return _within(file, reader, inertial)
+    return _within(file, inertial, place)
 
 
 def _explicit(file: File, reader: Reader, element: Element, frame: FramePose = IDENTITY_POSE) -> Inertial:
@@ -53,13 +54,13 @@ def _explicit(file: File, reader: Reader, element: Element, frame: FramePose = I
     return Inertial(mass, com, turn_tensor(turn, solids.diagonal((x, y, z))))
 
 
-def _within(file: File, reader: Reader, body: Inertial | None) -> Inertial | None:
+def _within(file: File, body: Inertial | None, place: Vec3) -> Inertial | None:
     """At least boundmass and, about every principal axis, boundinertia; balanced where the file asks for that."""
     mass, least = _setting(file, "boundmass"), _setting(file, "boundinertia")
     balance = file.compiler.get("balanceinertia") == "true"
     if mass <= 0.0 and least <= 0.0 and not balance:
         return body
-    body = body or Inertial()
+    body = body or Inertial(com=place)
     body = replace(body, mass=max(body.mass, mass))
     moments, axes = np.linalg.eigh(np.array(body.tensor))
     bounded = np.maximum(moments, least)
