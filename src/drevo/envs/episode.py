@@ -9,21 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..codegen.call.function import Function, Spec
 from ..codegen.graph.program import Program
+from ..codegen.llvm.ir import I8, I64
 from ..codegen.llvm.stages import StageCalls, Stages
 from ..codegen.llvm.stream import write_draws
 from ..codegen.store.build import Ahead
 from ..compiler.trace import requested
 from ..compiler.tracer import Tracer
-from ..contact.laws.soft.integrate import in_body
-from ..contact.laws.soft.pair_loops import step_loops
-from ..contact.laws.soft.stages import StageTracer, free_joints
+from ..contact.laws.soft.pair_loops import PairLoops, step_loops
+from ..contact.laws.soft.stages import StageTracer
 from ..contact.step import soft_step_cost
+from ..mechanics.algorithms.kinematics import placed_bodies
 from ..mechanics.rotation import from_quaternion
 from ..mechanics.scalar import Scalar, Vector, clip, maximum, where
 from ..mechanics.spatial import Vec
@@ -31,7 +33,7 @@ from .features import Sight
 from .randomise import delayed, pushed
 from .simulation import TaskRobot
 from .tasks import Chance, Look, Moment
-from .traced import SEEN_PREFIX, TracedTask
+from .traced import FELT, SEEN_PREFIX, TracedTask
 
 Array = np.ndarray[Any, Any]
 LEFT_IN_STEP = {"efforts": "tau", "constraint": "r"}  # what is seen and stands in blocks of a step
@@ -43,7 +45,8 @@ OF_STEP = {
     "velocities": "V",
     "accelerations": "a",
 }  # what is seen of a step alone
-DRAWN = {"commands": "commands0", "numbers": "numbers0"}  # what is drawn where an episode begins
+DRAWN = {"commands": "commands0", "numbers": "numbers0", "act": "act0"}  # what is drawn where an episode begins
+TOUCHED = 9  # numbers of a place, in the order of `tasks.Feel`
 EPISODE_STATE = ("q", "v", "elapsed", "over", "stream")
 AFTER = ("q1", "v1", "elapsed1", "over1", "stream1")  # the same after a step
 JUDGED = ("observation", "reward", "terminated", "truncated")
@@ -95,8 +98,7 @@ class EpisodeStages:
         model, n_action = body.model, body.controls.shape[1]
         self.loops = step_loops(body.problem)
         e = self.e = self.loops.e
-        if any(x.name == f"{SEEN_PREFIX}touches" for x in task.observation.program.inputs):
-            e.sizes["touches"] = 2 * e.sizes["forces"]
+        self._add_touches()
         self.kept = self._kept(n_action)
         self.n_even, self.n_log = task.draws
         self.n_even += sum(self.kept.get(x, 0) for x in DRAWN)
@@ -113,6 +115,7 @@ class EpisodeStages:
         e.sizes |= {"tick": 1} if self.random.delay else {}
         e.sizes |= {"luck": self.n_luck} if self.n_luck else {}
         self.parts |= OF_STEP | {part: BEFORE_PREFIX + part for part in self.kept}
+        self.parts |= {f"{FELT}{k}": f"{FELT}{k}" for k in self.felt}
         e.sizes |= {x: n for k in ("", "1") for x, n in ((f"elapsed{k}", 1), (f"over{k}", 1), (f"stream{k}", 2))}
         e.sizes |= {"action": n_action, "fresh": 1, "seeking": 1, "draws": self.n_log + self.n_even}
         e.sizes |= {"q0": model.nq, "v0": model.nv}
@@ -125,6 +128,7 @@ class EpisodeStages:
         self._add("begun", self._begin)
         if self.seen:
             self._add("look", self._look)
+        if self.seen or self.weighed:
             self._add("placed", self._place)
         self._add("restarted", self._restart)
 
@@ -132,6 +136,19 @@ class EpisodeStages:
         s = StageTracer(name, self.e.sizes)
         write(s)
         self.e.parts[name] = s.t.program()
+
+    def _add_touches(self) -> None:
+        """Stages of what is felt of contacts, where a task looks at it."""
+        asked = {x.name.removeprefix(SEEN_PREFIX) for x in self.task.observation.program.inputs}
+        sizes, self.felt = self.e.sizes, [k for k in range(len(self.task.felt)) if f"{FELT}{k}" in asked]
+        self.weighed = bool(self.felt) or "accelerations" in asked  # a beginning is evaluated
+        if self.felt or "touches" in asked:
+            sizes |= {"touches": 2 * sizes["forces"], "touched": TOUCHED}
+            if not isinstance(self.loops, PairLoops):
+                self._add("touches", self._touches)
+        for k in self.felt:
+            sizes[f"{FELT}{k}"] = len(self.task.felt[k][1].program.outputs[0].edges)
+            self._add(f"feel{k}", partial(self._feel, k))
 
     def _kept(self, n_action: int) -> dict[str, int]:
         """Sizes of what a task of one's own keeps from step to step: past actions, and what is drawn."""
@@ -235,11 +252,26 @@ class EpisodeStages:
             return {}
         ranges = [bounds for _, bounds in self.random.commands]
         ranges += [self.random.delay] if self.random.delay else []
-        commands = [chance.uniform(*x) for x in ranges]
+        drawn = {"commands": [chance.uniform(*x) for x in ranges]}
+        drawn["act"] = [chance.uniform(*self.task.engaged) for _ in self.task.lags]
         if self.task.placed:
-            return {"commands": commands, "numbers": list(self.task.placed(commands)[0])}
+            return drawn | {"numbers": list(self.task.placed(drawn["commands"])[0])}
         numbers = [self.random.bounds(x) for x in self.e.symbols]
-        return {"commands": commands, "numbers": [chance.uniform(*x) for x in numbers]}
+        return drawn | {"numbers": [chance.uniform(*x) for x in numbers]}
+
+    def _touches(self, s: StageTracer) -> None:
+        """Points and normals of all places whose distance has a closed form; loops over pairs have told them."""
+        poses, touches = placed_bodies(self.e.tree, s.read("Q")), list[Scalar]()
+        for x in self.body.problem.slots:
+            touch = None if x.solids else x.touch(poses)
+            touches += [*touch.point, *touch.frame[0]] if touch else [0.0] * (6 * x.most)
+        s.write(touches=touches)
+
+    def _feel(self, k: int, s: StageTracer) -> None:
+        """Adds what a link feels at a place."""
+        touched, felt = s.read("touched"), s.read(f"{FELT}{k}")
+        more = self.task.felt[k][1](s.read("Q"), touched[:3], touched[3:6], touched[6:])[0]
+        s.write(**{f"{FELT}{k}": [x + y for x, y in zip(felt, more)]})
 
     def _place(self, s: StageTracer) -> None:
         """Writes the state that a look at a beginning reads: no control yet, and no contact counted."""
@@ -258,11 +290,9 @@ class EpisodeStages:
         q, v = self.body.inward(s.read("q0"), s.read("v0"))
         left: dict[str, Sequence[Scalar]] = {p: s.read(DRAWN[p]) for p in self.kept if p in DRAWN}
         if self.kept:
-            left |= {x: [0.0] * self.kept[x] for x in ("past", "act") if x in self.kept}
+            left["past"] = [0.0] * self.kept["past"]
         first = left | {"earlier": v, "positions": q, "elapsed": [0.0], "previous": still}
         first["commands"] = first.get("commands", [])[: len(self.random.commands)]
-        first |= {"forces": [0.0] * self.e.sizes["forces"]} if self.kept else {}
-        first |= {"velocities": v, "accelerations": self._falling(q)}
         look = Look(lambda part: first[part] if part in first else s.read(self.parts[part]))
         seen_q, seen_v = (s.read("q0"), s.read("v0")) if self.body.mujoco else (q, v)
         moment = Moment(seen_q, seen_v, q, still, self.body.seconds, look, look)
@@ -270,13 +300,6 @@ class EpisodeStages:
         found = {"q1": q, "v1": v, "observation": observed, "elapsed1": [0.0], "over1": [0.0]}
         found |= {SEEN + p: list(left[p] if p in left else s.read(self.parts[p])) for p in self.carried}
         s.write(**{block: _chosen(fresh, list(x), s.read(block)) for block, x in found.items()})
-
-    def _falling(self, q: Vector) -> list[Scalar]:
-        """Accelerations of what falls freely."""
-        fall: list[Scalar] = [0.0] * self.body.model.nv
-        for _, at in free_joints(self.e.tree):
-            fall[at : at + 3] = self.body.model.gravity
-        return in_body(self.e.tree, q, fall)
 
     # -- the function ----------------------------------------------------------------------------------------
 
@@ -306,6 +329,7 @@ class EpisodeStages:
         if "act" in self.kept:
             c.call("engaged")
         self.loops.write(c)
+        self._write_felt(c)
         if self.seen:
             c.call("look")
         c.call("judged")
@@ -314,10 +338,41 @@ class EpisodeStages:
                 write_draws(c, "draws", "stream1", self.n_log + self.n_even, self.n_log)
                 c.call("begun")
                 loop.leave(~c.some_above("seeking"))
-            if self.seen:
+            if self.seen or self.weighed:
                 c.call("placed")
+            if self.weighed:
+                c.fill(0.0, "warm", 0, 1)
+                c.run("forward")
+                self._write_felt(c)
+            if self.seen:
                 c.call("look")
             c.call("restarted")
+
+    def _write_felt(self, c: StageCalls) -> None:
+        """Sums up over all places that press what links feel there."""
+        if "touches" in self.e.parts:
+            c.call("touches")
+        ends = [x.links for x in self.body.problem.slots for _ in range(x.most)]
+        for k in self.felt:
+            link, _ = self.task.felt[k]
+            c.fill(0.0, f"{FELT}{k}", 0, self.e.sizes[f"{FELT}{k}"])
+            for end, sign in enumerate((-1.0, 1.0)):
+                if places := [i for i, links in enumerate(ends) if links[end] == link]:
+                    self._write_places(c, f"feel{k}", places, sign)
+
+    def _write_places(self, c: StageCalls, stage: str, places: Sequence[int], sign: float) -> None:
+        """A stage for every place that presses in some lane; sign: of the force on the second link."""
+        l, table = c.l, c.table(I64, places)
+        with c.f.loop(len(places), some=True) as loop:
+            at = table.at(loop.i, I64).load(I64) * (3 * l.bytes)
+            force, touch = c.at("forces").at(at, I8), c.at("touches").at(at * 2, I8)
+            x, y, z = (force.at(j * l.bytes, I8).load(l.type, l.bytes) for j in range(3))
+            with c.f.when(c.any(x * x + y * y + z * z > 0.0)):
+                given = [touch.at(j * l.bytes, I8).load(l.type, l.bytes) for j in range(6)]
+                turned = *(n * -sign for n in given[3:]), x * sign, y * sign, z * sign
+                for j, number in enumerate((*given[:3], *turned)):
+                    c.at("touched", j).store(number, l.bytes)
+                c.call(stage)
 
 
 def _chosen(flag: Scalar, x: Vector, y: Vector) -> list[Scalar]:

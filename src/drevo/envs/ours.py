@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from math import inf
 from pathlib import Path
+from typing import Any
 
 from ..contact.pairs import contact_candidates
 from ..errors import DrevoWarning, InputError
@@ -227,6 +228,13 @@ class PandaTask:
     dense: bool
     limit: int = 1000
     skip: int = 25  # steps under one action
+
+
+def quiet_model(source: object, **options: Any) -> Model:
+    """The model of a file or a text, of which tasks need the motion alone: what is not read is no matter."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return load(source, **options).model
 
 
 def robotics_file(name: str) -> str:

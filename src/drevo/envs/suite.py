@@ -5,29 +5,28 @@ Tassa et al. 2020, "dm_control: software and tasks for continuous control".
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from itertools import accumulate
+from functools import cache, partial
 from math import pi
+from pathlib import Path
 from xml.etree import ElementTree
 
-from ..contact.laws.soft.pair_loops import takes_loops
 from ..contact.laws.soft.problem import soft_problem
 from ..mechanics.algorithms.kinematics import Pose, placed_bodies
 from ..mechanics.scalar import Scalar, Vector, cos, dot, maximum, minimum, sin, sqrt, where
 from ..mechanics.spatial import Mat, Vec
 from ..mechanics.tree import Tree, build_tree
 from ..mechanics.tree_indices import ancestors
+from ..model.contact import Sensor
 from ..model.description import Model
 from ..robot.face import Robot
-from ..robots.loading import load
-from .features import Sight
-from .ours import installed_file
+from .features import Sight, links_from
+from .ours import installed_file, quiet_model
 from .randomise import Randomise
 from .simulation import actuator_efforts, mujoco_state
 from .tasks import Chance, Moment, Outcome, Task, TaskNumbers
+from .traced import FELT
 
 Xml = ElementTree.Element
 LEAST_RAY = 1e-15  # of a ray along an axis
@@ -69,42 +68,26 @@ class SuiteState(Sight):
     def drift(self, link: str) -> Vec:
         """The velocity of the centre of mass of a link and all that hangs on it."""
         root, rate = self.tree.frames[link].body, Vec(0.0, 0.0, 0.0)
-        held = {name: x for name, x in self.weighs.items() if root in self._carriers(name)}
+        held = {name: x for name, x in self.weighs.items() if root in self.carriers(name)}
         total = sum(x.mass for x in held.values())
         for name, x in held.items():
             rate = rate + self.speed(name, Vec(*x.com)) * (x.mass / total)
         return rate
 
-    def _carriers(self, link: str) -> set[int]:
+    def carriers(self, link: str) -> set[int]:
+        """The body of a link, and those that carry it."""
         return set(ancestors(self.tree.parents, self.tree.frames[link].body))
 
-    def touch(self, name: str, box: bool = False) -> Scalar:
-        """The reading of a sensor of touch, N: normal forces whose way out of its link meets its zone.
+    def felt(self, link: str) -> Vector:
+        """Readings of the sensors of touch of a link, N, in their order, then force and moment about the world's
+        origin of all that touches it, at the last evaluation."""
+        readings: Vector = getattr(self.moment.seen, f"{FELT}{[*self.body.zones].index(link)}")
+        return readings
 
-        Of the last evaluation, as MuJoCo's sensors are. box: the zone is one, else an ellipsoid.
-        """
+    def touch(self, name: str) -> Scalar:
+        """The reading of a sensor of touch, N."""
         sensor = next(x for x in self.model.sensors if x.name == name)
-        radii, total = [x or sensor.size[0] for x in sensor.size], 0.0
-        frame, poses = self.tree.frames[sensor.link], placed_bodies(self.tree, self.moment.seen.positions)
-        R, p = poses[frame.body].compose(frame.R, frame.p).compose(Mat.of(sensor.rotation), Vec(*sensor.origin))
-        for at, out, force in self.contacts(sensor.link):
-            sides = R.T @ (at - p), R.T @ out
-            start, way = (Vec(*(x / r for x, r in zip(side, radii))) for side in sides)
-            total = total - (_meets_box if box else _meets_ball)(start, way) * force.dot(out)
-        return total
-
-    def contacts(self, link: str) -> Iterator[tuple[Vec, Vec, Vec]]:
-        """By place of the last evaluation where a link may touch: the point, its way out, the force, N, on it."""
-        seen, places = self.moment.seen, self.body.slots
-        poses = placed_bodies(self.tree, seen.positions)
-        for x, first in zip(places, accumulate((x.most for x in places), initial=0)):
-            sign = -1.0 if x.links[0] == link else 1.0
-            for k in range(first, first + x.most if link in x.links else first):
-                if self.body.loops:
-                    at, normal = Vec(*seen.touches[6 * k : 6 * k + 3]), Vec(*seen.touches[6 * k + 3 : 6 * k + 6])
-                else:
-                    at, normal = (place := x.touch(poses)).point, place.frame[0]
-                yield at, normal * -sign, Vec(*seen.forces[3 * k : 3 * k + 3]) * sign
+        return self.felt(sensor.link)[self.body.zones[sensor.link].index(sensor)]
 
 
 def _meets_ball(start: Vec, way: Vec) -> Scalar:
@@ -129,7 +112,8 @@ class SuiteBody:
     """The robot of a task: its file, with what actuators of fixed tendons pull at."""
 
     def __init__(self, file: str, edit: Callable[[Xml], None] | None, moved: str) -> None:
-        root = ElementTree.parse(installed_file("dm_control", f"suite/{file}.xml")).getroot()
+        path = Path(installed_file("dm_control", f"suite/{file}.xml"))
+        root = ElementTree.parse(path).getroot()
         for include in root.findall("include"):  # looks alone
             root.remove(include)
         if edit:
@@ -141,15 +125,32 @@ class SuiteBody:
                 shares = {x.attrib["joint"]: float(x.attrib["coef"]) for x in fixed[tendon].iterfind("joint")}
                 actuator.set("joint", next(iter(shares)))
                 self.pulls[actuator.attrib["name"]] = shares
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of what other quantities than a step leave out
-            model = load(ElementTree.tostring(root, encoding="unicode")).model
+        folders = [path.parent, *(path.parent / x.attrib.pop("meshdir", "") for x in root.iter("compiler"))]
+        model = quiet_model(ElementTree.tostring(root, encoding="unicode"), roots=folders[-1:])
         self.model: Model = replace(model, links=tuple(replace(x, mocap=x.name == moved) for x in model.links))
         self.robot = Robot(self.model)
         self.tree: Tree = build_tree(self.model)
         problem = soft_problem(self.model, None, self.model.stepping.dt, "euler")
-        self.slots, self.loops = problem.slots, takes_loops(problem)
+        self.slots = problem.slots
+        self.zones = dict[str, list[Sensor]]()  # of touch, by the links that feel something
+        for sensor in (x for x in self.model.sensors if x.kind in ("touch", "force")):
+            for link in links_from(self.model, sensor.link):
+                self.zones.setdefault(link, [])
+            if sensor.kind == "touch":
+                self.zones[sensor.link].append(sensor)
         self.at = {joint.name: (q, v) for joint, q, v in self.model.slices()}
+
+    def feel(self, link: str, box: bool, q: Vector, at: Vec, out: Vec, force: Vec) -> list[Scalar]:
+        """The share of a place in `SuiteState.felt`. A sensor counts the normal force if the way out of its link
+        meets its zone, a box or an ellipsoid."""
+        frame, poses, readings = self.tree.frames[link], placed_bodies(self.tree, q), list[Scalar]()
+        for sensor in self.zones[link]:
+            zone = Mat.of(sensor.rotation), Vec(*sensor.origin)
+            R, p = poses[frame.body].compose(frame.R, frame.p).compose(*zone)
+            radii = [x or sensor.size[0] for x in sensor.size]
+            start, way = (Vec(*(x / r for x, r in zip(R.T @ side, radii))) for side in (at - p, out))
+            readings.append((_meets_box if box else _meets_ball)(start, way) * -force.dot(out))
+        return [*readings, *force, *at.cross(force)]
 
     def drive(self, action: Vector, q: Vector, v: Vector, drawn: Vector = ()) -> list[Scalar]:
         """The efforts of the actuators."""
@@ -194,9 +195,11 @@ class SuiteTask:
     edit: Callable[[Xml], None] | None = None
     drive: Callable[..., Sequence[Scalar]] | None = None  # efforts of action, q, v and what is drawn
     ended: Callable[[SuiteState], Scalar] = lambda state: 0.0
+    boxes: bool = False  # the zones of sensors of touch are boxes
     settling: int = 0  # steps without action after a start
     limit: int = 1000  # actions of an episode
     lag: float = 0.0  # s, of actuators that lag behind their controls
+    engaged: float = 0.0  # greatest of these where an episode begins, to either side
     moved: str = ""  # a link that stands at x, z and a turn about y, which are drawn first
 
     def plain(self) -> Task:
@@ -216,7 +219,9 @@ class SuiteTask:
             lambda m: self.observe(SuiteState(body, m)), judge, {}, aim=aim, mujoco=False,
             drive=self.drive or body.drive, settling=self.settling,
             lags=(self.lag,) * len(body.model.actuators) if self.lag else (),
+            engaged=(-self.engaged, self.engaged),
             placed=_standing if self.moved else None,
+            felt={x: partial(body.feel, x, self.boxes) for x in body.zones},
             random=Randomise(
                 ((f"{self.moved}.pose", (0.0, 0.0), False),) if self.moved else (),
                 tuple((str(k), x) for k, x in enumerate(self.drawn)),

@@ -33,7 +33,7 @@ def _arm(s: SuiteState) -> list[Scalar]:
     at = [s.body.at[x] for x in ARM_JOINTS]
     angles = [s.q[q.start] for q, _ in at]
     turns = [f(x) for x in angles for f in (sin, cos)]
-    return [*turns, *(s.v[v.start] for _, v in at), *(log_of(1.0 + s.touch(x, box=True)) for x in HAND_TOUCHES)]
+    return [*turns, *(s.v[v.start] for _, v in at), *(log_of(1.0 + s.touch(x)) for x in HAND_TOUCHES)]
 
 
 def _planar(place: Vec, angle: Scalar) -> list[Scalar]:
@@ -217,7 +217,7 @@ HAND_TASKS = {
     **{
         f"manipulator-{kind}_{thing}": SuiteTask(
             "manipulator", 0.01, partial(_bringing, thing), reward, partial(_brought, thing, holder), targets,
-            _without(*(x for x in PROPS if x not in (thing, f"target_{thing}", holder))), moved=holder,
+            _without(*(x for x in PROPS if x not in (thing, f"target_{thing}", holder))), moved=holder, boxes=True,
         )
         for thing, reward, cup in (("ball", _ball_brought, "cup"), ("peg", _peg_brought, "slot"))
         for kind, holder, targets in (("bring", "", PROP_TARGETS), ("insert", cup, INSERT_TARGETS))
@@ -225,7 +225,7 @@ HAND_TASKS = {
     **{
         f"stacker-stack_{count}": SuiteTask(
             "stacker", 0.01, _stacking, _stacked, _tossed, ((-0.37, 0.37), (0.0, float(count))),
-            _without(*(f"box{k}" for k in range(count, 4))),
+            _without(*(f"box{k}" for k in range(count, 4))), boxes=True,
         )
         for count in (2, 4)
     },

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, reduce
+from math import cos as cosine
 from math import inf, pi
+from operator import add, mul
 
 from ..contact.laws.soft.stages import carried_rates
-from ..mechanics.algorithms.kinematics import acceleration, placed_bodies
+from ..mechanics.algorithms.kinematics import acceleration, placed_bodies, velocity
 from ..mechanics.scalar import Scalar, cos, maximum, minimum, sin, sqrt, where
 from ..mechanics.spatial import Mat, Vec
+from .features import links_from
 from .scales import log_of, tolerance
 from .suite import SuiteBody, SuiteState, SuiteTask, Xml, norm_of, normals, of_length_one
 from .tasks import Chance
 
 TOES = ("toe_front_left", "toe_front_right", "toe_back_right", "toe_back_left")
-ARENA = ("wall_px", "wall_py", "wall_nx", "wall_ny", "ball", "target")  # which walking is without
+ARENA = ("wall_px", "wall_py", "wall_nx", "wall_ny", "ball", "target", "head")  # which walking is without
 FETCH_REACH, FETCH_GOAL, FETCH_FAR = 0.45, 0.4, 15.0 * 2.0**0.5  # m, of workspace and ball, of the target
 SPAWN = 13.5  # m from the middle, of the quadruped and the ball
 START_RISE = 0.01  # m, by which a start is raised
@@ -24,7 +27,7 @@ START_SLACK = 1e-12  # m, above what touches by rounding alone
 START_RAISES = (64, 32, 16, 8, 4, 2, 1)  # how often at most, in halves
 
 
-def _on_plane(without: Sequence[str], root: Xml) -> None:
+def _plain(without: Sequence[str], root: Xml) -> None:
     """Takes out names, the terrain and what looks at it; the lag of actuators is that of the task."""
     for parent in list(root.iter()):
         for x in [x for x in parent if x.get("name") in (*without, "terrain") or x.tag == "rangefinder"]:
@@ -34,27 +37,32 @@ def _on_plane(without: Sequence[str], root: Xml) -> None:
             general.attrib.pop(name, None)
 
 
-def _moving(s: SuiteState, link: str) -> tuple[Mat, Vec, Vec]:
-    """At the last evaluation, in the axes of a link: from them to the world, what an accelerometer at its origin
-    reads, and its angular acceleration."""
-    seen = s.moment.seen
+def _moving(s: SuiteState, link: str, point: Sequence[float] = (0.0, 0.0, 0.0)) -> tuple[Mat, Vec, Vec]:
+    """At the last evaluation: from the axes of a link to the world; in the link's axes what an accelerometer at a
+    point of it reads, and its angular acceleration."""
+    seen, c = s.moment.seen, Vec(*point)
     q, v = seen.positions, seen.velocities
     a = [x - y for x, y in zip(seen.accelerations, carried_rates(s.tree, v))]
     frame = s.tree.frames[link]
     R = placed_bodies(s.tree, q)[frame.body].R.mul(frame.R)
     parts = acceleration(s.tree, q, v, a, link, "local", "classical")
-    return R, Vec(*parts[:3]) - R.T @ Vec(*s.model.gravity), Vec(*parts[3:])
+    w, turning = Vec(*velocity(s.tree, q, v, link, "local")[3:]), Vec(*parts[3:])
+    linear = Vec(*parts[:3]) - R.T @ Vec(*s.model.gravity)
+    return R, linear + turning.cross(c) + w.cross(w.cross(c)), turning
 
 
-def _toe(s: SuiteState, link: str) -> tuple[Vec, Vec]:
-    """Force and torque with which a leg holds its toe, a ball about its origin, in the axes of the toe."""
-    R, linear, angular = _moving(s, link)
-    ball, frame = s.weighs[link], s.tree.frames[link]
-    centre = placed_bodies(s.tree, s.moment.seen.positions)[frame.body].compose(frame.R, frame.p).p
-    force, torque = linear * ball.mass, Mat.of(ball.tensor) @ angular
-    for at, _, push in s.contacts(link):
-        force, torque = force - R.T @ push, torque - R.T @ (at - centre).cross(push)
-    return force, torque
+def _held(s: SuiteState, link: str) -> tuple[Vec, Vec]:
+    """Force and torque that hold a link and what hangs on it, in its axes; torque of a ball about its centre."""
+    frame = s.tree.frames[link]
+    R, centre = placed_bodies(s.tree, s.moment.seen.positions)[frame.body].compose(frame.R, frame.p)
+    total = torque = Vec(0.0, 0.0, 0.0)
+    for x in links_from(s.model, link):
+        felt, body = s.felt(x)[-6:], s.weighs[x]
+        turned, linear, turning = _moving(s, x, body.com)
+        push, moment = Vec(*felt[:3]), Vec(*felt[3:])
+        total = total + turned @ linear * body.mass - push
+        torque = torque + Mat.of(body.tensor) @ turning - R.T @ (moment - centre.cross(push))
+    return R.T @ total, torque
 
 
 def _area_sine(x: Scalar) -> Scalar:
@@ -68,7 +76,7 @@ def _trunk_velocity(s: SuiteState) -> Vec:
 
 
 def _quadruped(s: SuiteState) -> list[Scalar]:
-    held = [_toe(s, toe) for toe in TOES]
+    held = [_held(s, toe) for toe in TOES]
     wrenches = [_area_sine(x) for k in (0, 1) for pair in held for x in pair[k]]
     inertial = [*_moving(s, "torso")[1], *s.spin("torso")]
     joints = [*s.q[7:23], *s.v[6:22], *s.moment.seen.act]
@@ -125,12 +133,106 @@ def _anywhere(body: SuiteBody, chance: Chance, q: list[Scalar], v: list[Scalar])
     v[rate : rate + 2] = normals(chance, 2, 5.0)
 
 
-_QUADRUPED = SuiteTask(
-    "quadruped", 0.02, _quadruped, _walked(0.5), _anyhow, edit=partial(_on_plane, ARENA), lag=0.1
+# -- the dog -------------------------------------------------------------------------------------------------
+
+SPINE_ENDS = ("torso", "pelvis")  # what stands at a height
+PAWS = ("palm_L", "palm_R", "sole_L", "sole_R")
+LEG_ENDS = ("foot_anchor_L", "foot_anchor_R", "hand_anchor_L", "hand_anchor_R")
+UPRIGHT_COSINE = cosine(pi / 6.0)
+STAND_SHARE = 0.9  # of the height of the file's pose
+BALL_START, BALL_FAR = 7.5, 10.0  # m from the middle
+BITE, BALL_TARGET = 0.005, 0.1  # m, radii of the mouth and of the target
+UPPER_BITE, LOWER_BITE = (0.065, 0.0, -0.07), (0.063, 0.0, 0.005)  # m, in skull and jaw
+
+
+def _leaning(s: SuiteState) -> list[Scalar]:
+    """Heights of the tips of unit axes of skull, torso and pelvis."""
+    return [x for link in ("skull", *SPINE_ENDS) for x in s.turn(link).z]
+
+
+def _dog_speed(s: SuiteState) -> Vec:
+    return s.turn("torso").T @ s.drift("torso")
+
+
+def _paws(s: SuiteState) -> list[Scalar]:
+    return [s.touch(x) for x in PAWS]
+
+
+def _dog(s: SuiteState) -> list[Scalar]:
+    n = sum(joint.kind == "revolute" for joint in s.model.joints)
+    head = s.turn("skull").T @ s.speed("skull", Vec(0.0, 0.0, 0.0))
+    inertial = [*_moving(s, "skull")[1], *head, *s.spin("skull")]
+    ends = [x for link in LEG_ENDS for x in _held(s, link)[0]]
+    joints, heights = [*s.q[7 : 7 + n], *s.v[6 : 6 + n]], [s.place(x).z for x in SPINE_ENDS]
+    return [*joints, *heights, *_leaning(s), *_dog_speed(s), *inertial, *ends, *_paws(s), *s.moment.seen.act]
+
+
+def _dog_stands(s: SuiteState) -> Scalar:
+    """Rewards a trunk at its height, a back that is upright, and weight on the paws."""
+    poses, frames = placed_bodies(s.tree, s.model.initial), [s.tree.frames[x] for x in SPINE_ENDS]
+    heights = [STAND_SHARE * poses[f.body].compose(f.R, f.p).p.z for f in frames]
+    root = s.tree.frames["torso"].body
+    weight = -s.model.gravity[2] * sum(x.mass for name, x in s.weighs.items() if root in s.carriers(name))
+    factors = [tolerance(s.place(x).z, high, inf, high) for x, high in zip(SPINE_ENDS, heights)]
+    factors += [tolerance(x, UPRIGHT_COSINE, inf, UPRIGHT_COSINE + 1.0, "linear", 0.0) for x in _leaning(s)[2::3]]
+    return reduce(mul, factors) * tolerance(reduce(add, _paws(s)), weight, inf, weight, "linear", 0.9)
+
+
+def _dog_moves(speed: float) -> Callable[[SuiteState], Scalar]:
+    def reward(s: SuiteState) -> Scalar:
+        forward = tolerance(_dog_speed(s).x, speed, 2.0 * speed, speed, "linear", 0.0)
+        return _dog_stands(s) * (0.8 * forward + 0.2)
+
+    return reward
+
+
+def _dog_fetching(s: SuiteState) -> list[Scalar]:
+    R, head, ball = s.turn("skull").T, s.place("skull"), Vec(0.0, 0.0, 0.0)
+    ways = s.place("ball") - head, s.speed("ball", ball) - s.speed("skull", ball), -head
+    return [*_dog(s), *(x for way in ways for x in R @ way)]
+
+
+def _dog_fetches(s: SuiteState) -> Scalar:
+    ball = s.place("ball")
+    bites = s.place("skull", *UPPER_BITE), s.place("jaw", *LOWER_BITE)
+    near, home = 0.5 * reduce(add, (norm_of(ball - x) for x in bites)), norm_of(ball)
+    caught = (6.0 * tolerance(near, 0.0, BITE, 2.0, "reciprocal") + 1.0) * (1.0 / 7.0)
+    brought = tolerance(home, 0.0, BALL_TARGET, BALL_FAR, "reciprocal")
+    return _dog_stands(s) * where(home < 2.0 * BALL_TARGET, 1.0, caught) * (0.5 * brought + 0.5)
+
+
+def _dog_stirred(body: SuiteBody, chance: Chance, q: list[Scalar], v: list[Scalar]) -> None:
+    half = chance.uniform(0.0, pi)
+    q[3:7] = 0.0, 0.0, sin(half), cos(half)
+    v[0], v[1], v[5] = normals(chance, 3, 2.0)
+
+
+def _ball_thrown(body: SuiteBody, chance: Chance, q: list[Scalar], v: list[Scalar]) -> None:
+    """A ball that flies towards the middle, about."""
+    _dog_stirred(body, chance, q, v)
+    at, rate = (x.start for x in body.at["ball_root"])
+    angle, height, speed = (chance.uniform(0.0, most) for most in (2.0 * pi, 3.0, 5.0))
+    way = sin(angle), cos(angle)
+    q[at : at + 3] = *(BALL_START * x for x in way), 0.05
+    v[rate : rate + 2] = [speed * (x - y) for x, y in zip(normals(chance, 2, 0.05), way)]
+    v[rate + 2] = sqrt(-2.0 * body.model.gravity[2] * height)
+
+
+_QUADRUPED = SuiteTask("quadruped", 0.02, _quadruped, _walked(0.5), _anyhow, edit=partial(_plain, ARENA), lag=0.1)
+_DOG = SuiteTask(
+    "dog", 0.015, _dog, _dog_stands, _dog_stirred, edit=partial(_plain, ARENA), lag=0.05, engaged=1.0, boxes=True
 )
 LEG_TASKS = {
+    "dog-fetch": replace(
+        _DOG, observe=_dog_fetching, reward=_dog_fetches, start=_ball_thrown, edit=partial(_plain, ())
+    ),
+    "dog-stand": _DOG,
+    **{
+        f"dog-{name}": replace(_DOG, reward=_dog_moves(speed))
+        for name, speed in (("walk", 1.0), ("trot", 3.0), ("run", 9.0))
+    },
     "quadruped-fetch": replace(
-        _QUADRUPED, observe=_fetching, reward=_fetched, start=_anywhere, edit=partial(_on_plane, ())
+        _QUADRUPED, observe=_fetching, reward=_fetched, start=_anywhere, edit=partial(_plain, ())
     ),
     "quadruped-run": replace(_QUADRUPED, reward=_walked(5.0)),
     "quadruped-walk": _QUADRUPED,

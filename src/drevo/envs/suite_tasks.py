@@ -43,8 +43,8 @@ def _calm(s: SuiteState) -> Scalar:
     return 0.8 + 0.2 * _mean([tolerance(x, 0.0, 0.0, 1.0, "quadratic", 0.0) for x in s.control])
 
 
-def _felt(s: SuiteState, sensors: Sequence[str], box: bool = False) -> list[Scalar]:
-    return [log_of(1.0 + s.touch(x, box)) for x in sensors]
+def _felt(s: SuiteState, sensors: Sequence[str]) -> list[Scalar]:
+    return [log_of(1.0 + s.touch(x)) for x in sensors]
 
 
 def _columns(s: SuiteState, links: Sequence[str], parts: str) -> list[Scalar]:

@@ -29,9 +29,10 @@ class Look:
     bodies (links, 3): places of links; centre (3,): of mass; inertias (links, 10) and rates (links, 6) about it;
     wrenches (links, 6): torque about it and force of contacts; efforts (nv,): of actuators; constraint (nv,): of
     contacts and limits; positions (nq,): q, the robot's. Of a step: forces (places, 3) of contacts, and touches
-    (places, 6), their points and normals, of steps that loop over pairs; earlier (nv,): the rates as it began,
-    elapsed (1,): steps, previous (nu,): the action before, commands: what a task has drawn, act (nu,): the
-    controls that lag; velocities, accelerations (nv,) at `positions`, along the axes of free joints.
+    (places, 6), their points and normals; felt0, felt1, ..: what the links of `Task.felt` feel of them; earlier
+    (nv,): the rates as it began, elapsed (1,): steps, previous (nu,): the action before, commands: what a task has
+    drawn, act (nu,): the controls that lag; velocities, accelerations (nv,) at `positions`, along the axes of free
+    joints.
     """
 
     def __init__(self, ask: Callable[[str], Vector]) -> None:
@@ -68,6 +69,10 @@ class Outcome(NamedTuple):
 
 TaskNumbers = Mapping[str, Any]
 Start = tuple[list[Scalar], list[Scalar]]
+
+
+# of q at the last evaluation, a place where a link touches, the normal out of the link, and the force on it, N
+Feel = Callable[[Vector, Vec, Vec, Vec], Sequence[Scalar]]
 
 
 class Chance:
@@ -117,9 +122,11 @@ class Task:
     drive: Callable[..., Sequence[Scalar]] | None = None  # efforts of action, q, v and commands, if it has any
     controls: tuple[tuple[float, ...], ...] | None = None  # least and greatest action; else the file's
     random: Randomise = field(default_factory=Randomise)
+    felt: Mapping[str, Feel] = field(default_factory=dict)  # by link what of places where it touches is summed up
     settling: int = 0  # steps without action after a beginning
     placed: Callable[[Vector], Sequence[Scalar]] | None = None  # parameters of the model, of commands
     lags: tuple[float, ...] = ()  # s, by which actuators follow their controls, if they do so
+    engaged: tuple[float, float] = (0.0, 0.0)  # least and greatest control that these begin with
 
     def begin(self, chance: Chance, q0: Sequence[float], nv: int, numbers: TaskNumbers) -> tuple[Start, Scalar]:
         """Uniform noise about the file's q; rates uniform too, or normal. And whether it is one that the task

@@ -7,14 +7,16 @@ from dataclasses import dataclass, field
 
 from ..compiler.tracer import TracedFunction, Tracer
 from ..mechanics.scalar import Scalar, Vector
+from ..mechanics.spatial import Vec
 from ..mechanics.tree import build_tree
 from ..model.description import Model
 from .features import Sight
 from .randomise import Randomise
 from .simulation import TaskRobot, actuator_efforts
-from .tasks import Chance, Look, Moment, Outcome, Start, Task, TaskNumbers
+from .tasks import Chance, Feel, Look, Moment, Outcome, Start, Task, TaskNumbers
 
 MOMENT_NAMES = ("q", "v", "before", "action")  # what every moment has
+FELT = "felt"  # with a number, what a link feels of contacts
 COMMANDS = "commands"  # input of a beginning that looks at them
 SEEN_PREFIX, EARLIER, EVEN_PREFIX, LOG_PREFIX = (
     "seen ",
@@ -39,7 +41,9 @@ class TracedTask:
     drive: TracedFunction | None = None
     random: Randomise = field(default_factory=Randomise)
     lags: tuple[float, ...] = ()
+    engaged: tuple[float, float] = (0.0, 0.0)
     placed: TracedFunction | None = None
+    felt: tuple[tuple[str, TracedFunction], ...] = ()
 
     def efforts(self, model: Model, action: Vector, q: Vector, v: Vector, *commands: Vector) -> Sequence[Scalar]:
         """Those of the task, else of the actuators of the model."""
@@ -80,7 +84,9 @@ def traced_task(task: Task, body: TaskRobot, numbers: TaskNumbers) -> TracedTask
     sizes |= {"elapsed": 1, "act": len(task.lags), "velocities": model.nv, "accelerations": model.nv}
     sizes |= {"previous": body.controls.shape[1], "commands": len(task.random.commands)}
     places = 0 if task.mujoco else sum(slot.most for slot in body.problem.slots)
+    felt = tuple((link, _traced_feel(feel, model.nq)) for link, feel in task.felt.items())
     sizes |= {"forces": 3 * places, "touches": 6 * places}
+    sizes |= {f"{FELT}{k}": len(f.program.outputs[0].edges) for k, (_, f) in enumerate(felt)}
     sizes |= Sight(model, build_tree(model), task.looks, lambda _: []).sizes if task.looks else {}
     t, m = _moment("observe", body, sizes)
     t.output("observation", list(task.observe(m)))
@@ -101,7 +107,7 @@ def traced_task(task: Task, body: TaskRobot, numbers: TaskNumbers) -> TracedTask
     return TracedTask(
         task.limit, task.skip, task.looks, observation, outcome, tuple(found.infos),
         TracedFunction(begun.program()), (chance.evens, chance.normals), _traced_drive(task, body), task.random,
-        task.lags, _traced_places(task),
+        task.lags, task.engaged, _traced_places(task), felt,
     )  # fmt: skip
 
 
@@ -119,6 +125,12 @@ def _traced_places(task: Task) -> TracedFunction | None:
         return None
     t = Tracer("placed")
     t.output("numbers", list(task.placed(t.input(COMMANDS, len(task.random.commands)))))
+    return TracedFunction(t.program())
+
+
+def _traced_feel(feel: Feel, nq: int) -> TracedFunction:
+    t = Tracer("feel")
+    t.output("felt", list(feel(t.input("q", nq), *(Vec(*t.input(x, 3)) for x in ("at", "out", "force")))))
     return TracedFunction(t.program())
 
 
