@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from itertools import combinations, combinations_with_replacement
 
 from .contact import ContactPair, Geom
@@ -34,9 +34,11 @@ MOST_GEOMS = 500  # of a robot whose pairs are looked through where it is loaded
 def touching_pairs(model: Model) -> Iterator[tuple[Geom, Geom, ContactPair | None]]:
     """Geoms whose bits meet, on bodies that move against each other and of which none hangs on the other.
 
-    Links welded together are one body. What hangs on the ground itself may touch it. Explicit pairs come last.
+    Links welded together are one body, those of motion capture too, which like the ground touch nothing that stands.
+    What hangs on the ground itself may touch it. Explicit pairs come last.
     """
-    welded = weld_bodies(model)
+    led = {link.name for link in model.links if link.mocap}
+    welded, standing = weld_bodies(model, led), led | {model.root}
     above = _carriers(model, welded)
     excluded = {frozenset((x.link_a, x.link_b)) for x in model.exclusions}
     explicit = {frozenset((pair.geom_a, pair.geom_b)) for pair in model.pairs}
@@ -45,7 +47,7 @@ def touching_pairs(model: Model) -> Iterator[tuple[Geom, Geom, ContactPair | Non
         if not (a.contype & b.conaffinity or b.contype & a.conaffinity):
             continue
         one, two = welded[a.link], welded[b.link]
-        if one == two or frozenset((a.link, b.link)) in excluded or frozenset((a.name, b.name)) in explicit:
+        if one == two or {one, two} <= standing or frozenset((a.link, b.link)) in excluded or frozenset((a.name, b.name)) in explicit:
             continue
         if nested and model.root not in (one, two) and (above[one] == two or above[two] == one):
             continue
@@ -65,11 +67,12 @@ def strangers(model: Model) -> tuple[Geom, Geom] | None:
     return next(((a, b) for a, b, _ in touching_pairs(model) if tree[a.link] != tree[b.link]), None)
 
 
-def weld_bodies(model: Model) -> dict[str, str]:
-    """By link, the first of those that it is welded to."""
+def weld_bodies(model: Model, apart: Container[str] = ()) -> dict[str, str]:
+    """By link, the first of those that it is welded to; links `apart` begin bodies of their own."""
     body_of = {model.root: model.root}
     for joint in model.joints:
-        body_of[joint.child] = body_of[joint.parent] if joint.kind == "fixed" else joint.child
+        welded = joint.kind == "fixed" and joint.child not in apart
+        body_of[joint.child] = body_of[joint.parent] if welded else joint.child
     return body_of
 
 
@@ -85,7 +88,7 @@ def _carriers(model: Model, welded: dict[str, str]) -> dict[str, str]:
     real = {welded[link] for link in real}
     above = {model.root: model.root}
     for joint in model.joints:
-        if joint.kind != "fixed":
+        if welded[joint.child] == joint.child:
             parent = welded[joint.parent]
             above[joint.child] = parent if parent in real else above[parent]
     return above
