@@ -151,6 +151,19 @@ def test_weights_of_bodies_without_mass() -> None:
         assert found.bodies[name] == pytest.approx(tuple(theirs.body(name).invweight0), rel=1e-11)
 
 
+def test_bodies_of_motion_capture_are_bodies_of_their_own() -> None:
+    """What hangs on one does not touch it, and none touches what stands."""
+    text = """<mujoco><default><geom size=".1"/></default><worldbody><geom name="w"/>
+      <body mocap="true"><geom name="a"/><body><geom name="a2"/><body><joint/><geom name="b"/></body></body></body>
+      <body mocap="true"><geom name="c"/></body>
+      <body><geom name="s"/><body><joint/><geom name="t"/></body></body></worldbody></mujoco>"""
+    theirs = theirs_in(text)
+    data = mujoco.MjData(theirs)
+    mujoco.mj_forward(theirs, data)
+    wanted = {frozenset((theirs.geom(c.geom1).name, theirs.geom(c.geom2).name)) for c in data.contact}
+    assert {frozenset(y.name for y in x.geoms) for x in contact_candidates(drevo.load(text).model)} == wanted
+
+
 def test_ground_takes_the_place_of_planes(model: Model) -> None:
     slope = ground_of(drevo.ground.function(lambda x, y: 0.1 * x))
     assert {x.geoms[0].name for x in contact_candidates(model) if x.geoms[0].kind == "plane"} == {"floor"}

@@ -34,8 +34,8 @@ MOST_GEOMS = 500  # of a robot whose pairs are looked through where it is loaded
 def touching_pairs(model: Model) -> Iterator[tuple[Geom, Geom, ContactPair | None]]:
     """Geoms whose bits meet, on bodies that move against each other and of which none hangs on the other.
 
-    Links welded together are one body, those of motion capture too, which like the ground touch nothing that stands.
-    What hangs on the ground itself may touch it. Explicit pairs come last.
+    Links welded together are one body. What hangs on the ground itself may touch it; links of motion capture are
+    bodies apart, which like the ground touch nothing that stands. Explicit pairs come last.
     """
     led = {link.name for link in model.links if link.mocap}
     welded, standing = weld_bodies(model, led), led | {model.root}
@@ -47,7 +47,9 @@ def touching_pairs(model: Model) -> Iterator[tuple[Geom, Geom, ContactPair | Non
         if not (a.contype & b.conaffinity or b.contype & a.conaffinity):
             continue
         one, two = welded[a.link], welded[b.link]
-        if one == two or {one, two} <= standing or frozenset((a.link, b.link)) in excluded or frozenset((a.name, b.name)) in explicit:
+        if one == two or {one, two} <= standing or frozenset((a.link, b.link)) in excluded:
+            continue
+        if frozenset((a.name, b.name)) in explicit:
             continue
         if nested and model.root not in (one, two) and (above[one] == two or above[two] == one):
             continue

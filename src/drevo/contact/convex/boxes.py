@@ -73,16 +73,23 @@ def middle_of_edge(size: Floats, d: Vec, k: int) -> Vec:
     )
 
 
+def within(x: float, most: float) -> float:
+    """x, or the bound that it passes."""
+    return max(min(x, most), -most)
+
+
 def put_edges_place(
     size_a: Floats, size_b: Floats, R: Mat, p: Vec, n: Vec, edges: Integers, depth: float, out: Floats
 ) -> None:
-    """Enters the place midway between the nearest points of two edges."""
+    """Enters the place midway between the nearest points of two edges, which may be at their ends."""
     u, w = axis_of(edges[0]), R @ axis_of(edges[1])
     a = middle_of_edge(size_a, n, edges[0])
     b = p + R @ middle_of_edge(size_b, -(R.T @ n), edges[1])
     way, c = b - a, u.dot(w)
-    s = (u.dot(way) - c * w.dot(way)) / (1.0 - c * c)
-    put_place(out, 0, -depth, a + u * s - n * (0.5 * depth), n)
+    s = within((u.dot(way) - c * w.dot(way)) / (1.0 - c * c), size_a[edges[0]])
+    t = within(s * c - w.dot(way), size_b[edges[1]])
+    s = within(t * c + u.dot(way), size_a[edges[0]])
+    put_place(out, 0, -depth, (a + u * s + b + w * t) * 0.5, n)
 
 
 def places_of_boxes(size_a: Floats, size_b: Floats, R: Mat, p: Vec, margin: float, out: Floats) -> int:
