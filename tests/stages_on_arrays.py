@@ -53,7 +53,6 @@ class Reference:
         """Accelerations at Q, V, and what is told of them."""
         self.solved(warm)
         self.each("force")
-        self.call("judge")
 
     def solved(self, warm: bool) -> None:
         """Accelerations at Q, V."""
@@ -81,6 +80,10 @@ class Reference:
                 if not self.some("open"):
                     break
             self.call("move")
+        self.call("judge")
+        if self.some("doubt"):
+            self.newton_step()
+            self.call("weigh")
         if self.e.noslip:
             self.slip()
 

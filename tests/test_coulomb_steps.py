@@ -218,7 +218,7 @@ def test_a_bounce_by_events_through_simulate() -> None:
 
 def test_what_has_not_converged_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("drevo.simulate.bouncing.LARGE_RESIDUAL", -1.0)
-    with pytest.warns(drevo.DrevoWarning, match="leave a residual of"):
+    with pytest.warns(drevo.DrevoWarning, match="velocities of a step have a residual of"):
         table = drevo.load(BALL).simulate([0, 0, 0.1, 0, 0, 0, 1.0], duration=0.01, law="coulomb")
     assert table.residual is not None and table.residual.max() <= 1e-9
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from contact_cases import CRAWLER, HOPPER, as_ours, case, states
 from stages_on_arrays import Reference
 
 import drevo
+from drevo import Robot
+from drevo.contact.laws.soft import kernel
 from drevo.contact.laws.soft.kernel import evaluation
 from drevo.contact.laws.soft.law import (
     Answer,
@@ -168,6 +171,38 @@ def test_contacts_and_forces_are_those_of_mujoco(name: str) -> None:
             if m.geom_bodyid[contact.geom[0]] == 0:
                 total += contact.frame.reshape(3, 3).T @ one[:3]
         assert np.abs(ours - total).max() < 1e-9 * max(1.0, np.abs(total).max())
+
+
+@pytest.mark.parametrize("solimp", [".1 .1 .01", ".8 .8 .01", ".9999 .9999 .01"])
+def test_residuals_are_what_velocities_are_off(
+    solimp: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """After one Newton step in place of all: of soft, medium and firm rows, to a part of ten at the median."""
+    m, robot, how = case(HOPPER.replace(".8 .8 .01", solimp))
+    given, _ = batch(m, 80)
+    whole = drevo.compile(robot, "step", **how)(*given)
+    monkeypatch.setattr(kernel, "MAX_NEWTON_STEPS", 1)
+    monkeypatch.setenv("DREVO_CACHE_DIR", str(tmp_path))
+    some = drevo.compile(Robot(robot.model), "step", **how)(*given)
+    off = np.abs(some.v1 - whole.v1).max(1)
+    told = some.residual[off > 1e-8] / off[off > 1e-8]
+    assert len(told) > 20 and abs(np.median(told) - 1.0) < 0.1 and told.min() > 0.1
+    assert whole.residual.max() < 1e-11 and some.residual[off <= 1e-8].max(initial=0.0) < 1e-7
+
+
+def test_the_residual_of_forces_that_are_stiff() -> None:
+    """What turns about its centre of mass has no inverse weight there: two ends push each other with 1e16 N, whose
+    sum rounds to 1 N m, and velocities are right to rounding."""
+    import mujoco
+
+    text = """<mujoco><option timestep="0.002"/><worldbody><geom type="plane" size="9 9 1"/><body pos="0 0 .049">
+     <joint axis="0 1 0"/><geom type="capsule" fromto="-.3 0 0 .3 0 0" size=".05"/></body></worldbody></mujoco>"""
+    m: Any = mujoco.MjModel.from_xml_string(text)
+    m.opt.tolerance, d = 0.0, mujoco.MjData(m)
+    d.qpos[:], d.qvel[:] = 1e-3, 0.3
+    mujoco.mj_step(m, d)
+    found = drevo.compile(drevo.load(text), "step", dt=0.002, method="euler", ground=None)([1e-3], [0.3], [0.0])
+    assert np.abs(found.forces).max() > 1e15 and abs(found.v1 - d.qvel).max() < 1e-14 and found.residual < 1e-14
 
 
 @pytest.mark.parametrize("name", ["hopper rk4", "crawler elliptic"])

@@ -72,8 +72,8 @@ def compile_step(
     links or geoms that may touch under the exact law, where not all may.
     repeat: so many steps of dt in one call, with the efforts held. friction: of sliding, in place of the model's.
     forces: (places, 3) N, on the second body of each place where the robot may touch, in world axes, from the last
-    evaluation. residual: the largest |M a - efforts - J^T f| of all evaluations, of the largest effort or of 1; of
-    the exact law that of docs/contact.md, m/s, up to 1e-9 where a step has converged.
+    evaluation. residual: by how much velocities may be off, m/s or rad/s, the largest of all evaluations
+    (docs/contact.md), up to 1e-9 where a step has converged.
     last: under the soft law three results more, the state of the last evaluation and what constraints exert there:
     Q, V, r (nv,).
     parameters: names or patterns of numbers of the model, as `drevo.compile` takes them, that become a last

@@ -124,7 +124,7 @@ def _joined(robot: Dynamics, pieces: list[Table], starts: list[float], occurrenc
     return Table(robot, t, q, v, "dop853", steps, rejected, tuple(occurrences))
 
 
-LARGE_RESIDUAL = 1e-6  # m/s: a residual of the exact law that is told
+LARGE_RESIDUAL = 1e-6  # m/s, rad/s: a residual that is told
 
 
 class GroundOptions(TypedDict, total=False):
@@ -188,8 +188,7 @@ def simulate_touching(
     f = compile_step(robot, dt=dt, ground=ground, law=law, repeat=repeat, **given)
     step = partial(_step_at, partial(f, threads=threads), by_name)
     out = _stepped(robot, step, q, v, drive, records, every // repeat, dt * repeat)
-    if law == "coulomb":
-        _tell_unsettled(out[3], dt * every)
+    _tell_unsettled(out[3], dt * every)
     shape = (records + 1, *lead)
     qs, vs, forces, residual, driven = (x.reshape(*shape, *x.shape[2:]) for x in out)
     times = dt * every * np.arange(records + 1)
@@ -220,11 +219,11 @@ def _step_at(f: Any, by_name: Mapping[str, Any], t: float, q: Array, v: Array, t
 
 
 def _tell_unsettled(residual: Array, interval: float) -> None:
-    """A warning where impulses do not fulfil the law."""
+    """A warning where velocities do not fulfil the law."""
     worst = residual.max(initial=0.0)
     if worst > LARGE_RESIDUAL:
         when = interval * np.unravel_index(int(residual.argmax()), residual.shape)[0]
-        sentence = f"simulate: until t = {when:g} s the impulses of a step leave a residual of {worst:.2g} m/s"
+        sentence = f"simulate: until t = {when:g} s velocities of a step have a residual of {worst:.2g} m/s"
         warn_caller(f"{sentence}; the table's residual says where: take a shorter step")
 
 

@@ -136,6 +136,7 @@ class MultiplierLoops(PairLoops):
             self.each(c, "ease", touching)
             self.newton(c, touching)
             self._multiplied(c, touching)
+        self.judge(c, touching)
         return touching
 
     def _multiplied(self, c: StageCalls, touching: Any) -> None:

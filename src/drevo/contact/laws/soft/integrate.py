@@ -22,6 +22,7 @@ from .stages import Evaluation, StageTracer, free_joints
 
 KUTTA_WEIGHTS = ((1 / 6, 0.5), (1 / 3, 0.5), (1 / 3, 1.0), (1 / 6, 0.0))  # in the sum, to the next stage
 SMALL_TURN = 1e-3  # rad: below it a series
+DOUBTED_SPEED = 1e-9  # m/s, rad/s: what is left of the equations is weighed by all that holds, where it is more
 
 
 def in_world(tree: Tree, q: Vector, v: Vector) -> list[Scalar]:
@@ -103,12 +104,13 @@ class Steps:
     def __init__(self, e: Evaluation) -> None:
         self.e, self.tree, self.h = e, e.tree, e.problem.step
         n = e.nv
-        e.sizes |= {"q": self.tree.nq, "v": n, "q1": self.tree.nq, "v1": n, "warm": 1, "residual": 1}
+        e.sizes |= {"q": self.tree.nq, "v": n, "q1": self.tree.nq, "v1": n, "warm": 1, "residual": 1, "doubt": 1}
         if e.problem.method == "rk4":
             e.sizes |= {"Q0": self.tree.nq, "W": n, "K": n, "sum_k": n, "sum_a": n}
         self.add("begin", self._begin)
         self.add("again", lambda s: s.write(Q=s.read("q1"), V=s.read("v1"), **self._first(s.read("q1"))))
         self.add("judge", self._judge)
+        self.add("weigh", self._weigh)
         e.stages = ["end"]
         if e.problem.method == "rk4":
             e.stages = [f"stage_{k}" for k in range(4)]
@@ -139,13 +141,20 @@ class Steps:
         return {"Q0": q} if self.e.problem.method == "rk4" else {}
 
     def _judge(self, s: StageTracer) -> None:
-        """The largest |g|, of the largest effort or of 1."""
-        size, worst = 1.0, s.number("residual")
-        for y in self.e.efforts(s):
-            size = maximum(size, abs(y))
-        for x in s.read("g"):
-            worst = maximum(worst, abs(x) / size)
-        s.write(residual=worst)
+        """The largest h |g_k| / M_kk, or a doubt."""
+        off: Scalar = 0.0
+        for k, (x, row) in enumerate(zip(s.read("g"), self.e.inertia(s))):
+            off = maximum(off, self.h * (abs(x) / row[k]))
+        doubted = off > DOUBTED_SPEED
+        worst = maximum(s.number("residual"), where(doubted, 0.0, off))
+        s.write(doubt=where(doubted, 1.0, 0.0), residual=worst)
+
+    def _weigh(self, s: StageTracer) -> None:
+        """Takes for what is doubted the largest h |p_k|: where forces are stiff, a large g moves little."""
+        off, worst = 0.0, s.number("residual")
+        for x in s.read("p"):
+            off = maximum(off, self.h * abs(x))
+        s.write(residual=where(s.number("doubt") > 0.0, maximum(worst, off), worst))
 
     def _euler(self, s: StageTracer) -> None:
         q, v, a, h = s.read("Q"), s.read("V"), s.read("a"), self.h

@@ -85,7 +85,13 @@ class Loops:
         """Accelerations at Q, V."""
         touching = self.solved(c)
         self.forces(c, touching)
+
+    def judge(self, c: StageCalls, touching: list[Value]) -> None:
+        """By how much velocities may be off."""
         c.call("judge")
+        with c.f.when(c.some_above("doubt")):
+            self.solve(c, touching)
+            c.call("weigh")
 
     def solved(self, c: StageCalls) -> list[Value]:
         """Solves for the accelerations at Q, V by Newton steps; returns which slots touch."""
@@ -99,6 +105,8 @@ class Loops:
         c.fill(-1.0, "pieces", 0, self.e.sizes["pieces"])
         c.fill(1.0, "live", 0, 1)
         self.newton(c, touching)
+        if not self.e.problem.moreau:
+            self.judge(c, touching)
         if self.e.noslip:
             self.mass(c)
             self.tangents(c, touching)
@@ -285,7 +293,6 @@ class SoftDerivative(Loops):
         c.call("again")
         touching = self.solved(c)
         self.forces(c, touching)
-        c.call("judge")
         c.call("end")
         c.call("inertia")
         self.each(c, "hessian", touching)
