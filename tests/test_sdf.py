@@ -266,3 +266,15 @@ def test_inertia_of_shapes(tmp_path: Path) -> None:
 def test_inertias_of_shapes_that_are_refused(text: str, says: str) -> None:
     with pytest.raises(ModelError, match=says):
         loaded(text)
+
+
+def test_links_that_nothing_carries_are_named() -> None:
+    """SDF lets them float; on a fixed base they stand."""
+    links = "".join(f"<link name='{x}'><inertial><mass>1</mass></inertial></link>" for x in "abc")
+    joint = (
+        "<joint name='j' type='revolute'><parent>{}</parent><child>b</child><axis><xyz>0 0 1</xyz></axis></joint>"
+    )
+    for parent, loose in (("world", "'a', 'c'"), ("a", "'c'")):
+        robot = drevo.load(f"<sdf version='1.9'><model name='m'>{links}{joint.format(parent)}</model></sdf>")
+        (note,) = robot.notes
+        assert note.startswith("links that no joint carries") and note.endswith(f": {loose}")

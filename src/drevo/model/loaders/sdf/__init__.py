@@ -15,7 +15,7 @@ from ....io import xml
 from ....io.files import Files
 from ....io.xml import Budget, Element, Reader
 from ...description import Link
-from ...draft import STANDARD_GRAVITY, Draft, list_counts, listed
+from ...draft import STANDARD_GRAVITY, Draft, list_counts, listed, shorten
 from ...rotations import compose
 from .. import primitives
 from ..closures import split_loops
@@ -141,3 +141,7 @@ def _stand(scene: Scene) -> None:
     if WORLD in used:
         draft.links.insert(0, Link(WORLD))
     draft.stands = {name: compose(scene.world, scene.where(name)) for name in roots}
+    if loose := [repr(name) for name in roots[WORLD not in used :]]:
+        draft.notes.append(
+            f"links that no joint carries, which SDF lets float, stand still on a fixed base: {shorten(loose)}"
+        )
