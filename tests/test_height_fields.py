@@ -50,6 +50,25 @@ def mujoco_model(kind: str, heights: str = "", place: str = "") -> Any:
     return m
 
 
+@pytest.mark.parametrize("kind", ["cylinder", "ellipsoid", "box"])
+def test_the_slightest_touch_is_found(kind: str) -> None:
+    """On flat ground the lowest point is so deep, or so high, from 1e-13 of its size on: no sliver loses it."""
+    _, core, size, _, _ = SOLIDS[kind]
+    rng, which = np.random.default_rng(0), [FIELD, 0, core, 0, 6, 8, COLUMNS, ROWS, 0]
+    for k in range(80):
+        R = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+        R = R * np.linalg.det(R)
+        d, deep, half = -R[2], 10.0 ** rng.uniform(-13.0, -6.0) * (-1.0) ** k, np.array(size[:3])
+        lowest = {
+            "cylinder": size[0] * np.hypot(d[0], d[1]) + size[1] * abs(d[2]),
+            "ellipsoid": np.linalg.norm(half * d), "box": np.abs(d) @ half,
+        }[kind]  # fmt: skip
+        at, out = Vec(*rng.uniform(-0.8, 0.8, 2), float(lowest - deep)), [0.0] * 351
+        given = [*SIDES, DEEP, 0, *size, 2.2, 0.0], [0.0] * (ROWS * COLUMNS), []
+        found = places_in_field(which, *given, Mat.of(R.tolist()), at, 0.0, out)  # type: ignore[arg-type]
+        assert (found > 0) == (deep > 0.0) and (deep < 0.0 or abs(min(out[1 : 1 + 7 * found : 7]) + deep) < 1e-15)
+
+
 @pytest.mark.needs("mujoco")
 @pytest.mark.parametrize("kind", SOLIDS)
 def test_places_are_mujocos(kind: str) -> None:

@@ -42,6 +42,7 @@ LAST_GAIN = 1e-14  # of the square distance: what a further step could gain at m
 ROUNDING = 4e-16  # of the distance times the size of D: what rounding makes of that
 TOUCHING_SHARE = 1e-26  # of the square size of D: below it the origin is on the simplex
 GAIN_SHARE = 1e-10  # of the size of D: what a face gains at most where the polytope ends
+STALLED_SHARE = 1e-8  # of the size of D: how far slivers may keep a simplex from the origin that D has
 FLAT_SHARE = 1e-9  # of the size of D: below it corners are one point, in line, or in a plane
 CORNER_SHARE = 1e-8  # of the size of D: corners that are nearer to each other are one
 PARALLEL_COSINE = 1.0 - 1e-12  # of the normals of faces in one plane
@@ -52,11 +53,14 @@ def approach(
     ends: Integers, most: float, gain: float, out: Floats, face: Integers,
 ) -> int:  # fmt: skip
     """Gilbert, Johnson and Keerthi's method: 0 with the distance, the point of the first solid and the normal in
-    `out`, or the number of corners, 1 to 4, of a simplex that has the origin. It ends where the distance is more
-    than `most`, which a plane across the way shows, or a step could gain so much of its square at most."""
+    `out`, or the number of corners, 1 to 4, of a simplex that has the origin, in `out` how far D goes on one way,
+    where that is known. It ends where the distance is more than `most`, which a plane across the way shows, or a
+    step could gain so much of its square at most."""
     share = floats(4)
     v = add_corner(which, sizes, points_a, points_b, R, p, p, W, A, ends, 0)
     share[0] = 1.0
+    along = 0.0
+    out[0] = NO_DISTANCE
     count, square, size, slack = 1, v.dot(v), v.dot(v), GAIN_SHARE * sizes[8]
     for _ in range(MAX_SIMPLEX_STEPS):
         if square <= TOUCHING_SHARE * size:
@@ -64,7 +68,7 @@ def approach(
         w = add_corner(which, sizes, points_a, points_b, R, p, -v, W, A, ends, count)
         size, along = max(size, w.dot(w)), v.dot(w)
         if along <= 0.0 and square <= slack * slack:
-            return count  # no plane parts them, and the polytope has the origin
+            break
         if along > 0.0 and along * along > most * most * square:
             break
         if square - along <= gain * square + ROUNDING * sqrt(square * size) or has_corner(W, count, w, 0.0):
@@ -78,12 +82,15 @@ def approach(
         count = kept_corners(W, A, ends, share, count + 1)
         v = mixed(W, share, count)
         square = v.dot(v)
+    distance = sqrt(square)
+    put_corner(Part(out, 4), 0, v * (-1.0 / distance))
+    if along <= ROUNDING * sqrt(square * size) and distance <= STALLED_SHARE * sizes[8]:
+        out[0] = max(0.0, -along / distance)
+        return count  # no plane parts them, and slivers may keep a simplex so far from the origin
     for k in range(3):
         face[k] = min(k, count - 1)
-    distance = sqrt(square)
     out[0] = distance
     put_corner(Part(out, 1), 0, mixed(A, share, count))
-    put_corner(Part(out, 4), 0, v * (-1.0 / distance))
     return 0
 
 
@@ -118,7 +125,7 @@ def with_four_corners(
     if count == 3:
         first = corner_of(W, 0)
         n = (corner_of(W, 1) - first).cross(corner_of(W, 2) - first)
-        n = n * (1.0 / sqrt(n.dot(n)))
+        n = n * ((1.0 if first.dot(n) < 0.0 else -1.0) / sqrt(n.dot(n)))  # first to where the origin is
         put_corner(flat, 0, n)
         for _ in range(2):
             w = add_corner(which, sizes, points_a, points_b, R, p, n, W, A, ends, 3) - first
@@ -238,11 +245,11 @@ def search_inside(
         return
     faces, planes = integers(3 * MAX_FACES), floats(4 * MAX_FACES)
     slack = GAIN_SHARE * sizes[8]
-    first_faces(W, faces, planes, slack)
-    corners, count, deep = 4, 4, NO_DISTANCE
+    first_faces(W, faces, planes, STALLED_SHARE * sizes[8])
+    corners, count, deep = 4, 4, out[0]
     best = nearest_face(faces, planes, count)
     i, j, k = faces[3 * best], faces[3 * best + 1], faces[3 * best + 2]
-    normal = corner_of(flat, 0)
+    normal = corner_of(Part(out, 4), 0)
     while corners < MAX_CORNERS and count < MAX_FACES - 8:
         n = corner_of(Part(planes, 4 * best), 0)
         w = add_corner(which, sizes, points_a, points_b, R, p, n, W, A, ends, corners)
