@@ -6,7 +6,6 @@ demonstrations".
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,12 +17,10 @@ import numpy as np
 from ..mechanics.scalar import Scalar
 from ..model.contact import Actuator
 from ..robot.face import Robot
-from ..robots.loading import load
 from .goals import DrawnEnv, endless, norms
-from .ours import AdroitTask, robotics_file
-from .randomise import Randomise
+from .ours import AdroitTask, quiet_model, robotics_file
 from .rotations import cardan_angles, of_axis, product, rotation_quaternions
-from .tasks import Moment, Outcome, Task
+from .tasks import Moment, Task
 
 Array = np.ndarray[Any, Any]
 HELD = 6  # coordinates of what is held, the last ones
@@ -44,9 +41,7 @@ REACHED_REWARD, MISSED_REWARD = 10.0, -0.1  # sparse rewards
 @cache
 def _adroit(scene: str, moved: str) -> Robot:
     """The robot of a scene; a link stands where an episode says."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # as of the Shadow hand
-        model = load(robotics_file(f"adroit_hand/adroit_{scene}.xml")).model
+    model = quiet_model(robotics_file(f"adroit_hand/adroit_{scene}.xml"))
     links = tuple(replace(x, mocap=x.name == moved) for x in model.links)
     return Robot(replace(model, links=links, actuators=tuple(map(_servo, model.actuators)), notes=()))
 
@@ -71,11 +66,8 @@ class AdroitEnv(DrawnEnv):
     size: int  # of an observation
 
     def _plain_task(self) -> Task:
-        robot, pose = _adroit(self.task.scene, self.moved), ((f"{self.moved}.pose", (0.0, 0.0), False),)
-        return Task(
-            lambda: robot, self.task.skip, 1, self._left_behind, lambda m, n: Outcome(0.0, 0.0, {}), {},
-            mujoco=False, random=Randomise(parameters=pose if self.moved else ()),
-        )  # fmt: skip
+        robot = _adroit(self.task.scene, self.moved)
+        return self._task_of(robot, [self.moved] * bool(self.moved), self._left_behind, mujoco=False)
 
     def _left_behind(self, m: Moment) -> Sequence[Scalar]:
         """Numbers that are kept of the last evaluation, its positions first."""
@@ -88,7 +80,7 @@ class AdroitEnv(DrawnEnv):
         state = self._state
         pose = (state["goal"][at],) if self.moved else ()
         found = self._stepped(state["q"][at], state["v"][at], action, *pose)
-        state["q"][at], state["v"][at], state["seen"][at] = found[0], found[1], found[5]
+        state["q"][at], state["v"][at], state["seen"][at] = found
 
     def _restart(self, mask: Array) -> None:
         """New episodes, drawn one after another in the order of gymnasium-robotics."""
@@ -99,7 +91,6 @@ class AdroitEnv(DrawnEnv):
         for k in np.flatnonzero(mask):
             state["goal"][k] = self._drawn(state["q"][k])
         state["seen"][mask, :nq] = state["q"][mask]
-        state["elapsed"][mask], state["over"][mask] = 0, False
 
     def _judged(self, observed: Any) -> tuple[Array, dict[str, Array]]:
         done, dense = self._rated(observed)

@@ -5,7 +5,6 @@ An action moves a body of motion capture, to which a weld draws the gripper.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -15,12 +14,10 @@ import numpy as np
 from ..model.description import ORIGIN, Model
 from ..model.loaders.solids import MOST_SUPPORTS
 from ..robot.face import Robot
-from ..robots.loading import load
-from .goals import GoalEnv
-from .ours import FetchTask, robotics_file
-from .randomise import Randomise
+from .goals import GoalEnv, norms
+from .ours import FetchTask, quiet_model, robotics_file
 from .rotations import cardan_angles, rotation_quaternions
-from .tasks import Outcome, Task
+from .tasks import Task
 
 Array = np.ndarray[Any, Any]
 GRIPPER_LINK, GRIP_POINT = "robot0:gripper_link", (0.02, 0.0, 0.0)  # grip: a point of the gripper
@@ -39,9 +36,7 @@ MAX_RISE, RISING_SHARE = 0.45, 0.5  # m, of goals above the table, and how many 
 @cache
 def _fetch(file: str) -> Robot:
     """The robot of a file, whose meshes touch by their hulls."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what the file has beside the motion
-        model = load(robotics_file(f"fetch/{file}.xml"), hulls=MOST_SUPPORTS).model
+    model = quiet_model(robotics_file(f"fetch/{file}.xml"), hulls=MOST_SUPPORTS)
     welds = tuple(replace(x, point_a=ORIGIN, point_b=ORIGIN) for x in model.loops)  # as its environments have it
     return Robot(replace(model, loops=welds, notes=()))
 
@@ -61,11 +56,7 @@ class FetchEnv(GoalEnv):
     def _plain_task(self) -> Task:
         robot = _fetch(self.task.file)
         still = None if robot.model.actuators else ((-1.0,), (1.0,))
-        pose = Randomise(parameters=(("robot0:mocap.pose", (0.0, 0.0), False),))
-        return Task(
-            lambda: robot, self.task.skip, 1, lambda m: m.seen.positions, lambda m, n: Outcome(0.0, 0.0, {}), {},
-            controls=still, random=pose,
-        )  # fmt: skip
+        return self._task_of(robot, ["robot0:mocap"], controls=still)
 
     def _compile(self) -> None:
         super()._compile()
@@ -86,7 +77,7 @@ class FetchEnv(GoalEnv):
         pose = np.concatenate([grip, DOWNWARD_QUATERNION[None]], 1)
         seen = q
         for _ in range(LEADING_STEPS):
-            q, v, seen = self._led(q, v, np.zeros((1, max(1, len(self.servos)))), pose)
+            q, v, seen = self._called(q, v, np.zeros((1, max(1, len(self.servos)))), pose)
         height = seen[:, self.held[0] + 2] if self.held else np.zeros(1)
         return q[0], v[0], np.append(self._gripper(seen)[1][0], height)
 
@@ -98,12 +89,6 @@ class FetchEnv(GoalEnv):
 
     # -- steps -------------------------------------------------------------------------------------------------
 
-    def _led(self, q: Array, v: Array, controls: Array, pose: Array) -> tuple[Array, Array, Array]:
-        """The states after some steps with the gripper drawn to a pose, and q as it was last seen."""
-        none = np.zeros((len(q), 1))
-        after = self.f(q, v, none, none, np.zeros((len(q), 2)), controls, pose, threads=self.threads)
-        return after[0], after[1], after[5]
-
     def _act(self, at: Array, action: Array) -> None:
         state, action = self._state, action.astype(np.float32)
         frame, _ = self._gripper(state["seen"][at])
@@ -112,7 +97,7 @@ class FetchEnv(GoalEnv):
         pose = np.concatenate([frame[:, :3, 3] + action[:, :3] * ACTION_REACH, turn + DOWNWARD_QUATERNION], 1)
         opened = action[:, 3:] * np.float32(self.task.fingers)
         controls = state["q"][at][:, self.servos] + opened if self.servos else np.zeros((len(at), 1))
-        q, v, seen = self._led(state["q"][at], state["v"][at], controls, pose)
+        q, v, seen = self._called(state["q"][at], state["v"][at], controls, pose)
         if not self.task.fingers:
             q[:, self.fingers[0]] = 0.0
             seen = q
@@ -142,7 +127,7 @@ class FetchEnv(GoalEnv):
         return {"observation": np.concatenate(parts, 1), "achieved_goal": achieved.copy(), "desired_goal": goal}
 
     def _left(self, achieved: Array, goal: Array) -> Array:
-        return np.asarray(np.linalg.norm(achieved - goal, axis=-1))
+        return norms(achieved - goal)
 
     def _reached(self, achieved: Array, goal: Array) -> Array:
         return np.asarray(self._left(achieved, goal) < GOAL_RADIUS, float)
@@ -160,7 +145,6 @@ class FetchEnv(GoalEnv):
                 state["q"][k, self.held[0] : self.held[0] + 2] = self._object_place(grip[:2])
             state["goal"][k] = self._drawn_goal(grip)
         state["seen"][mask] = state["q"][mask]
-        state["elapsed"][mask], state["over"][mask] = 0, False
 
     def _object_place(self, grip: Array) -> Array:
         place = grip

@@ -9,7 +9,7 @@ Episodes begin and goals are drawn in NumPy, the robot is stepped by the compile
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import inf
 from typing import Any
 
@@ -20,9 +20,11 @@ from gymnasium.vector.utils import batch_space
 
 from ..errors import InputError, one_of, shown
 from ..io.given import finite, whole
+from ..robot.face import Robot
 from .episode import episode
+from .randomise import Randomise
 from .simulation import RENDER_MODES, Picture, TaskRobot
-from .tasks import Task
+from .tasks import Moment, Outcome, Task, TaskNumbers
 from .traced import traced_task
 from .vector import MOST_THREADS, reset_mask
 
@@ -68,7 +70,7 @@ class DrawnEnv(VectorEnv, ABC):  # type: ignore[misc]
         self._state = {"q": np.repeat(self.body.beginning, num_envs, 0),
                        "v": np.zeros((num_envs, self.body.model.nv)), "goal": goals,
                        "elapsed": np.zeros(num_envs, int), "over": none}  # fmt: skip
-        self._restart(~none)
+        self._begin(~none)
 
     def _compile(self) -> None:
         plain = self._plain_task()
@@ -89,7 +91,7 @@ class DrawnEnv(VectorEnv, ABC):  # type: ignore[misc]
         """New episodes everywhere; options["reset_mask"] (num_envs,) says where alone."""
         mask = reset_mask(options, self.num_envs)
         super().reset(seed=None if seed is None else whole("reset: seed", seed, 0))
-        self._restart(mask)
+        self._begin(mask)
         return self._observed(), {}
 
     def step(self, actions: Any) -> tuple[Any, Array, Array, Array, dict[str, Any]]:
@@ -101,7 +103,7 @@ class DrawnEnv(VectorEnv, ABC):  # type: ignore[misc]
         self._act(at, np.clip(action[at], -1.0, 1.0))
         state["elapsed"][at] += 1
         if fresh.any():
-            self._restart(fresh)
+            self._begin(fresh)
         observed = self._observed()
         reward, told = self._judged(observed)
         reward = np.where(fresh, 0.0, reward)
@@ -110,9 +112,13 @@ class DrawnEnv(VectorEnv, ABC):  # type: ignore[misc]
         state["over"] = truncated.copy()
         if mode is AutoresetMode.SAME_STEP and truncated.any():
             infos |= {"final_obs": observed, "_final_obs": truncated}
-            self._restart(truncated)
+            self._begin(truncated)
             observed = self._observed()
         return observed, reward, np.zeros(self.num_envs, bool), truncated, infos
+
+    def _begin(self, mask: Array) -> None:
+        self._restart(mask)
+        self._state["elapsed"][mask], self._state["over"][mask] = 0, False
 
     @property
     def state(self) -> dict[str, Array]:
@@ -173,13 +179,27 @@ class DrawnEnv(VectorEnv, ABC):  # type: ignore[misc]
         q: Array = self._state["q"][index]
         return q
 
-    def _stepped(self, q: Array, v: Array, action: Array, *parameters: Array) -> list[Array]:
-        """Results of the compiled function for one action each: q, v and the others."""
-        count, (low, high) = len(q), self.body.controls
-        controls = 0.5 * (low + high) + action * (0.5 * (high - low))
-        none = np.zeros((count, 1))
-        found = self.f(q, v, none, none, np.zeros((count, 2)), controls, *parameters, threads=self.threads)
-        return list(found)
+    def _task_of(
+        self, robot: Robot, poses: Iterable[str] = (), observe: Any = lambda m: m.seen.positions, **more: Any
+    ) -> Task:
+        """The steps of a robot. poses: links that stand where a step is told. observe: what is kept of a step."""
+        told = Randomise(parameters=tuple((f"{x}.pose", (0.0, 0.0), False) for x in poses))
+        return Task(lambda: robot, self.task.skip, 1, observe, _unjudged, {}, random=told, **more)
+
+    def _called(self, q: Array, v: Array, controls: Array, *parameters: Array) -> tuple[Array, Array, Array]:
+        """The states after an action each, and what is kept of the step."""
+        none = np.zeros((len(q), 1))
+        found = self.f(q, v, none, none, np.zeros((len(q), 2)), controls, *parameters, threads=self.threads)
+        return found[0], found[1], found[5]
+
+    def _stepped(self, q: Array, v: Array, action: Array, *parameters: Array) -> tuple[Array, Array, Array]:
+        """Results of `_called` for actions from -1 to 1 over the ranges of the controls."""
+        low, high = self.body.controls
+        return self._called(q, v, 0.5 * (low + high) + action * (0.5 * (high - low)), *parameters)
+
+
+def _unjudged(m: Moment, numbers: TaskNumbers) -> Outcome:
+    return Outcome(0.0, 0.0, {})
 
 
 class GoalEnv(DrawnEnv):

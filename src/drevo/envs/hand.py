@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import cache
 from math import pi
 from typing import Any
@@ -11,11 +10,10 @@ import numpy as np
 
 from ..errors import NumericsError
 from ..robot.face import Robot
-from ..robots.loading import load
 from .goals import GoalEnv
-from .ours import HandTask
+from .ours import HandTask, quiet_model
 from .rotations import apart, octahedral, of_axis, product, without_turn
-from .tasks import Outcome, Task
+from .tasks import Task
 
 Array = np.ndarray[Any, Any]
 HAND, OBJECT = 24, 7  # coordinates of the hand, and of what it holds
@@ -28,11 +26,7 @@ DENSE_WEIGHT = 10.0  # of the distance, 1/m, beside the angle
 
 @cache
 def _hand(file: str) -> Robot:
-    with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # ranges of tendons are held as MuJoCo holds them; a forearm touches nothing
-        return load(file)
+    return Robot(quiet_model(file))
 
 
 class HandEnv(GoalEnv):
@@ -46,11 +40,7 @@ class HandEnv(GoalEnv):
     goal_size = OBJECT
 
     def _plain_task(self) -> Task:
-        robot = _hand(self.task.source)
-        return Task(
-            lambda: robot, self.task.skip, 1, lambda m: [*m.q[:HAND], *m.v[:HAND], *m.v[HAND : HAND + 6],
-            *m.q[HAND : HAND + OBJECT]], lambda m, n: Outcome(0.0, 0.0, {}), {},
-        )  # fmt: skip
+        return self._task_of(_hand(self.task.source), observe=lambda m: m.q[:1])
 
     def _size(self) -> int:
         return 2 * HAND + 2 * OBJECT - 1
@@ -103,7 +93,6 @@ class HandEnv(GoalEnv):
                 break
         else:
             raise NumericsError(f"{self.name}: the {self.task.held} fell off the hand in {SETTLING_TRIES} tries")
-        state["elapsed"][at], state["over"][at] = 0, False
         held = self.body.told(state["q"], state["v"])[0][at, HAND : HAND + 3]
         if self.task.place:
             held = held + self.np_random.uniform(*TARGET_RANGE.T, (len(at), 3))

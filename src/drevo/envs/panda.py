@@ -6,7 +6,6 @@ unified approach for motion and force control of robot manipulators: the operati
 
 from __future__ import annotations
 
-import warnings
 from functools import cache
 from itertools import pairwise
 from math import pi, sqrt
@@ -16,21 +15,20 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from ..mechanics.algorithms.inertia_matrix import mass_matrix
-from ..mechanics.algorithms.inverse_dynamics import bias
+from ..mechanics.algorithms.inertia_matrix import Factors, mass_matrix_rows
+from ..mechanics.algorithms.inverse_dynamics import inverse_dynamics
 from ..mechanics.algorithms.kinematics import jacobian, pose
-from ..mechanics.algorithms.task_space import inverted, solved
-from ..mechanics.scalar import Matrix, Scalar, Vector, dot
+from ..mechanics.algorithms.task_space import solved, weighed
+from ..mechanics.scalar import Scalar, Vector, dot
 from ..mechanics.spatial import Vec
 from ..mechanics.tree import build_tree
 from ..model.loaders.solids import MOST_SUPPORTS
 from ..robot.face import Robot
-from ..robots.loading import load
 from .goals import DrawnEnv, endless, norms
-from .ours import PandaTask, installed_file
+from .ours import PandaTask, installed_file, quiet_model
 from .rotations import of_axis, product, rotation_quaternions
 from .simulation import actuator_efforts
-from .tasks import Outcome, Task
+from .tasks import Task
 
 Array = np.ndarray[Any, Any]
 ROBOT_FILES = ("robots/panda/robot.xml", "grippers/panda_gripper.xml", "bases/rethink_mount.xml")
@@ -83,13 +81,11 @@ def _panda(cubes: tuple[tuple[str, float], ...]) -> Robot:
     for body in base.iter("body"):
         for seen in body.findall("geom[@contype='0'][@conaffinity='0']"):
             body.remove(seen)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # materials
-        return load(ElementTree.tostring(base, "unicode"), roots=[assets], hulls=MOST_SUPPORTS)
+    return Robot(quiet_model(ElementTree.tostring(base, "unicode"), roots=[assets], hulls=MOST_SUPPORTS))
 
 
 def _controlled(robot: Robot) -> Any:
-    """The law of (action, q, v): Khatib 1987, forces and torques apart, and a posture that leaves the grip alone.
+    """The law of (action, q, v): that of `control.task_space`, forces and torques apart, J' v left out.
 
     action: the place (3,) and rotation (9,) wanted of the grip, controls of the fingers (2,), the posture (7,).
     """
@@ -98,8 +94,7 @@ def _controlled(robot: Robot) -> Any:
     def drive(action: Vector, q: Vector, v: Vector, drawn: Vector = ()) -> list[Scalar]:
         place, wanted, fingers, posture = action[:3], action[3:12], action[12:14], action[14:]
         J = [row[:PANDA_JOINTS] for row in jacobian(tree, q, GRIP, "local_world_aligned")]
-        M = [row[:PANDA_JOINTS] for row in mass_matrix(tree, q)[:PANDA_JOINTS]]
-        A = _product(_product(J, inverted(M, GRIP)), _transposed(J))  # J M^-1 J^T
+        A = weighed(Factors(mass_matrix_rows(tree, q)[:PANDA_JOINTS], range(PANDA_JOINTS)), J)
         T, rates = pose(tree, q, GRIP), [dot(row, v[:PANDA_JOINTS]) for row in J]
         turn = Vec(0.0, 0.0, 0.0)
         for k in range(3):
@@ -111,19 +106,11 @@ def _controlled(robot: Robot) -> Any:
         away = [POSTURE_STIFFNESS * (x - y) - 2.0 * sqrt(POSTURE_STIFFNESS) * w for x, y, w in zip(posture, q, v)]
         taken = solved(A, [dot(row, away) for row in J], GRIP)
         pull = [x - y for x, y in zip(force, taken)]
-        held = bias(tree, q, v)  # gravity and Coriolis' forces
-        torques = [dot(column, pull) + held[k] + dot(M[k], away) for k, column in enumerate(_transposed(J))]
+        held = inverse_dynamics(tree, q, v, [*away, *[0.0] * (model.nv - PANDA_JOINTS)])
+        torques = [x + dot(column, pull) for x, column in zip(held, zip(*J))]
         return actuator_efforts(model, [*torques, *fingers], q, v)
 
     return drive
-
-
-def _transposed(A: Matrix) -> Matrix:
-    return [list(column) for column in zip(*A)]
-
-
-def _product(A: Matrix, B: Matrix) -> Matrix:
-    return [[dot(row, column) for column in zip(*B)] for row in A]
 
 
 class PandaEnv(DrawnEnv):
@@ -139,11 +126,8 @@ class PandaEnv(DrawnEnv):
     goal_size = PANDA_JOINTS
 
     def _plain_task(self) -> Task:
-        robot, endless_range = _panda(self.task.cubes), (np.inf,) * 21
-        return Task(
-            lambda: robot, self.task.skip, 1, lambda m: m.seen.positions, lambda m, n: Outcome(0.0, 0.0, {}), {},
-            mujoco=False, controls=(tuple(-x for x in endless_range), endless_range), drive=_controlled(robot),
-        )  # fmt: skip
+        robot, ends = _panda(self.task.cubes), ((-np.inf,) * 21, (np.inf,) * 21)
+        return self._task_of(robot, mujoco=False, controls=ends, drive=_controlled(robot))
 
     def _compile(self) -> None:
         super()._compile()
@@ -174,10 +158,8 @@ class PandaEnv(DrawnEnv):
             FINGER_RANGE * (fingers - np.array([-1.0, 1.0])),
         )
         given = np.concatenate([place, wanted.reshape(n, 9), widths, state["goal"][at]], 1)
-        none, past = np.zeros((n, 1)), np.zeros_like(given)
-        results = self.f(q, v, none, none, np.zeros((n, 2)), given, past, threads=self.threads)
-        for name, x in {"q": results[0], "v": results[1], "seen": results[5], "fingers": fingers}.items():
-            state[name][at] = x
+        state["q"][at], state["v"][at], state["seen"][at] = self._called(q, v, given, np.zeros_like(given))
+        state["fingers"][at] = fingers
 
     def _place(self, link: str) -> Array:
         """Places (n, 3) of a link at the last evaluation, as robosuite sees them."""
@@ -246,7 +228,6 @@ class PandaEnv(DrawnEnv):
                 state["q"][k, n + 7 * j : n + 7 * j + 7] = stands
         state["q"][mask, :PANDA_JOINTS], state["q"][mask, FINGERS] = state["goal"][mask], OPENED
         state["v"][mask], state["fingers"][mask], state["seen"][mask] = 0.0, 0.0, state["q"][mask]
-        state["elapsed"][mask], state["over"][mask] = 0, False
 
     def _placed(self) -> list[Array]:
         """Places x, y of the cubes, none over another."""

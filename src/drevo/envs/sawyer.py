@@ -5,7 +5,6 @@ Yu et al. 2020, "Meta-World: a benchmark and evaluation for multi-task and meta 
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from functools import cache, cached_property
 from math import pi
@@ -14,17 +13,15 @@ from typing import Any, NamedTuple
 import gymnasium
 import numpy as np
 
-from ..model.description import Model
 from ..model.loaders.solids import MOST_SUPPORTS
 from ..model.vectors import IDENTITY, ORIGIN, Vec3
 from ..robot.face import Robot
-from ..robots.loading import load
+from .features import links_from
 from .goals import DrawnEnv, norms
-from .ours import SawyerTask, installed_file
-from .randomise import Randomise
+from .ours import SawyerTask, installed_file, quiet_model
 from .rotations import product, rotation_quaternions
 from .scales import FALLS
-from .tasks import Outcome, Task
+from .tasks import Task
 
 Array = np.ndarray[Any, Any]
 LOOK = 18  # numbers of what is observed at once
@@ -77,22 +74,11 @@ THINGS = {
 @cache
 def _sawyer(file: str, moved: str) -> Robot:
     """The robot of a file with the weld of its hand as the tasks have it; a link stands where an episode says."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = load(installed_file("metaworld", f"assets/sawyer_xyz/{file}.xml"), hulls=MOST_SUPPORTS).model
+    model = quiet_model(installed_file("metaworld", f"assets/sawyer_xyz/{file}.xml"), hulls=MOST_SUPPORTS)
     links = tuple(replace(x, mocap=x.mocap or x.name == moved) for x in model.links)
     plain: dict[str, Any] = {"point_a": ORIGIN, "point_b": ORIGIN, "rotation": IDENTITY}
     welds = tuple(replace(x, torquescale=TORQUE_SCALE, **plain) for x in model.loops)
     return Robot(replace(model, links=links, loops=welds, notes=()))
-
-
-def _carried(model: Model, moved: str) -> set[str]:
-    """A link and all that hang on it."""
-    carried = {moved}
-    for joint in model.joints:  # parents come first
-        if joint.parent in carried:
-            carried.add(joint.child)
-    return carried
 
 
 class SawyerEnv(DrawnEnv):
@@ -111,15 +97,12 @@ class SawyerEnv(DrawnEnv):
 
     def _plain_task(self) -> Task:
         robot, poses = _sawyer(self.task.file, self.task.moved), ["mocap", *filter(None, [self.task.moved])]
-        return Task(
-            lambda: robot, self.task.skip, 1, lambda m: m.seen.positions, lambda m, n: Outcome(0.0, 0.0, {}), {},
-            mujoco=False, random=Randomise(parameters=tuple((f"{x}.pose", (0.0, 0.0), False) for x in poses)),
-        )  # fmt: skip
+        return self._task_of(robot, poses, mujoco=False)
 
     def _compile(self) -> None:
         super()._compile()
         body, moved = self.body, self.task.moved
-        self.thing, self.carried = THINGS[self.name], _carried(body.model, moved)
+        self.thing, self.carried = THINGS[self.name], links_from(body.model, moved)
         self.standing = body.robot.pose(body.beginning, moved)[0] if moved else np.eye(4)
         self.closing = np.zeros(self.num_envs)  # how the fingers close
         hand, stands = np.array([self.task.hand]), self.standing[None, :3, 3]
@@ -143,10 +126,7 @@ class SawyerEnv(DrawnEnv):
         poses = [hand, np.tile(HAND_QUATERNION, (len(q), 1))]
         if self.task.moved:
             poses += [stands, np.tile(rotation_quaternions(self.standing[None, :3, :3]), (len(q), 1))]
-        none, controls = np.zeros((len(q), 1)), closing * [1.0, -1.0]
-        given = q, v, none, none, np.zeros((len(q), 2)), controls, np.concatenate(poses, 1)
-        after = self.f(*given, threads=self.threads)
-        return after[0], after[1], after[5]
+        return self._called(q, v, closing * [1.0, -1.0], np.concatenate(poses, 1))
 
     def _act(self, at: Array, action: Array) -> None:
         state, action = self._state, action.astype(np.float32)
@@ -221,7 +201,6 @@ class SawyerEnv(DrawnEnv):
             q[:, -1] = task.joint
         state["q"][mask], state["v"][mask], state["hand"][mask] = q[mask], v[mask], task.hand
         state["look"][mask] = state["before"][mask] = self._look(seen if task.stale else q)[mask]
-        state["elapsed"][mask], state["over"][mask] = 0, False
 
     def _drawn(self) -> Array:
         while True:
