@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from math import cos as cosine
@@ -87,8 +87,8 @@ def _upright(s: SuiteState) -> Scalar:
     return tolerance(s.turn("torso").z.z, 1.0, inf, 2.0, "linear", 0.0)
 
 
-def _walked(speed: float) -> Callable[[SuiteState], Scalar]:
-    return lambda s: _upright(s) * tolerance(_trunk_velocity(s).x, speed, inf, speed, "linear", 0.5)
+def _walked(speed: float, s: SuiteState) -> Scalar:
+    return _upright(s) * tolerance(_trunk_velocity(s).x, speed, inf, speed, "linear", 0.5)
 
 
 def _fetching(s: SuiteState) -> list[Scalar]:
@@ -178,12 +178,9 @@ def _dog_stands(s: SuiteState) -> Scalar:
     return reduce(mul, factors) * tolerance(reduce(add, _paws(s)), weight, inf, weight, "linear", 0.9)
 
 
-def _dog_moves(speed: float) -> Callable[[SuiteState], Scalar]:
-    def reward(s: SuiteState) -> Scalar:
-        forward = tolerance(_dog_speed(s).x, speed, 2.0 * speed, speed, "linear", 0.0)
-        return _dog_stands(s) * (0.8 * forward + 0.2)
-
-    return reward
+def _dog_moves(speed: float, s: SuiteState) -> Scalar:
+    forward = tolerance(_dog_speed(s).x, speed, 2.0 * speed, speed, "linear", 0.0)
+    return _dog_stands(s) * (0.8 * forward + 0.2)
 
 
 def _dog_fetching(s: SuiteState) -> list[Scalar]:
@@ -218,7 +215,9 @@ def _ball_thrown(body: SuiteBody, chance: Chance, q: list[Scalar], v: list[Scala
     v[rate + 2] = sqrt(-2.0 * body.model.gravity[2] * height)
 
 
-_QUADRUPED = SuiteTask("quadruped", 0.02, _quadruped, _walked(0.5), _anyhow, edit=partial(_plain, ARENA), lag=0.1)
+_QUADRUPED = SuiteTask(
+    "quadruped", 0.02, _quadruped, partial(_walked, 0.5), _anyhow, edit=partial(_plain, ARENA), lag=0.1
+)
 _DOG = SuiteTask(
     "dog", 0.015, _dog, _dog_stands, _dog_stirred, edit=partial(_plain, ARENA), lag=0.05, engaged=1.0, boxes=True
 )
@@ -228,12 +227,12 @@ LEG_TASKS = {
     ),
     "dog-stand": _DOG,
     **{
-        f"dog-{name}": replace(_DOG, reward=_dog_moves(speed))
+        f"dog-{name}": replace(_DOG, reward=partial(_dog_moves, speed))
         for name, speed in (("walk", 1.0), ("trot", 3.0), ("run", 9.0))
     },
     "quadruped-fetch": replace(
         _QUADRUPED, observe=_fetching, reward=_fetched, start=_anywhere, edit=partial(_plain, ())
     ),
-    "quadruped-run": replace(_QUADRUPED, reward=_walked(5.0)),
+    "quadruped-run": replace(_QUADRUPED, reward=partial(_walked, 5.0)),
     "quadruped-walk": _QUADRUPED,
 }

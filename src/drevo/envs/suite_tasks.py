@@ -64,9 +64,9 @@ def _acrobot(s: SuiteState) -> list[Scalar]:
     return [*_columns(s, arms, "xz"), *_columns(s, arms, "zz"), *s.v]
 
 
-def _raised(margin: float) -> Callable[[SuiteState], Scalar]:
+def _raised(margin: float, s: SuiteState) -> Scalar:
     """Rewards an acrobot whose tip is near the target above."""
-    return lambda s: tolerance(norm_of(s.place("lower_arm", 0.0, 0.0, 1.0) - Vec(0.0, 0.0, 4.0)), 0.0, 0.2, margin)
+    return tolerance(norm_of(s.place("lower_arm", 0.0, 0.0, 1.0) - Vec(0.0, 0.0, 4.0)), 0.0, 0.2, margin)
 
 
 def _poles(s: SuiteState) -> list[str]:
@@ -147,8 +147,8 @@ def _reaching(s: SuiteState) -> list[Scalar]:
     return [*s.q, *(_target(s) - s.place("finger"))[:2], *s.v]
 
 
-def _reached(size: float) -> Callable[[SuiteState], Scalar]:
-    return lambda s: tolerance(norm_of((_target(s) - s.place("finger"))[:2]), 0.0, size + 0.01)
+def _reached(size: float, s: SuiteState) -> Scalar:
+    return tolerance(norm_of((_target(s) - s.place("finger"))[:2]), 0.0, size + 0.01)
 
 
 SPINNER_TIP = 0.13  # m, from the hinge
@@ -175,8 +175,8 @@ def _turning(size: float, s: SuiteState) -> list[Scalar]:
     return [*_fingered(s), way.x, way.z, _left(s, size)]
 
 
-def _turned(size: float) -> Callable[[SuiteState], Scalar]:
-    return lambda s: where(_left(s, size) > 0.0, 0.0, 1.0)
+def _turned(size: float, s: SuiteState) -> Scalar:
+    return where(_left(s, size) > 0.0, 0.0, 1.0)
 
 
 def _spun(s: SuiteState) -> Scalar:
@@ -204,13 +204,10 @@ def _hopper(s: SuiteState) -> list[Scalar]:
     return [*s.q[1:], *s.v, *_felt(s, ("touch_toe", "touch_heel"))]
 
 
-def _hopping(fast: bool) -> Callable[[SuiteState], Scalar]:
-    def reward(s: SuiteState) -> Scalar:
-        torso, foot = (s.place(link, *s.weighs[link].com) for link in ("torso", "foot"))
-        stands = tolerance(torso.z - foot.z, 0.6, 2.0)
-        return stands * (_fast(s.drift("torso").x, 2.0, 1.0, 0.5) if fast else _calm(s))
-
-    return reward
+def _hopping(fast: bool, s: SuiteState) -> Scalar:
+    torso, foot = (s.place(link, *s.weighs[link].com) for link in ("torso", "foot"))
+    stands = tolerance(torso.z - foot.z, 0.6, 2.0)
+    return stands * (_fast(s.drift("torso").x, 2.0, 1.0, 0.5) if fast else _calm(s))
 
 
 def _walker(s: SuiteState) -> list[Scalar]:
@@ -218,14 +215,11 @@ def _walker(s: SuiteState) -> list[Scalar]:
     return [*_columns(s, links, "xx xz"), s.place("torso").z, *s.v]
 
 
-def _walking(speed: float) -> Callable[[SuiteState], Scalar]:
-    def reward(s: SuiteState) -> Scalar:
-        standing = tolerance(s.place("torso").z, 1.2, inf, 0.6)
-        stands = (3.0 * standing + 0.5 * (1.0 + s.turn("torso").z.z)) * 0.25
-        moves = 5.0 * _fast(s.drift("torso").x, speed, speed / 2.0, 0.5) + 1.0 if speed else 6.0
-        return stands * moves * (1.0 / 6.0)
-
-    return reward
+def _walking(speed: float, s: SuiteState) -> Scalar:
+    standing = tolerance(s.place("torso").z, 1.2, inf, 0.6)
+    stands = (3.0 * standing + 0.5 * (1.0 + s.turn("torso").z.z)) * 0.25
+    moves = 5.0 * _fast(s.drift("torso").x, speed, speed / 2.0, 0.5) + 1.0 if speed else 6.0
+    return stands * moves * (1.0 / 6.0)
 
 
 def _humanoid(trunk: str, limbs: Sequence[str], s: SuiteState) -> list[Scalar]:
@@ -234,16 +228,13 @@ def _humanoid(trunk: str, limbs: Sequence[str], s: SuiteState) -> list[Scalar]:
     return [*s.q[7:], s.place("head").z, *ends, *R.z, *s.drift(trunk), *s.v]
 
 
-def _humanoid_reward(trunk: str, axis: str, speed: float) -> Callable[[SuiteState], Scalar]:
-    def reward(s: SuiteState) -> Scalar:
-        upright = tolerance(getattr(s.turn(trunk).z, axis), 0.9, inf, 1.9, "linear", 0.0)
-        stands = tolerance(s.place("head").z, 1.4, inf, 0.35) * upright * _calm(s)
-        along = s.drift(trunk)[:2]
-        if not speed:
-            return stands * _mean([tolerance(x, 0.0, 0.0, 2.0) for x in along])
-        return stands * (5.0 * _fast(norm_of(along), speed, speed, 0.0) + 1.0) * (1.0 / 6.0)
-
-    return reward
+def _humanoid_stands(trunk: str, axis: str, speed: float, s: SuiteState) -> Scalar:
+    upright = tolerance(getattr(s.turn(trunk).z, axis), 0.9, inf, 1.9, "linear", 0.0)
+    stands = tolerance(s.place("head").z, 1.4, inf, 0.35) * upright * _calm(s)
+    along = s.drift(trunk)[:2]
+    if not speed:
+        return stands * _mean([tolerance(x, 0.0, 0.0, 2.0) for x in along])
+    return stands * (5.0 * _fast(norm_of(along), speed, speed, 0.0) + 1.0) * (1.0 / 6.0)
 
 
 # -- swimmer, fish -------------------------------------------------------------------------------------------
@@ -323,15 +314,16 @@ def _cartpole(reward: Callable[[SuiteState], Scalar], start: SuiteStart, poles: 
     return SuiteTask("cartpole", 0.01, _on_cart, reward, start, edit=_with_poles(poles) if poles > 1 else None)
 
 
-_SUITE_ACROBOT = SuiteTask("acrobot", 0.01, _acrobot, _raised(1.0), _any_angle)
+_SUITE_ACROBOT = SuiteTask("acrobot", 0.01, _acrobot, partial(_raised, 1.0), _any_angle)
+_SUITE_REACHER = SuiteTask("reacher", 0.02, _reaching, partial(_reached, 0.05), _scattered, REACHER_TARGETS)
 _SUITE_POINT = SuiteTask("point_mass", 0.02, _state, _at_centre, _scattered)
 _SUITE_FINGER = SuiteTask("finger", 0.02, _fingered, _spun, _scattered_apart)
 _SUITE_FISH = SuiteTask("fish", 0.04, partial(_fish, False), _fish_upright, _adrift)
-_SUITE_HOPPER = SuiteTask("hopper", 0.02, _hopper, _hopping(False), _scattered)
+_SUITE_HOPPER = SuiteTask("hopper", 0.02, _hopper, partial(_hopping, False), _scattered)
 _SUITE_SWIMMER = SuiteTask("swimmer", 0.03, _swimmer, _at_nose, _scattered, SWIMMER_TARGETS)
 _SUITE_TASKS = {
     "acrobot-swingup": _SUITE_ACROBOT,
-    "acrobot-swingup_sparse": replace(_SUITE_ACROBOT, reward=_raised(0.0)),
+    "acrobot-swingup_sparse": replace(_SUITE_ACROBOT, reward=partial(_raised, 0.0)),
     "ball_in_cup-catch": SuiteTask("ball_in_cup", 0.02, _state, _caught, _above_cup),
     "cartpole-balance": _cartpole(_balanced, _upright),
     "cartpole-balance_sparse": _cartpole(_firmly_balanced, _upright),
@@ -346,17 +338,18 @@ _SUITE_TASKS = {
     "finger-spin": replace(_SUITE_FINGER, edit=_loose_hinge),
     **{
         f"finger-turn_{name}": replace(
-            _SUITE_FINGER, observe=partial(_turning, size), reward=_turned(size), drawn=((-pi, pi),)
+            _SUITE_FINGER, observe=partial(_turning, size), reward=partial(_turned, size), drawn=((-pi, pi),)
         )
         for name, size in (("easy", 0.07), ("hard", 0.03))
     },
     "fish-swim": replace(_SUITE_FISH, observe=partial(_fish, True), reward=_fish_swims, drawn=FISH_TARGETS),
     "fish-upright": _SUITE_FISH,
-    "hopper-hop": replace(_SUITE_HOPPER, reward=_hopping(True)),
+    "hopper-hop": replace(_SUITE_HOPPER, reward=partial(_hopping, True)),
     "hopper-stand": _SUITE_HOPPER,
     **{
         f"{file}-{name}": SuiteTask(
-            file, seconds, partial(_humanoid, trunk, limbs), _humanoid_reward(trunk, axis, speed), _scattered_apart
+            file, seconds, partial(_humanoid, trunk, limbs), partial(_humanoid_stands, trunk, axis, speed),
+            _scattered_apart,
         )
         for file, trunk, axis, seconds, limbs in (
             ("humanoid", "torso", "z", 0.025, LIMBS), ("humanoid_CMU", "thorax", "y", 0.02, CMU_LIMBS)
@@ -364,7 +357,7 @@ _SUITE_TASKS = {
         for name, speed in SPEEDS.items()
     },
     "humanoid-run_pure_state": SuiteTask(
-        "humanoid", 0.025, _state, _humanoid_reward("torso", "z", 10.0), _scattered_apart
+        "humanoid", 0.025, _state, partial(_humanoid_stands, "torso", "z", 10.0), _scattered_apart
     ),
     "pendulum-swingup": SuiteTask(
         "pendulum", 0.02, lambda s: [*_columns(s, ["pole"], "zz xz"), *s.v],
@@ -373,12 +366,12 @@ _SUITE_TASKS = {
     "point_mass-easy": _SUITE_POINT,
     "point_mass-hard": replace(_SUITE_POINT, drawn=ASKEW, drive=_pulled_askew),
     **{
-        f"reacher-{name}": SuiteTask("reacher", 0.02, _reaching, _reached(size), _scattered, REACHER_TARGETS)
+        f"reacher-{name}": replace(_SUITE_REACHER, reward=partial(_reached, size))
         for name, size in (("easy", 0.05), ("hard", 0.015))
     },
     **{f"swimmer-swimmer{links}": replace(_SUITE_SWIMMER, edit=_with_links(links)) for links in (6, 15)},
     **{
-        f"walker-{name}": SuiteTask("walker", 0.025, _walker, _walking(min(speed, 8.0)), _scattered)
+        f"walker-{name}": SuiteTask("walker", 0.025, _walker, partial(_walking, min(speed, 8.0)), _scattered)
         for name, speed in SPEEDS.items()
     },
 }  # fmt: skip
