@@ -18,7 +18,7 @@ from typing import Any
 from ..codegen.llvm.ir import I8, Value
 from ..codegen.llvm.stages import StageCalls
 from ..mechanics.scalar import Scalar, Vector, clip, dot, eliminated, maximum, minimum, sqrt, where
-from .laws.soft.factor_loops import FactorLoops, plus_product
+from .laws.soft.factor_loops import FactorLoops, fixed_shape, plus_product
 from .laws.soft.law import DryFriction, Pyramid
 from .laws.soft.layout import PackedRows, SlotLayout, slip_numbers
 from .laws.soft.stages import Evaluation, StageTracer
@@ -148,11 +148,11 @@ class SlipCalls:
 
     def __init__(self, c: StageCalls, e: Evaluation, each: Callable[[Callable[[int, Value], None]], None]) -> None:
         self.c, self.e, self.nv, self.each = c, e, e.nv, each
-        self.factors = FactorLoops(e.newton.within, e.newton.pattern, e.order)
+        self.factors = FactorLoops(c, fixed_shape(c, e.newton.within), e.order)
 
     def write(self) -> None:
         c, f = self.c, self.c.f
-        self.factors.factorise(c)
+        self.factors.factorise()
         c.call("slip_begin")
         with self.held() as record:
             self._respond(record, 1)
@@ -196,7 +196,7 @@ class SlipCalls:
         """Z and A of n tangents."""
         Z, A = self._at(T, n * self.nv), self._at(T, 2 * n * self.nv)
         with self.c.f.loop(n) as i:
-            self.factors.solve(self.c, self._at(T, i.i * self.nv), self._at(Z, i.i * self.nv))
+            self.factors.solve(self._at(T, i.i * self.nv), self._at(Z, i.i * self.nv))
         with self.c.f.loop(n) as i:
             for j, x in enumerate(self._products(self._at(T, i.i * self.nv), Z, n)):
                 self._at(A, i.i * n + j).store(x, self.c.l.bytes)

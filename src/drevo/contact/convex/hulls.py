@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import product
 
 import numpy as np
 
 from ...errors import DrevoError
 from ...io import meshes
 from ...model.vectors import Vec3
+from .simplex import HALF_GRID
 
 CORNER_DIGITS = 12  # of coordinates, m
 Faces = tuple[tuple[int, ...], ...]
@@ -19,7 +21,8 @@ Faces = tuple[tuple[int, ...], ...]
 def hull_tables(points: tuple[Vec3, ...], faces: Faces = ()) -> tuple[tuple[Vec3, ...], tuple[int, ...]]:
     """Unit normals of the faces, and as integers: their number, where the corners of each begin, and end, and the
     corners, counterclockwise from outside; then where the neighbours of each point begin, and end, where its faces
-    do likewise, the neighbours and the faces. A hull without volume has no faces.
+    do likewise, the neighbours and the faces, and at last the point farthest along each direction of a grid. A
+    hull without volume has no faces.
     """
     x = np.array(points, float).reshape(-1, 3)
     normals, polygons = list[Vec3](), faces or _found_faces(x)
@@ -40,6 +43,8 @@ def hull_tables(points: tuple[Vec3, ...], faces: Faces = ()) -> tuple[tuple[Vec3
     table = [len(polygons), *_starts(2 + len(polygons), polygons), *(k for corners in polygons for k in corners)]
     starts = _starts(len(table) + 2 * (len(x) + 1), [*near, *at])
     table += [*starts[: len(x) + 1], *starts[len(x) :], *(k for some in (*near, *at) for k in some)]
+    grid = np.linspace(-1.0, 1.0, 2 * HALF_GRID + 1)
+    table += (np.array([*product(grid, repeat=3)]) @ x.T).argmax(1).tolist()
     return tuple(normals), tuple(table)
 
 

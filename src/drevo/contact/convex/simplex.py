@@ -14,6 +14,7 @@ POINT, SEGMENT, BOX, CYLINDER, ELLIPSOID, HULL, PLANE, FIELD = range(8)  # kinds
 FLAT_SINE = 1e-7  # of a corner over the face of three others: four that are lower hold nothing
 NO_DISTANCE = 1e300
 FEW_POINTS = 16  # of a hull: all are looked at
+HALF_GRID = 3  # coordinates of directions on either side of 0, from which points a search of a hull begins
 GRAPH_A, GRAPH_B = 4, 5  # where `which` says how far behind it the graph of each hull is
 
 
@@ -72,7 +73,8 @@ def support_point(
 
 
 def farthest_point(points: Floats, count: int, graph: Integers, d: Vec, start: int) -> int:
-    """The point of a hull that is farthest along d: of a few the best, of more from neighbour to neighbour."""
+    """The point of a hull that is farthest along d: of a few the best, of more from neighbour to neighbour, from
+    `start` or from what is farthest about there."""
     if graph[0] == 0 or count <= FEW_POINTS:
         best, farthest = 0, -NO_DISTANCE
         for k in range(count):
@@ -82,6 +84,13 @@ def farthest_point(points: Floats, count: int, graph: Integers, d: Vec, start: i
         return best
     first = graph[1 + graph[0]]
     best, farthest, at = start, d.dot(corner_of(points, start)), -1
+    if 0.0 < d.dot(d) < NO_DISTANCE:  # a number
+        scale, middle, n = HALF_GRID / max(max(abs(d.x), abs(d.y)), abs(d.z)), HALF_GRID + 0.5, 2 * HALF_GRID + 1
+        cell = n * (n * int(d.x * scale + middle) + int(d.y * scale + middle)) + int(d.z * scale + middle)
+        near = graph[graph[first + 2 * count + 1] + cell]
+        along = d.dot(corner_of(points, near))
+        if along > farthest:
+            farthest, best = along, near
     while best != at:
         at = best
         for k in range(graph[first + at], graph[first + at + 1]):

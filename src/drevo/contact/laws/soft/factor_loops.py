@@ -1,4 +1,4 @@
-"""The solution of H x = b by H = L^T D L in loops over the rows of H, which pass over what is zero in all lanes.
+"""The solution of H x = b by H = L^T D L in loops over the rows of H and what is not zero in them.
 
 So bodies that do not touch cost one another nothing, whatever might touch.
 
@@ -7,10 +7,17 @@ So bodies that do not touch cost one another nothing, whatever might touch.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import NamedTuple
 
 from ....codegen.llvm.ir import I8, I64, Value
 from ....codegen.llvm.stages import StageCalls
+
+
+def triangle(n: int) -> int:
+    """Numbers of a lower triangle of n rows, and where row n begins."""
+    return n * (n + 1) // 2
 
 
 def plus_product(c: StageCalls, z: Value, x: Value, y: Value) -> Value:
@@ -23,56 +30,87 @@ def minus_product(c: StageCalls, z: Value, x: Value, y: Value) -> Value:
     return plus_product(c, z, c.f.let(x.type, f"fneg {x.type} {x.text}"), y)
 
 
-class FactorLoops:
-    """The loops for one pattern. rows: its columns by row, in the order of elimination; entry: where each stands.
+class Shape(NamedTuple):
+    """Addresses of what says which entries beside the diagonal are not zero: by row where its columns begin and
+    how many they are; the columns, ascending."""
 
-    Blocks: "H", the matrix; "F", a lower triangle by rows; "x", of a number for each row.
+    starts: Value
+    counts: Value
+    columns: Value
+
+
+def fixed_shape(c: StageCalls, rows: Sequence[Sequence[int]]) -> Shape:
+    """The shape of constant columns by row, in the order of elimination."""
+    beside = [[j for j in row if j < k] for k, row in enumerate(rows)]
+    counts = [len(row) for row in beside]
+    starts = list(accumulate(counts, initial=0))[:-1]
+    return Shape(*(c.table(I64, x or [0]) for x in (starts, counts, [j for row in beside for j in row])))
+
+
+def filled_shape(c: StageCalls, n: int, flags: Value) -> Shape:
+    """The shape that elimination leaves of a triangle of flags, by rows: what is beside the diagonal of a row
+    fills the row of the last of its columns."""
+    f = c.f
+    shape = Shape(f.alloca(I64, n), f.alloca(I64, n), f.alloca(I64, triangle(n)))
+    with f.loop(n, some=True, many=0) as i:
+        k = f.value(n - 1) - i.i
+        row = k * (k + 1) >> 1
+        shape.starts.at(k, I64).store(i.many)
+        with f.loop(k, many=i.many) as j:
+            shape.columns.at(j.many, I64).store(j.i)
+            j.many = j.many + flags.at(row + j.i, I64).load(I64)
+        count = j.many - i.many
+        shape.counts.at(k, I64).store(count)
+        with f.when(count > 0):
+            last = shape.columns.at(j.many - 1, I64).load(I64)
+            with f.loop(count, some=True) as a:
+                column = shape.columns.at(i.many + a.i, I64).load(I64)
+                flags.at((last * (last + 1) >> 1) + column, I64).store(f.const(I64, 1))
+        i.many = j.many
+    return shape
+
+
+class FactorLoops:
+    """The loops for one shape; order: the rates by row, in the order of elimination.
+
+    Blocks: "H", a lower triangle by rows, which its factors replace; "x", of a number for each row.
     """
 
-    def __init__(
-        self, rows: Sequence[Sequence[int]], entry: Sequence[Mapping[int, int]], order: Sequence[int]
-    ) -> None:
-        self.n, self.order = len(rows), list(order)
-        self.begins = [k * (k + 1) // 2 for k in range(self.n)]  # of the rows of "F"
-        pairs = [(k, j) for k, row in enumerate(rows) for j in row]
-        self.used, self.places = [entry[k][j] for k, j in pairs], [self.begins[k] + j for k, j in pairs]
-        self.starts, self.columns = [0], list[int]()
-        for k, row in enumerate(rows):
-            self.columns += [j for j in row if j < k]
-            self.starts.append(len(self.columns))
+    def __init__(self, c: StageCalls, shape: Shape, order: Sequence[int]) -> None:
+        self.c, self.f, self.F, self.x, self.shape = c, c.f, c.at("H"), c.at("x"), shape
+        self.n, self.order = len(order), list(order)
 
-    def write(self, c: StageCalls, right: str, out: str, where: str = "") -> None:
+    def write(self, right: str, out: str, where: str = "") -> None:
         """out = -H^-1 right, over rates; where: the block that is positive in lanes that take it."""
-        self.factorise(c)
-        self.solve(c, c.at(right), c.at(out), where, minus=True)
+        self.factorise()
+        self.solve(self.c.at(right), self.c.at(out), where, minus=True)
 
-    def factorise(self, c: StageCalls) -> None:
-        """From the last row on: 1 / D to the diagonal of "F", D L stays beside it."""
-        self.c, self.f, self.F, self.x = c, c.f, c.at("F"), c.at("x")
-        f, F = c.f, self.F
-        columns = f.alloca(I64, self.n)  # of a row, without those that are zero in all lanes
-        with f.loop(len(self.used), some=True) as i:
-            self._put(F, self._item(self.places, i.i), self._load(c.at("H"), self._item(self.used, i.i)))
+    def clear(self) -> None:
+        """H = 0, beside the diagonal."""
+        with self.f.loop(self.n, some=True) as i:
+            start, count, row = self._row(i.i)
+            with self.f.loop(count) as a:
+                self._put(self.F, row + self._column(start + a.i), self.f.zero(self.c.l.type))
+
+    def factorise(self) -> None:
+        """From the last row on: 1 / D to the diagonal, D L stays beside it."""
+        c, f, F = self.c, self.f, self.F
         with f.loop(self.n, some=True) as i:
             k = f.value(self.n - 1) - i.i
             start, count, row = self._row(k)
             inverse = f.const(c.l.type, 1.0) / self._load(F, row + k)
             self._put(F, row + k, inverse)
-            with f.loop(count, carry={"many": f.const(I64, 0)}) as a:
-                j = self._item(self.columns, start + a.i)
-                columns.at(a.many, I64).store(j)
-                a.many = a.many + c.any(self._load(F, row + j).differs(0.0)).cast("zext", I64)
-            with f.loop(a.many) as a:
-                j = columns.at(a.i, I64).load(I64)
-                share, other = self._load(F, row + j) * inverse, self._item(self.begins, j)
+            with f.loop(count) as a:
+                j = self._column(start + a.i)
+                share, other = self._load(F, row + j) * inverse, j * (j + 1) >> 1
                 with f.loop(a.i + 1, some=True) as b:
-                    j = columns.at(b.i, I64).load(I64)
+                    j = self._column(start + b.i)
                     less = minus_product(c, self._load(F, other + j), share, self._load(F, row + j))
                     self._put(F, other + j, less)
 
-    def solve(self, c: StageCalls, right: Value, out: Value, where: str = "", minus: bool = False) -> None:
+    def solve(self, right: Value, out: Value, where: str = "", minus: bool = False) -> None:
         """out = H^-1 right, or less it, at addresses of vectors over rates."""
-        f = c.f
+        c, f = self.c, self.f
         with f.loop(self.n, some=True) as i:
             self._put(self.x, i.i, self._load(right, self._item(self.order, i.i)))
         self._inwards()
@@ -92,23 +130,26 @@ class FactorLoops:
             y = self._load(x, k) * self._load(F, row + k)
             self._put(x, k, y)
             with f.loop(count) as a:
-                j = self._item(self.columns, start + a.i)
+                j = self._column(start + a.i)
                 self._put(x, j, minus_product(c, self._load(x, j), self._load(F, row + j), y))
 
     def _solved(self, k: Value) -> Value:
         """x of row k by those before it."""
         start, count, row = self._row(k)
         with self.f.loop(count, carry={"sum": self.f.zero(self.c.l.type)}) as a:
-            j = self._item(self.columns, start + a.i)
+            j = self._column(start + a.i)
             a.sum = plus_product(self.c, a.sum, self._load(self.F, row + j), self._load(self.x, j))
         y = minus_product(self.c, self._load(self.x, k), self._load(self.F, row + k), a.sum)
         self._put(self.x, k, y)
         return y
 
     def _row(self, k: Value) -> tuple[Value, Value, Value]:
-        """Beginning and number of the columns of a row beside the diagonal, and its beginning in "F"."""
-        start = self._item(self.starts, k)
-        return start, self._item(self.starts, k + 1) - start, self._item(self.begins, k)
+        """Beginning and number of the columns of a row beside the diagonal, and its beginning in "H"."""
+        starts, counts, _ = self.shape
+        return starts.at(k, I64).load(I64), counts.at(k, I64).load(I64), k * (k + 1) >> 1
+
+    def _column(self, k: Value) -> Value:
+        return self.shape.columns.at(k, I64).load(I64)
 
     def _load(self, base: Value, k: Value) -> Value:
         return base.at(k * self.c.l.bytes, I8).load(self.c.l.type, self.c.l.bytes)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from itertools import count
 
 from ....mechanics.algorithms.inertia_matrix import Factors
 from ....mechanics.scalar import Scalar, Vector, dot, is_zero, where
 from ...packing import of
+from .factor_loops import triangle
 from .law import Answer
 from .layout import PackedRows, SlotLayout
 from .stages import Evaluation, StageTracer
@@ -38,8 +38,8 @@ class Newton:
         self.within = within = self._fill(())
         every = self.every = self._fill(e.contacts)
         e.crossing = [self._pairs(x) - self._all(within) != set() for x in e.contacts]
-        self.pattern = _numbered(every)
-        e.sizes["H"] = sum(map(len, every))
+        self.pattern = [{j: triangle(i) + j for j in row} for i, row in enumerate(every)]
+        e.sizes["H"] = triangle(self.n)
         products = sum(len(row) * (len(row) + 1) // 2 for row in within)
         self.solves_in_loops = e.looped and products > MAX_STRAIGHT_FACTOR_PRODUCTS
         once = {
@@ -48,8 +48,8 @@ class Newton:
         }  # fmt: skip
         for name, write in once.items():
             self.add(name, write)
-        self.add("inertia", partial(self._inertia, rows=every))
-        e.sizes |= {"F": self.n * (self.n + 1) // 2, "x": self.n}
+        self.add("inertia", partial(self._inertia, rows=within if e.looped else every))
+        e.sizes["x"] = self.n
         of_slot = {"touch": self._touch, "bend": self._bend}
         if not e.looped:
             of_slot |= {"hessian": self._hessian, "along": self._along}
@@ -240,12 +240,6 @@ class Newton:
         inside = where(trial - low > 0.0, where(high - trial > 0.0, trial, middle), middle)
         on = where(live > 0.0, where(fits > 0.0, 0.0, 1.0), 0.0)
         s.write(alpha=where(on > 0.0, inside, alpha), low=low, high=high, open=on)
-
-
-def _numbered(rows: Sequence[Sequence[int]]) -> list[dict[int, int]]:
-    """The places of entries that stand one after another."""
-    place = count()
-    return [{j: next(place) for j in row} for row in rows]
 
 
 def _add_forces(

@@ -18,7 +18,7 @@ from ....compiler.tracer import Tracer
 from ....ground import is_friction
 from ....mechanics.spatial import Vec
 from ...convex.solids import PLACED_GEOM_NUMBERS
-from .factor_loops import FactorLoops, minus_product, plus_product
+from .factor_loops import FactorLoops, filled_shape, fixed_shape, minus_product, plus_product, triangle
 from .kernel import LAST_EVALUATION, STEP_ARGUMENTS, STEP_RESULTS, Loops, declare, evaluation
 from .layout import SlotLayout
 from .pair_rows import PAIR_NUMBERS, LoopedEvaluation, PairKind, axes_at
@@ -306,15 +306,23 @@ class PairLoops(Loops):
                 if stage == "touch":
                     self.scatter(c, kind, pair, block)
 
+    def solve(self, c: StageCalls, touching: Any) -> None:
+        if any(self.e.crossing):
+            self.crossing.clear()
+        super().solve(c, touching)
+
     def solve_once(self, c: StageCalls, stage: str) -> None:
         newton = self.e.newton
         if stage in self.e.parts:
             c.call(stage)
         elif stage == "solve":
-            FactorLoops(newton.within, newton.pattern, self.e.order).write(c, "g", "p")
+            self.within(c).write("g", "p")
         else:
-            lanes = "" if newton.solves_in_loops else "crosses"
-            FactorLoops(newton.every, newton.pattern, self.e.order).write(c, "g", "p", lanes)
+            self.crossing.write("g", "p", "" if newton.solves_in_loops else "crosses")
+
+    def within(self, c: StageCalls) -> FactorLoops:
+        """The loops over what M has."""
+        return FactorLoops(c, fixed_shape(c, self.e.newton.within), self.e.order)
 
     def start(self, c: StageCalls) -> None:
         newton = self.e.newton
@@ -322,7 +330,7 @@ class PairLoops(Loops):
             self.mass(c)
         c.call("start")
         if newton.solves_in_loops:
-            FactorLoops(newton.within, newton.pattern, self.e.order).write(c, "g", "a")
+            self.within(c).write("g", "a")
 
     def finish(self, c: StageCalls, stage: str) -> None:
         if "damp" in self.e.parts:
@@ -363,24 +371,47 @@ class PairLoops(Loops):
         for k, (r, q) in enumerate((i, j) for i in range(m) for j in range(i + 1)):
             if group.coupled or q in (0, r):
                 S[r, q] = S[q, r] = self.load(c, block, at.S + k)
-        entries, rates = self.table(c, "entries"), self.table(c, "rates").at(pair.first, I64)
-        with c.f.loop(pair.rates) as i:
-            row = entries.at(rates.at(i.i, I64).load(I64) * self.e.nv, I64)
-            column = [self.load(c, block, i.i * m + (first + j)) for j in range(m)]
+        with self.entries(c, pair) as (i, row):
+            column = [self.load(c, block, i * m + (first + j)) for j in range(m)]
             turned = [_sum(S[r, q] * column[q] for q in range(m) if (r, q) in S) for r in range(m)]
-            with c.f.loop(i.i + 1, some=True) as j:
-                entry = self.part(c, H, row.at(rates.at(j.i, I64).load(I64), I64).load(I64))
-                products = (self.load(c, block, j.i * m + (first + r)) * turned[r] for r in range(m))
+            with row as (j, at_entry):
+                entry = self.part(c, H, at_entry)
+                products = (self.load(c, block, j * m + (first + r)) * turned[r] for r in range(m))
                 entry.store(entry.load(c.l.type, c.l.bytes) + _sum(products), c.l.bytes)
 
+    @contextmanager
+    def entries(self, c: StageCalls, pair: PairRow) -> Iterator[tuple[Value, Any]]:
+        """Once for every rate of a pair, with a loop over those up to it and where in H both meet."""
+        entries, rates = self.table(c, "entries"), self.table(c, "rates").at(pair.first, I64)
+        with c.f.loop(pair.rates) as i:
+            at = entries.at(rates.at(i.i, I64).load(I64) * self.e.nv, I64)
+
+            @contextmanager
+            def row() -> Iterator[tuple[Value, Value]]:
+                with c.f.loop(i.i + 1, some=True) as j:
+                    yield j.i, at.at(rates.at(j.i, I64).load(I64), I64).load(I64)
+
+            yield i.i, row()
+
     def crosses(self, c: StageCalls, touching: Any) -> None:
+        """Marks the lanes whose H has entries that M has not, and makes the loops over all entries."""
+        f, newton = c.f, self.e.newton
         c.fill(-1.0, "crosses", 0, 1)
-        one, to = c.f.const(c.l.type, 1.0), c.at("crosses")
-        for kind in self.e.alike if any(self.e.crossing) else ():
-            with self.places(c, kind, touching) as (pair, block, _):
+        if not any(self.e.crossing):
+            return
+        one, to = f.const(c.l.type, 1.0), c.at("crosses")
+        flags, size = f.alloca(I64, triangle(self.e.nv)), triangle(self.e.nv)
+        own = c.table(I64, [int(j in row) for k, row in enumerate(newton.within) for j in range(k + 1)])
+        with f.loop(size, some=True) as i:
+            flags.at(i.i, I64).store(own.at(i.i, I64).load(I64))
+        for kind in self.e.alike:
+            with self.places(c, kind, touching) as (pair, block, place):
                 touches = self.load(c, block, self.e.records[kind.law].gap) < 0.0
-                with c.f.when(pair.crosses.differs(0)):
-                    to.store(c.f.select(touches, one, to.load(c.l.type, c.l.bytes)), c.l.bytes)
+                with f.when(pair.crosses.differs(0)):
+                    to.store(f.select(touches, one, to.load(c.l.type, c.l.bytes)), c.l.bytes)
+                    with f.when(place.equals(0)), self.entries(c, pair) as (_, row), row as (_, entry):
+                        flags.at(entry, I64).store(f.const(I64, 1))
+        self.crossing = FactorLoops(c, filled_shape(c, self.e.nv, flags), self.e.order)
 
     def forces(self, c: StageCalls, touching: Any) -> None:
         f, none = c.f, c.f.zero(c.l.type)

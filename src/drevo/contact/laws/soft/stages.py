@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate as accumulated
@@ -137,6 +138,10 @@ class Columns:
     def chain(self, body: int) -> set[int]:
         return set(ancestors(self.tree.parents, body)) if body >= 0 else set()
 
+    def moving(self, first: int, second: int) -> set[int]:
+        """The rates that move one body as the other sees it."""
+        return {r for i in self.chain(first) ^ self.chain(second) for r, _, _ in self.parts[i]}
+
     def relative(self, first: int, second: int, point: Vec) -> dict[int, Motion]:
         """By rate, how it turns and moves the second body at a point as the first one sees it."""
         out: dict[int, Motion] = {}
@@ -197,6 +202,22 @@ class StageTracer:
             self.t.output(Place(block, k), [x])
 
 
+def touched_last(order: Sequence[int], M: SparseRows, touched: Mapping[int, int]) -> list[int]:
+    """Rates as they are eliminated, from the last on, children before parents; of those whose turn it may be the
+    one that the fewest places of contact move: what touches many limbs, as a block in a hand, would join them."""
+    at = {r: i for i, r in enumerate(order)}
+    met = {(r, c) if at[r] < at[c] else (c, r) for r, row in enumerate(M) for c in row if c != r}
+    below = {r: {c for p, c in met if p == r} for r in order}
+    out: list[int] = []
+    while below:
+        free = (r for r, children in below.items() if not children)
+        out.insert(0, first := min(free, key=lambda r: (touched.get(r, 0), -at[r])))
+        del below[first]
+        for children in below.values():
+            children.discard(first)
+    return out
+
+
 class Evaluation:
     """The first stages of a problem: `parts` by name and `sizes` of the blocks between them, which others add to.
 
@@ -224,11 +245,12 @@ class Evaluation:
         places = [(s.group.mu[0] if s.group.mu else 0.0, s.by) for s in problem.slots]
         self.frictions = Frictions(t, problem.parameters, places)
         tree = self.tree = t.tree
-        self.nv, self.order, self.main = tree.nv, elimination_order(tree), Pack()
+        self.nv, self.main = tree.nv, Pack()
         self.sizes = {"Q": tree.nq, "V": tree.nv, "tau": tree.nv}
         q, v, tau = (t.input(name, self.sizes[name]) for name in ("Q", "V", "tau"))
         poses = placed_bodies(tree, q)
         columns = Columns(tree, poses)
+        self.touched = Counter(r for s in problem.slots for r in columns.moving(*s.bodies))
         drag = problem.medium(columns, poses, v) if problem.medium else [0.0] * tree.nv
         self._dynamics(q, v, [x + y for x, y in zip(self.frictions.judged(tau), drag)])
         moving = Kinematics(tree, q, v)
@@ -254,6 +276,7 @@ class Evaluation:
         """M a = rhs without contact, a of free joints along the world's axes as the body sees them."""
         tree = self.tree
         M = mass_matrix_rows(tree, q)
+        self.order = touched_last(elimination_order(tree), M, self.touched)
         exact = "diagexact" in self.problem.model.stepping.enabled
         self.factors = Factors([dict(row) for row in M], self.order) if exact else None
         h = inverse_dynamics(tree.replace(armature={}), q, v, [-x for x in carried_rates(tree, v)])  # rotors coast
