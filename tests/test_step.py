@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -322,6 +323,38 @@ def test_a_copy_of_a_step_is_that_step(copied: Any, option: dict[str, Any]) -> N
     q = np.array([0.3, 0, 0.12, 0, 0, 0, 1.0])
     given = [q, *(np.full(shape, 0.1) for _, shape in step.inputs[1:])]
     assert all(np.array_equal(x, y) for x, y in zip(step(*given), copied(step)(*given)))
+
+
+def test_ellipsoids_are_dragged_as_mujocos(tmp_path: Path) -> None:
+    """About geoms of each kind, which touch nothing, at all speeds; read out of files and models, and kept."""
+    mujoco = pytest.importorskip("mujoco")
+    kinds = {"ellipsoid": ".1 .2 .05", "capsule": ".05 .2", "box": ".05 .2 .001", "sphere": ".05"} | {
+        "cylinder": ".05 .2"
+    }
+    geom = '<geom type="{}" size="{}" fluidshape="ellipsoid" {} pos=".1 0 0" euler="20 30 40"/>'
+    text = """<mujoco><option density="60" viscosity=".3" wind="1 2 3"/><default>
+      <geom contype="0" conaffinity="0"/></default><worldbody><body><freejoint/><geom size=".1"/>"""
+    for k, (kind, size) in enumerate(kinds.items()):
+        shape = geom.format(kind, size, 'fluidcoef=".4 .3 1.2 .8 .7"' if k else "")
+        text += f'<body name="{kind}" pos="0 {k} 0"><joint axis="1 1 0"/>{shape}</body>'
+    text += "</body></worldbody></mujoco>"
+    m: Any = mujoco.MjModel.from_xml_string(text)
+    with pytest.warns(drevo.DrevoWarning, match="density, viscosity, wind"):
+        robots = [drevo.load(text), drevo.load(m)]
+    robots[0].save(tmp_path / "dragged.xml")
+    with pytest.warns(drevo.DrevoWarning, match="density, viscosity, wind"):
+        robots.append(drevo.load(tmp_path / "dragged.xml"))
+    first, *others = ([(x.kind, x.size, x.fluid) for x in r.model.geoms] for r in robots)
+    assert len(first) == 5 and others == [first, first]
+    step, rng = drevo.compile(robots[0], "step", dt=m.opt.timestep, ground=None), np.random.default_rng(0)
+    for speed in (0.0, 1e-3, 0.1, 1.0, 10.0):
+        d, at = mujoco.MjData(m), rng.normal(0.0, speed, m.nv)
+        d.qvel[:] = at
+        mujoco.mj_step(m, d)
+        found = step(robots[0].neutral(), at, np.zeros(m.nv))
+        assert found.v1[3:] == pytest.approx(d.qvel[3:], rel=1e-12, abs=1e-14)
+    jacobian = drevo.compile(robots[0], "step", dt=0.002, ground=None, product="jacobian")
+    assert all(np.isfinite(x).all() for x in jacobian(robots[0].neutral(), *np.zeros((2, m.nv))))
 
 
 def test_a_medium_drags_as_mujocos_does() -> None:

@@ -160,10 +160,7 @@ MJCF = [
     (mjcf('<freejoint align="true"/>'), ["align", "the free joint of body 'a'"]),
     (mjcf("<freejoint/>", '<compiler alignfree="true"/>'), ["align", "the free joint of body 'a'"]),
     (mjcf(more='<option density="1.2" wind="1 0 0"/>'), ["density, wind of <option> (line 1)"]),
-    (
-        mjcf(more='<option viscosity="1"/>').replace("<geom", '<geom fluidshape="ellipsoid"'),
-        ["viscosity", "fluidshape"],
-    ),
+    (mjcf(more='<option viscosity="1"/>').replace("<geom", '<geom fluidshape="ellipsoid"'), ["viscosity"]),
     (mjcf(more='<tendon><spatial name="t" stiffness="1"><geom/></spatial></tendon>'), ["around geoms of spatial"]),
     (
         mjcf(more='<default><tendon range="0 1"/></default><tendon><spatial name="t"><geom/></spatial></tendon>'),

@@ -21,6 +21,7 @@ DEFAULT_FRICTION: Vec3 = (1.0, 0.005, 0.0001)  # of sliding, torsion [m], rollin
 PAIR_FRICTION = (1.0, 1.0, 0.005, 0.0001, 0.0001)  # of two tangents, torsion [m], two directions of rolling [m]
 
 # kind of a geom -> how many sizes it has: radius, then half lengths; a sphere of radius 0 is a point
+DRAGGED = ("sphere", "capsule", "cylinder", "box", "ellipsoid")  # geoms that a medium may drag as ellipsoids
 GEOM_SIZES = {
     "plane": 0, "hfield": 3, "sphere": 1, "capsule": 2, "cylinder": 2, "box": 3, "ellipsoid": 3, "hull": 0,
 }  # fmt: skip
@@ -60,6 +61,8 @@ class Geom:
     # corners of a hull's faces by number, counterclockwise from outside, where its points count in single
     # precision, as MuJoCo has those of meshes; else its faces are found
     faces: tuple[tuple[int, ...], ...] = ()
+    # of the ellipsoid that a medium drags: blunt, slender and angular drag, Kutta's and Magnus' lift
+    fluid: tuple[float, ...] = ()
 
     @property
     def radius(self) -> float:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from .contact import (
     CONDIMS,
     CONES,
+    DRAGGED,
     GEOM_SIZES,
     JOINT_SENSORS,
     LINK_SENSORS,
@@ -113,6 +114,8 @@ def _geom(geom: Geom) -> Iterator[str]:
     yield from _soft(geom.solref, geom.solimp)
     if len(geom.surface) != 6:
         yield f"has a surface velocity of {len(geom.surface)} numbers; it has 6"
+    if geom.fluid and (len(geom.fluid) != 5 or geom.kind not in DRAGGED):
+        yield f"has {len(geom.fluid)} numbers of drag in a medium; it has 5, of a {', '.join(DRAGGED)}, or none"
     if min(geom.contype, geom.conaffinity) < 0:
         yield "has a negative contype or conaffinity; they are sets of bits: correct them"
 

@@ -98,6 +98,7 @@ def _geom(geom: Geom) -> list[str]:
         "friction": unless(geom.friction, DEFAULT_FRICTION),
     }
     given["surfacevel"] = geom.surface if any(geom.surface) else None
+    given |= {"fluidshape": "ellipsoid", "fluidcoef": geom.fluid} if geom.fluid else {}
     given["size"] = (0.0, 0.0, 1.0) if geom.kind == "plane" else geom.size
     place = place_of((geom.origin, geom.rotation))
     soft = softness_of(geom.solref, geom.solimp)

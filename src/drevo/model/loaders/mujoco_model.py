@@ -110,6 +110,8 @@ def _geom(model: Any, g: int) -> Element:
     geom |= {key: str(int(getattr(model, f"geom_{key}")[g])) for key in WHOLE_NUMBER_FIELDS}
     geom |= {key: _text(getattr(model, f"geom_{key}")[g]) for key in TOUCHING_FIELDS}
     geom |= _newer(model, {"adhesion": "geom_adhesion", "surfacevel": "geom_surfacevel"}, g)
+    drag = model.geom_fluid.reshape(model.ngeom, -1)[g]
+    geom |= {"fluidshape": "ellipsoid", "fluidcoef": _text(drag[1:6])} if drag[0] > 0.0 else {}
     named = _name(model, model.name_geomadr[g]) or g in (*model.pair_geom1, *model.pair_geom2)
     geom |= {"name": _named(model, "geom", g)} if named else {}
     geom |= {"hfield": str(model.geom_dataid[g])} if geom["type"] == "hfield" else {}

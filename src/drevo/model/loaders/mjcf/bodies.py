@@ -97,8 +97,6 @@ def _read_body(
     for file_of_geom, geom, childclass, within in inside:
         if geom.tag == "geom":
             attributes = file_of_geom.attributes(geom, childclass)
-            if file.medium and attributes.get("fluidshape", "none") != "none":
-                file.draft.ignore("fluidshape", f"a geom of {owner}")
             geoms.append(geom_of(file_of_geom, owner, attributes, within))
     lack = file.draft.standing.append if stands else reader.report
     inertial = inertial_of(file, reader, element.first("inertial"), geoms, lack, origin)

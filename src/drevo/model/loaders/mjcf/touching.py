@@ -10,7 +10,7 @@ from ....errors import ModelError
 from ....io import meshes, xml
 from ....io.images import read_heights
 from ....io.xml import Element, Reader
-from ...contact import GEOM_SIZES, PAIR_FRICTION, ContactPair, Geom
+from ...contact import DRAGGED, GEOM_SIZES, PAIR_FRICTION, ContactPair, Geom
 from ...description import Vec3
 from ...rotations import quaternion_of
 from ..solids import hull_of, principal_axes
@@ -26,6 +26,7 @@ COMPILED = "compiled"  # content of a height field whose heights are shares of i
 Faces = tuple[tuple[int, ...], ...]
 NO_HULL: tuple[Vec3, ...] = ()
 NO_FACES: Faces = ()
+FLUID = (0.5, 0.25, 1.5, 1.0, 1.0)  # of fluidcoef
 NO_SURFACE_VELOCITY = (0.0,) * 6  # of a surface
 
 
@@ -51,7 +52,12 @@ def read_geoms(body: str, geoms: list[SolidGeom]) -> None:
         faults = list(geom.faults)
         reader = Reader(faults.append, f"geom on line {element.line} of body {body!r}")
         bits = [read_whole(reader, element, key, 1) for key in ("contype", "conaffinity")]
-        if not any(bits) and given_name not in _paired(file):
+        fluid: tuple[float, ...] = ()
+        if element.get("fluidshape", "none") != "none" and geom.kind in DRAGGED:
+            fluid = read_some(reader, element, "fluidcoef", FLUID, xml.ANY)
+        elif element.get("fluidshape", "none") != "none" and file.medium:
+            file.draft.ignore("fluidshape", f"a {geom.kind} geom of {body!r}")
+        if not (any(bits) or fluid or given_name in _paired(file)):
             continue
         points, faces, size, pose = NO_HULL, NO_FACES, geom.size, (geom.place, geom.turn)
         if geom.kind == "mesh" and not faults:
@@ -73,7 +79,7 @@ def read_geoms(body: str, geoms: list[SolidGeom]) -> None:
                 reader.scalar(element, "margin", 0.0), reader.scalar(element, "gap", 0.0),
                 read_whole(reader, element, "priority", 0), reader.scalar(element, "solmix", 1.0, xml.ANY),
                 bits[0], bits[1], points, read_some(reader, element, "surfacevel", NO_SURFACE_VELOCITY, xml.ANY),
-                faces,
+                faces, fluid,
             )
         )  # fmt: skip
         file.draft.problems += faults
