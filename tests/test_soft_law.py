@@ -58,6 +58,12 @@ ALONE = BELTS.replace(BESIDE, "").replace('<joint name="l2"', '<joint name="l2" 
 STIFF_FLOOR = 'solref=".008 1" priority="1" margin=".02"'
 OVERRIDE = 'o_margin=".03" o_solref=".03 .8" o_solimp=".5 .7 .01 .4 3" o_friction=".2 .3 .01 .02 .03"'
 
+FOLDING = """<mujoco><option {option}/>
+ <default><geom type="box" condim="{condim}" friction=".4 .02 .01"/></default>
+ <worldbody><geom type="plane" size="9 9 1" {floor}/><body pos="0 0 .2"><freejoint/><geom size=".3 .1 .05"/>
+  <body pos=".3 0 0"><joint axis="0 1 0" pos=".05 0 0" range="-90 20" frictionloss=".1"/>
+   <geom size=".2 .1 .05" pos=".25 0 0"/></body></body></worldbody></mujoco>"""
+
 
 def flags(text: str) -> str:
     """Flags among the attributes of an <option>."""
@@ -93,6 +99,8 @@ CASES = {
     "crawler without slip rk4": (ALONE, 'noslip_iterations="3" integrator="RK4"', 4, ""),
     "hopper without slip": (HOPPER, 'noslip_iterations="20" noslip_tolerance="0"', 3, ""),
     "hopper without slip elliptic": (HOPPER, 'noslip_iterations="20" cone="elliptic"', 3, ""),
+    "boxes without slip": (FOLDING, 'noslip_iterations="3"', 3, 'euler="3 5 0"'),
+    "boxes without slip elliptic": (FOLDING, 'noslip_iterations="3" cone="elliptic"', 4, ""),
     "crawler on belts": (BELTS, "", 6, 'surfacevel="1 -2 .5 .3 .2 2"'),
     "crawler on belts elliptic": (BELTS, 'cone="elliptic" integrator="RK4"', 4, 'surfacevel="1 -2 .5 .3 .2 2"'),
 }

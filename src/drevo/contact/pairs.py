@@ -103,11 +103,13 @@ class HeldGeom(NamedTuple):
     body: int
     R: Mat
     p: Vec
+    ordered: bool = False  # as of `PlacedGeom`
 
     def at(self, poses: Poses) -> PlacedGeom:
         pose = self._carrier(poses).compose(self.R, self.p)
         corners = self.geom.points if self.geom.kind == "hull" else ()
-        return PlacedGeom(self.geom.kind, self.geom.size, pose.R, pose.p, tuple(Vec(*x) for x in corners))
+        points = tuple(Vec(*x) for x in corners)
+        return PlacedGeom(self.geom.kind, self.geom.size, pose.R, pose.p, points, self.ordered)
 
     def centre(self, poses: Poses) -> Vec:
         pose = self._carrier(poses)
@@ -129,7 +131,8 @@ def contact_candidates(
     floor = ground_of(ground)
     model = with_ground(model, floor)
     tree, weights = build_tree(model), inverse_weights(model).bodies
-    placed = {geom.name: held_geom(tree, geom) for geom in model.geoms}
+    swept = model.stepping.noslip > 0  # by sweeps that stop before their end, so that order counts
+    placed = {geom.name: held_geom(tree, geom)._replace(ordered=swept) for geom in model.geoms}
     found = []
     for a, b, interaction in interactions(model, searched):
         ends, bodies = (placed[a.name], placed[b.name]), (placed[a.name].body, placed[b.name].body)

@@ -22,13 +22,17 @@ X_AXIS = Vec(1.0, 0.0, 0.0)
 
 
 class PlacedGeom(NamedTuple):
-    """A geom in the world: R turns its axes into the world's. size as in `model.contact.Geom`."""
+    """A geom in the world: R turns its axes into the world's. size as in `model.contact.Geom`.
+
+    ordered: whether the corners of a box on a plane come in MuJoCo's order, by their signs.
+    """
 
     kind: str
     size: tuple[Scalar, ...]
     R: Mat
     p: Vec
     points: tuple[Vec, ...] = ()  # of a hull, in its axes
+    ordered: bool = False
 
     @property
     def axis(self) -> Vec:

@@ -96,10 +96,13 @@ def _lower_corners(box: PlacedGeom, n: Vec) -> list[Vec]:
     """The corners of a box that are lower along n, one of each of the four pairs of opposite corners."""
     a, b, c = (axis * half for axis, half in zip(box.R.T, box.size))
     found = []
-    for corner in (a + b + c, a + b - c, a - b + c, a - b - c):
+    for corner, k in ((a + b + c, 7.0), (a + b - c, 3.0), (a - b + c, 5.0), (a - b - c, 1.0)):  # k: x + 2 y + 4 z
         over = corner.dot(n) > 0.0
-        found.append(Vec(*(where(over, -x, x) for x in corner)))
-    return found
+        found.append([where(over, 7.0 - k, k), *(where(over, -x, x) for x in corner)])
+    for i, j in SORTING_NETWORK if box.ordered else ():
+        pairs, swap = list(zip(found[i], found[j])), found[i][0] > found[j][0]
+        found[i], found[j] = [where(swap, y, x) for x, y in pairs], [where(swap, x, y) for x, y in pairs]
+    return [Vec(*corner) for _, *corner in found]
 
 
 def _rim(cylinder: PlacedGeom, n: Vec) -> list[Vec]:
@@ -323,6 +326,7 @@ PAIR_RULES: dict[tuple[str, str], PairRule] = {
     ("sphere", "box"): sphere_box,
     ("capsule", "box"): capsule_box,
 }
+SORTING_NETWORK = ((0, 1), (2, 3), (0, 2), (1, 3), (1, 2))  # of four
 TWICE = tuple(("capsule", kind) for kind in ("capsule", "cylinder", "box"))  # pairs that may touch at two places
 
 

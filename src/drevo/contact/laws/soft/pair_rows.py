@@ -97,14 +97,14 @@ class LoopedEvaluation(Evaluation):
         })  # fmt: skip
         self.parts[name] = s.t.program()
 
-    @staticmethod
-    def _geom(numbers: Vector, kind: PairKind, i: int) -> PlacedGeom:
+    def _geom(self, numbers: Vector, kind: PairKind, i: int) -> PlacedGeom:
         at, size = (
             numbers[PLACED_GEOM_NUMBERS * i : PLACED_GEOM_NUMBERS * (i + 1)],
             numbers[2 * PLACED_GEOM_NUMBERS + MAX_GEOM_SIZES * i :][:MAX_GEOM_SIZES],
         )
         R, p = Mat.of([at[0:3], at[3:6], at[6:9]]), Vec(*at[9:])
-        return PlacedGeom(kind.kinds[i], tuple(size[: GEOM_SIZES[kind.kinds[i]]]), R, p)
+        size = size[: GEOM_SIZES[kind.kinds[i]]]
+        return PlacedGeom(kind.kinds[i], tuple(size), R, p, ordered=self.problem.model.stepping.noslip > 0)
 
     def _rows_of(self, k: int) -> None:
         """The stage that says what the rows of a law want at their velocities, and how firm they are."""
