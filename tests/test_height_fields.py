@@ -33,9 +33,9 @@ SOLIDS = {  # size in a file, kind and sizes of the search, the margin, and how 
         ".1 .2 .15",
         BOX,
         [0.1, 0.2, 0.15, 0],
-        0.01,
         1e-9,
-    ),  # without a margin MuJoCo's ends short of a way out
+        1e-9,
+    ),  # without any margin MuJoCo's ends short of a way out
 }
 WAVES = " ".join(f"{np.sin(1.3 * k) + 0.2 * k:.3f}" for k in range(ROWS * COLUMNS))
 
