@@ -11,7 +11,7 @@ import pytest
 from contact_cases import as_ours
 
 import drevo
-from drevo.contact.convex.fields import places_in_field
+from drevo.contact.convex.fields import places_in_field, ray_to_field
 from drevo.contact.convex.simplex import BOX, CYLINDER, ELLIPSOID, FIELD, POINT, SEGMENT
 from drevo.io.images import read_heights
 from drevo.mechanics.spatial import Mat, Vec
@@ -207,3 +207,26 @@ def test_faults_are_told() -> None:
     robot = drevo.load(SCENE.format(kind="box", size=".1 .1 .1", margin=0, heights="", place=""))
     with pytest.raises(drevo.InputError, match="height field, which is not convex"):
         robot.distance(robot.neutral(), [("hills", "solid")])
+
+
+@pytest.mark.needs("mujoco")
+def test_rays_end_where_mujocos_do() -> None:
+    """From above a field that is not square, and from beside it; some along its cells."""
+    import mujoco
+
+    rng, m = np.random.default_rng(0), mujoco_model("sphere", f'elevation="{WAVES}"')
+    data, geom, met = mujoco.MjData(m), np.zeros(1, np.int32), 0
+    mujoco.mj_forward(m, data)
+    heights, alone = (TOP * m.hfield_data.astype(float)).tolist(), m.body("world").id + 1
+    for k in range(400):
+        start = np.array([*rng.uniform(-1.3, 1.3, 2), rng.uniform(TOP, 1.0)])
+        way = rng.normal(size=3) - (0.0, 0.0, 1.0) if k % 10 else np.array([0.0, k % 20 - 9.0, -3.0])
+        way /= np.linalg.norm(way)
+        theirs = mujoco.mj_ray(m, data, start, way, None, 1, alone, geom)
+        place = start + max(theirs, 0.0) * way
+        if theirs >= 0.0 and max(abs(place[:2]) / SIDES) > 1.0 - 1e-9:
+            continue  # a side
+        ours = ray_to_field(list(SIDES), [COLUMNS, ROWS], heights, Vec(*start), Vec(*way), 1e3)
+        assert abs(ours - (theirs if theirs >= 0.0 else 1e3)) < 1e-12
+        met += theirs >= 0.0
+    assert met > 100

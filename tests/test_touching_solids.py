@@ -12,6 +12,7 @@ from contact_cases import as_ours, case
 import drevo
 from drevo.contact.convex.hulls import hull_tables
 from drevo.contact.convex.places import places_between
+from drevo.contact.convex.search import MAX_CORNERS, MAX_FACES, grown
 from drevo.contact.convex.simplex import BOX, CYLINDER, HULL
 from drevo.model.description import Model
 
@@ -330,3 +331,15 @@ def test_too_many_places_for_the_exact_law_are_told() -> None:
     robot = drevo.load(scene("box", "box", "box").format(option="", condim=3, floor=""))
     with pytest.warns(drevo.DrevoWarning, match="pairs of the kinds box-box"):
         drevo.compile(robot, "step", dt=0.002, ground=None, law="coulomb", restitution=0.5)
+
+
+def test_a_polytope_stays_within_its_memory() -> None:
+    """Rounding may leave faces that a corner sees one by one, whose border has more edges than there is room."""
+    corners = np.random.default_rng(0).normal(size=(MAX_CORNERS + 1, 3))
+    faces, planes = [0] * (3 * MAX_FACES), [0.0] * (4 * MAX_FACES)
+    count = MAX_FACES - 9
+    for k in range(count):
+        faces[3 * k : 3 * k + 3] = k % 100, (k + 7) % 100, (k + 19) % 100
+        planes[4 * k : 4 * k + 4] = 0.0, 0.0, 0.0, -1.0 if k % 2 else 1.0
+    assert grown(corners.ravel().tolist(), faces, planes, count, MAX_CORNERS, 1, 1e-9) == MAX_FACES
+    assert len(faces) == 3 * MAX_FACES and len(planes) == 4 * MAX_FACES

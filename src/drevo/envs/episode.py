@@ -16,30 +16,33 @@ import numpy as np
 
 from ..codegen.call.function import Function, Spec
 from ..codegen.graph.program import Program
-from ..codegen.llvm.ir import I8, I64
+from ..codegen.llvm.ir import F64, I8, I64
+from ..codegen.llvm.plain import add_plain
 from ..codegen.llvm.stages import StageCalls, Stages
 from ..codegen.llvm.stream import write_draws
 from ..codegen.store.build import Ahead
 from ..compiler.trace import requested
 from ..compiler.tracer import Tracer
+from ..contact.convex.fields import ray_to_field
 from ..contact.laws.soft.pair_loops import PairLoops, step_loops
 from ..contact.laws.soft.stages import StageTracer
 from ..contact.step import soft_step_cost
 from ..mechanics.algorithms.kinematics import placed_bodies
 from ..mechanics.rotation import from_quaternion
-from ..mechanics.scalar import Scalar, Vector, clip, maximum, where
+from ..mechanics.scalar import Scalar, Vector, clip, dot, maximum, where
 from ..mechanics.spatial import Vec
 from .features import Sight
 from .randomise import delayed, pushed
 from .simulation import TaskRobot
 from .tasks import Chance, Look, Moment
-from .traced import FELT, SEEN_PREFIX, TracedTask
+from .traced import FELT, RAY_NUMBERS, SEEN_PREFIX, TracedTask
 
 Array = np.ndarray[Any, Any]
 LEFT_IN_STEP = {"efforts": "tau", "constraint": "r"}  # what is seen and stands in blocks of a step
 OF_STEP = {
     "forces": "forces",
     "touches": "touches",
+    "ranges": "ranges",
     "earlier": "v",
     "positions": "Q",
     "velocities": "V",
@@ -50,6 +53,8 @@ TOUCHED = 9  # numbers of a place, in the order of `tasks.Feel`
 EPISODE_STATE = ("q", "v", "elapsed", "over", "stream")
 AFTER = ("q1", "v1", "elapsed1", "over1", "stream1")  # the same after a step
 JUDGED = ("observation", "reward", "terminated", "truncated")
+RISES = 200  # steps by which a beginning is raised at most
+RISE_SLACK = 1e-12  # m, above what touches by rounding alone
 TRIES = 100  # of a beginning; of those that a task refuses, most often 4 in 10
 BEFORE_PREFIX, SEEN, FINAL, INFO = "before_", "seen_", "final_obs", "info_"
 
@@ -126,6 +131,8 @@ class EpisodeStages:
         self._add("judged", self._judge)
         e.opening = ["drive"]
         self._add("begun", self._begin)
+        if task.rise:
+            self._add("risen", self._rise)
         if self.seen:
             self._add("look", self._look)
         if self.seen or self.weighed:
@@ -146,6 +153,14 @@ class EpisodeStages:
             sizes |= {"touches": 2 * sizes["forces"], "touched": TOUCHED}
             if not isinstance(self.loops, PairLoops):
                 self._add("touches", self._touches)
+        if self.task.ranges and "ranges" in asked:
+            _, rays, near = self.task.ranges
+            sizes["rays"] = len(rays.program.outputs[0].edges)
+            sizes |= {"ranges": sizes["rays"] // RAY_NUMBERS, "eyes": self.body.model.nq}
+            for stage, q in (("rays", "q1"), ("rays0", "Q")):
+                self._add(stage, lambda s, q=q: s.write(rays=rays(s.read(q))[0], eyes=s.read(q)))
+            self._add("ray", lambda s: s.write_here({6: near(s.read("eyes"), s.here(0, RAY_NUMBERS))[0]}))
+        sizes |= {"tries": 1} if self.task.rise else {}
         for k in self.felt:
             sizes[f"{FELT}{k}"] = len(self.task.felt[k][1].program.outputs[0].edges)
             self._add(f"feel{k}", partial(self._feel, k))
@@ -240,10 +255,14 @@ class EpisodeStages:
         chance.evens, chance.normals = self.task.draws  # those of the beginning stand first
         extra |= self._drawn(chance)
         (q, v), taken = self.task.begin(chance)
+        if self.task.rise:  # again from the same numbers
+            tries, taken = s.number("tries"), 0.0
+            q[2] = q[2] + self.task.rise * tries + RISE_SLACK
+            s.write(tries=tries + 1.0)
         new = {"q0": q, "v0": v} | {DRAWN[part]: x for part, x in extra.items() if x}
         new = {block: _chosen(seeking, x, s.read(block)) for block, x in new.items()}
         seed, drawn = s.read("stream1")
-        more = drawn + where(seeking > 0.5, float(len(draws)), 0.0)
+        more = drawn if self.task.rise else drawn + where(seeking > 0.5, float(len(draws)), 0.0)
         s.write(**new, stream1=[seed, more], seeking=seeking * (1.0 - taken))
 
     def _drawn(self, chance: Chance) -> dict[str, list[Scalar]]:
@@ -273,6 +292,11 @@ class EpisodeStages:
         more = self.task.felt[k][1](s.read("Q"), touched[:3], touched[3:6], touched[6:])[0]
         s.write(**{f"{FELT}{k}": [x + y for x, y in zip(felt, more)]})
 
+    def _rise(self, s: StageTracer) -> None:
+        """Ends the rise where nothing presses."""
+        forces = s.read("forces")
+        s.write(seeking=where(dot(forces, forces) > 0.0, s.number("seeking"), 0.0))
+
     def _place(self, s: StageTracer) -> None:
         """Writes the state that a look at a beginning reads: no control yet, and no contact counted."""
         q, v = self.body.inward(s.read("q0"), s.read("v0"))
@@ -299,6 +323,9 @@ class EpisodeStages:
         observed = self._noisy(s, self.task.observe(moment))
         found = {"q1": q, "v1": v, "observation": observed, "elapsed1": [0.0], "over1": [0.0]}
         found |= {SEEN + p: list(left[p] if p in left else s.read(self.parts[p])) for p in self.carried}
+        if self.task.rise:
+            seed, drawn = s.read("stream1")
+            found["stream1"] = [seed, drawn + float(self.n_log + self.n_even)]
         s.write(**{block: _chosen(fresh, list(x), s.read(block)) for block, x in found.items()})
 
     # -- the function ----------------------------------------------------------------------------------------
@@ -330,13 +357,21 @@ class EpisodeStages:
             c.call("engaged")
         self.loops.write(c)
         self._write_felt(c)
+        self._write_ranges(c, "rays")
         if self.seen:
             c.call("look")
         c.call("judged")
         with c.f.when(c.some_above("fresh")):
-            with c.f.loop(TRIES, some=True) as loop:
+            if self.task.rise:
+                c.fill(0.0, "tries", 0, 1)
+            with c.f.loop(RISES if self.task.rise else TRIES, some=True) as loop:
                 write_draws(c, "draws", "stream1", self.n_log + self.n_even, self.n_log)
                 c.call("begun")
+                if self.task.rise:
+                    c.call("placed")
+                    c.fill(0.0, "warm", 0, 1)
+                    c.run("forward")
+                    c.call("risen")
                 loop.leave(~c.some_above("seeking"))
             if self.seen or self.weighed:
                 c.call("placed")
@@ -344,6 +379,7 @@ class EpisodeStages:
                 c.fill(0.0, "warm", 0, 1)
                 c.run("forward")
                 self._write_felt(c)
+                self._write_ranges(c, "rays0")
             if self.seen:
                 c.call("look")
             c.call("restarted")
@@ -373,6 +409,23 @@ class EpisodeStages:
                 for j, number in enumerate((*given[:3], *turned)):
                     c.at("touched", j).store(number, l.bytes)
                 c.call(stage)
+
+    def _write_ranges(self, c: StageCalls, rays: str) -> None:
+        """Writes lengths of rays, to solids and to a field; rays: the stage of these."""
+        if "rays" not in self.e.parts or not self.task.ranges:
+            return
+        f, l, field = c.f, c.l, self.task.ranges[0]
+        name, grid = add_plain(f.module, ray_to_field), (field.columns, len(field.points) // field.columns)
+        heights = [z + field.origin[2] for _, _, z in field.points]
+        tables = c.table(F64, field.size), c.table(I64, grid), c.table(F64, heights)
+        c.call(rays)
+        with f.loop(self.e.sizes["ranges"], some=True) as loop:
+            ray = c.at("rays").at(loop.i * (RAY_NUMBERS * l.bytes), I8)
+            c.call("ray", ray)
+            with f.loop(l.lanes, some=True) as lane:
+                given = [ray.at(k * l.bytes, I8).at(lane.i, F64).load() for k in range(RAY_NUMBERS)]
+                way = c.at("ranges").at(loop.i * l.bytes, I8).at(lane.i, F64)
+                way.store(f.call(F64, name, *tables, *given))
 
 
 def _chosen(flag: Scalar, x: Vector, y: Vector) -> list[Scalar]:

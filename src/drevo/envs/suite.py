@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
-from math import pi
+from functools import cache, partial, reduce
+from math import hypot, pi
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -18,14 +18,14 @@ from ..mechanics.scalar import Scalar, Vector, cos, dot, maximum, minimum, sin, 
 from ..mechanics.spatial import Mat, Vec
 from ..mechanics.tree import Tree, build_tree
 from ..mechanics.tree_indices import ancestors
-from ..model.contact import Sensor
+from ..model.contact import Geom, Sensor
 from ..model.description import Model
 from ..robot.face import Robot
 from .features import Sight, links_from
 from .ours import installed_file, quiet_model
 from .randomise import Randomise
 from .simulation import actuator_efforts, mujoco_state
-from .tasks import Chance, Moment, Outcome, Task, TaskNumbers
+from .tasks import NOTHING_NEAR, Chance, Moment, Outcome, Rangefinders, Task, TaskNumbers
 from .traced import FELT
 
 Xml = ElementTree.Element
@@ -90,6 +90,28 @@ class SuiteState(Sight):
         return self.felt(sensor.link)[self.body.zones[sensor.link].index(sensor)]
 
 
+def _ray_to(geom: Geom, start: Vec, way: Vec) -> Scalar:
+    """The length of a ray to a ball, a capsule or the upper side of a plane, in its axes."""
+    if geom.kind == "plane":
+        t = -start.z * (1.0 / where(way.z < -LEAST_RAY, way.z, -LEAST_RAY))
+        return where(way.z < -LEAST_RAY, where(start.z < 0.0, NOTHING_NEAR, t), NOTHING_NEAR)
+    r, half = (*geom.size, 0.0)[:2]
+    ways = [_ray_to_round(start - Vec(0.0, 0.0, z), way, r) for z in ((-half, half) if half else (0.0,))]
+    if half:
+        flat = _ray_to_round(Vec(start.x, start.y, 0.0), Vec(way.x, way.y, 0.0), r)
+        z = start.z + flat * way.z
+        ways.append(where(maximum(z, -z) > half, NOTHING_NEAR, flat))
+    return reduce(minimum, ways)
+
+
+def _ray_to_round(start: Vec, way: Vec, r: float) -> Scalar:
+    """The length of a ray to a ball, or, with the parts across it, to a cylinder."""
+    across, along = maximum(way.dot(way), LEAST_RAY), start.dot(way)
+    root = along * along - across * (start.dot(start) - r * r)
+    t = (-along - sqrt(maximum(root, 0.0))) * (1.0 / across)
+    return where(root < 0.0, NOTHING_NEAR, where(t < 0.0, NOTHING_NEAR, t))
+
+
 def _meets_ball(start: Vec, way: Vec) -> Scalar:
     """1.0 where a ray meets the unit ball, else 0.0."""
     along, outside = start.dot(way), start.dot(start) - 1.0
@@ -111,7 +133,9 @@ def _meets_box(start: Vec, way: Vec) -> Scalar:
 class SuiteBody:
     """The robot of a task: its file, with what actuators of fixed tendons pull at."""
 
-    def __init__(self, file: str, edit: Callable[[Xml], None] | None, moved: str) -> None:
+    def __init__(
+        self, file: str, edit: Callable[[Xml], None] | None, moved: str, shape: Callable[[Model], Model] | None
+    ) -> None:
         path = Path(installed_file("dm_control", f"suite/{file}.xml"))
         root = ElementTree.parse(path).getroot()
         for include in root.findall("include"):  # looks alone
@@ -127,6 +151,10 @@ class SuiteBody:
                 self.pulls[actuator.attrib["name"]] = shares
         folders = [path.parent, *(path.parent / x.attrib.pop("meshdir", "") for x in root.iter("compiler"))]
         model = quiet_model(ElementTree.tostring(root, encoding="unicode"), roots=folders[-1:])
+        self.sights = [
+            [*map(float, x.attrib["fromto"].split())] for x in root.iter("site") if "fromto" in x.attrib
+        ]
+        model = shape(model) if shape else model
         self.model: Model = replace(model, links=tuple(replace(x, mocap=x.name == moved) for x in model.links))
         self.robot = Robot(self.model)
         self.tree: Tree = build_tree(self.model)
@@ -151,6 +179,30 @@ class SuiteBody:
             start, way = (Vec(*(x / r for x, r in zip(R.T @ side, radii))) for side in (at - p, out))
             readings.append((_meets_box if box else _meets_ball)(start, way) * -force.dot(out))
         return [*readings, *force, *at.cross(force)]
+
+    def ranges(self) -> Rangefinders | None:
+        """Rays along sites of the trunk, from their middles on, at what hangs on it and at planes."""
+        field = next((x for x in self.model.geoms if x.kind == "hfield"), None)
+        if field is None:
+            return None
+        frames, trunk = self.tree.frames, self.model.links[1].name
+        seen = [x for x in self.model.geoms if x.link != trunk and x is not field]
+
+        def rays(q: Vector) -> list[tuple[Vec, Vec]]:
+            R, p = placed_bodies(self.tree, q)[frames[trunk].body]
+            ends = [(Vec(*x[:3]), Vec(*x[3:])) for x in self.sights]
+            return [(p + R @ (a + b) * 0.5, R @ (a - b) * (1.0 / hypot(*(a - b)))) for a, b in ends]
+
+        def near(q: Vector, start: Vec, way: Vec) -> Scalar:
+            poses, least = placed_bodies(self.tree, q), NOTHING_NEAR
+            for x in seen:
+                frame = frames[x.link]
+                pose = (poses[frame.body] if frame.body >= 0 else poses[x.link]).compose(frame.R, frame.p)
+                R, p = pose.compose(Mat.of(x.rotation), Vec(*x.origin))
+                least = minimum(least, _ray_to(x, R.T @ (start - p), R.T @ way))
+            return least
+
+        return Rangefinders(field, rays, near)
 
     def drive(self, action: Vector, q: Vector, v: Vector, drawn: Vector = ()) -> list[Scalar]:
         """The efforts of the actuators."""
@@ -195,6 +247,8 @@ class SuiteTask:
     edit: Callable[[Xml], None] | None = None
     drive: Callable[..., Sequence[Scalar]] | None = None  # efforts of action, q, v and what is drawn
     ended: Callable[[SuiteState], Scalar] = lambda state: 0.0
+    shape: Callable[[Model], Model] | None = None  # changes the model of the file
+    rise: float = 0.0  # m, steps by which a start is raised until nothing presses
     boxes: bool = False  # the zones of sensors of touch are boxes
     settling: int = 0  # steps without action after a start
     limit: int = 1000  # actions of an episode
@@ -204,7 +258,7 @@ class SuiteTask:
 
     def plain(self) -> Task:
         """The task over the robot of its file."""
-        body = suite_body(self.file, self.edit, self.moved)
+        body = suite_body(self.file, self.edit, self.moved, self.shape)
 
         def judge(m: Moment, _: TaskNumbers) -> Outcome:
             state = SuiteState(body, m)
@@ -222,6 +276,7 @@ class SuiteTask:
             engaged=(-self.engaged, self.engaged),
             placed=_standing if self.moved else None,
             felt={x: partial(body.feel, x, self.boxes) for x in body.zones},
+            ranges=body.ranges(), rise=self.rise,
             random=Randomise(
                 ((f"{self.moved}.pose", (0.0, 0.0), False),) if self.moved else (),
                 tuple((str(k), x) for k, x in enumerate(self.drawn)),
@@ -230,9 +285,11 @@ class SuiteTask:
 
 
 @cache
-def suite_body(file: str, edit: Callable[[Xml], None] | None, moved: str) -> SuiteBody:
+def suite_body(
+    file: str, edit: Callable[[Xml], None] | None, moved: str, shape: Callable[[Model], Model] | None
+) -> SuiteBody:
     """The robot of a file, as a task changes it."""
-    return SuiteBody(file, edit, moved)
+    return SuiteBody(file, edit, moved, shape)
 
 
 def _standing(drawn: Vector) -> list[Scalar]:

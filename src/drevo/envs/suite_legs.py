@@ -9,28 +9,33 @@ from math import cos as cosine
 from math import inf, pi
 from operator import add, mul
 
+import numpy as np
+
 from ..contact.laws.soft.stages import carried_rates
+from ..io.given import Array
 from ..mechanics.algorithms.kinematics import acceleration, placed_bodies, velocity
-from ..mechanics.scalar import Scalar, cos, maximum, minimum, sin, sqrt, where
+from ..mechanics.scalar import Scalar, cos, maximum, sin, sqrt, where
 from ..mechanics.spatial import Mat, Vec
+from ..model.description import Model
 from .features import links_from
-from .scales import log_of, tolerance
+from .scales import decay, log_of, tolerance
 from .suite import SuiteBody, SuiteState, SuiteTask, Xml, norm_of, normals, of_length_one
 from .tasks import Chance
 
 TOES = ("toe_front_left", "toe_front_right", "toe_back_right", "toe_back_left")
-ARENA = ("wall_px", "wall_py", "wall_nx", "wall_ny", "ball", "target", "head")  # which walking is without
+ARENA = ("wall_px", "wall_py", "wall_nx", "wall_ny", "ball", "target")  # which walking is without
 FETCH_REACH, FETCH_GOAL, FETCH_FAR = 0.45, 0.4, 15.0 * 2.0**0.5  # m, of workspace and ball, of the target
 SPAWN = 13.5  # m from the middle, of the quadruped and the ball
+WORKSPACE = (0.8, 0.0, -0.2)  # m, in the trunk
+TERRAIN_SEED, BUMPS = 0, 30  # of the terrain, bumps along its side
+BOWL_RADIUS, BOWL_HEIGHT = 30.0, 5.0  # m
 START_RISE = 0.01  # m, by which a start is raised
-START_SLACK = 1e-12  # m, above what touches by rounding alone
-START_RAISES = (64, 32, 16, 8, 4, 2, 1)  # how often at most, in halves
 
 
 def _plain(without: Sequence[str], root: Xml) -> None:
-    """Takes out names, the terrain and what looks at it; the lag of actuators is that of the task."""
+    """Takes out names, and what the task has by itself: rangefinders, and the lag of actuators."""
     for parent in list(root.iter()):
-        for x in [x for x in parent if x.get("name") in (*without, "terrain") or x.tag == "rangefinder"]:
+        for x in [x for x in parent if x.get("name") in without or x.tag == "rangefinder"]:
             parent.remove(x)
     for general in root.iter("general"):
         for name in ("dyntype", "dynprm"):
@@ -83,8 +88,8 @@ def _quadruped(s: SuiteState) -> list[Scalar]:
     return [*joints, *_trunk_velocity(s), s.turn("torso").z.z, *inertial, *wrenches]
 
 
-def _upright(s: SuiteState) -> Scalar:
-    return tolerance(s.turn("torso").z.z, 1.0, inf, 2.0, "linear", 0.0)
+def _upright(s: SuiteState, least: float = 1.0) -> Scalar:
+    return tolerance(s.turn("torso").z.z, least, inf, 1.0 + least, "linear", 0.0)
 
 
 def _walked(speed: float, s: SuiteState) -> Scalar:
@@ -99,27 +104,53 @@ def _fetching(s: SuiteState) -> list[Scalar]:
 
 
 def _fetched(s: SuiteState) -> Scalar:
-    ball = s.place("ball")
+    ball, reach = s.place("ball"), s.place("torso", *WORKSPACE)
     near, home = (
         tolerance(norm_of(way[:2]), 0.0, size, FETCH_FAR, "linear", 0.0)
-        for way, size in ((s.place("torso", 0.8, 0.0, -0.2) - ball, FETCH_REACH), (ball, FETCH_GOAL))
+        for way, size in ((reach - ball, FETCH_REACH), (ball, FETCH_GOAL))
     )
     return _upright(s) * near * (0.5 + 0.5 * home)
 
 
-def _raised(body: SuiteBody, q: list[Scalar]) -> None:
-    """Raises step by step until nothing touches the floor."""
-    poses, steps = placed_bodies(body.tree, q), 0.0
-    on_floor = [x for x in body.slots if x.held and x.held[0].geom.name == "floor" and "ball" not in x.links]
-    low = reduce(minimum, (x.touch(poses).dist for x in on_floor if not x.solids)) + START_SLACK
-    for more in START_RAISES:
-        steps = steps + where(low + START_RISE * (steps + more) < 0.0, float(more), 0.0)
-    q[2] = START_RISE * (steps + 1.0) + START_SLACK
+def _escaping(s: SuiteState) -> list[Scalar]:
+    """Observes as walking, the origin from the trunk, and hyperbolic tangents of what rangefinders read, m."""
+    falls = [decay(2.0 * x) for x in s.moment.seen.ranges]
+    return [*_quadruped(s), *(s.turn("torso").T @ -s.place("torso")), *((1.0 - x) / (1.0 + x) for x in falls)]
+
+
+def _escaped(s: SuiteState) -> Scalar:
+    far = norm_of(s.place("torso", *WORKSPACE))
+    return _upright(s, cosine(pi / 9.0)) * tolerance(far, BOWL_RADIUS, inf, BOWL_RADIUS, "linear", 0.0)
+
+
+def _bowl(model: Model) -> Model:
+    """Gives the height field its terrain: a bowl times smooth bumps, which are drawn once."""
+    bumps = np.random.default_rng(TERRAIN_SEED).uniform(0.15, 1.0, (BUMPS, BUMPS))
+    field = next(x for x in model.geoms if x.kind == "hfield")
+    side, zoom = np.linspace(-1.0, 1.0, field.columns), _zoom(BUMPS, field.columns)
+    bowl = 0.5 - 0.5 * np.cos(2.0 * pi * np.clip(np.hypot(side, side[:, None]), 0.04, 1.0))
+    heights = BOWL_HEIGHT * (bowl * (zoom @ bumps @ zoom.T)).astype(np.float32).astype(float).ravel()
+    points = tuple((x, y, z) for (x, y, _), z in zip(field.points, heights.tolist()))
+    return replace(model, geoms=tuple(replace(x, points=points) if x is field else x for x in model.geoms))
+
+
+def _zoom(n: int, m: int) -> Array:
+    """The matrix (m, n) of cubic splines through n values, mirrored at both ends, at m places between them."""
+    knots = np.arange(-1, n + 1)
+
+    def taps(x: Array) -> Array:
+        far, out = abs(x[:, None] - knots), np.zeros((n, len(x)))
+        near = 2.0 / 3.0 - far**2 + 0.5 * far**3
+        spline = np.where(far < 1.0, near, np.maximum(2.0 - far, 0.0) ** 3 / 6.0)
+        np.add.at(out, n - 1 - abs(n - 1 - abs(knots)), spline.T)
+        return out.T
+
+    zoomed: Array = taps(np.linspace(0.0, n - 1.0, m)) @ np.linalg.inv(taps(np.arange(n)))
+    return zoomed
 
 
 def _anyhow(body: SuiteBody, chance: Chance, q: list[Scalar], v: list[Scalar]) -> None:
     q[:7] = [0.0, 0.0, 0.0, *of_length_one(normals(chance, 4))]
-    _raised(body, q)
 
 
 def _anywhere(body: SuiteBody, chance: Chance, q: list[Scalar], v: list[Scalar]) -> None:
@@ -127,7 +158,6 @@ def _anywhere(body: SuiteBody, chance: Chance, q: list[Scalar], v: list[Scalar])
     half = chance.uniform(0.0, pi)
     x, y, *ball = (chance.uniform(-SPAWN, SPAWN) for _ in range(4))
     q[:7] = [x, y, 0.0, 0.0, 0.0, sin(half), cos(half)]
-    _raised(body, q)
     at, rate = (x.start for x in body.at["ball_root"])
     q[at : at + 3] = *ball, 2.0
     v[rate : rate + 2] = normals(chance, 2, 5.0)
@@ -216,8 +246,9 @@ def _ball_thrown(body: SuiteBody, chance: Chance, q: list[Scalar], v: list[Scala
 
 
 _QUADRUPED = SuiteTask(
-    "quadruped", 0.02, _quadruped, partial(_walked, 0.5), _anyhow, edit=partial(_plain, ARENA), lag=0.1
-)
+    "quadruped", 0.02, _quadruped, partial(_walked, 0.5), _anyhow, edit=partial(_plain, (*ARENA, "terrain")),
+    lag=0.1, rise=START_RISE,
+)  # fmt: skip
 _DOG = SuiteTask(
     "dog", 0.015, _dog, _dog_stands, _dog_stirred, edit=partial(_plain, ARENA), lag=0.05, engaged=1.0, boxes=True
 )
@@ -230,8 +261,11 @@ LEG_TASKS = {
         f"dog-{name}": replace(_DOG, reward=partial(_dog_moves, speed))
         for name, speed in (("walk", 1.0), ("trot", 3.0), ("run", 9.0))
     },
+    "quadruped-escape": replace(
+        _QUADRUPED, observe=_escaping, reward=_escaped, edit=partial(_plain, ARENA), shape=_bowl
+    ),
     "quadruped-fetch": replace(
-        _QUADRUPED, observe=_fetching, reward=_fetched, start=_anywhere, edit=partial(_plain, ())
+        _QUADRUPED, observe=_fetching, reward=_fetched, start=_anywhere, edit=partial(_plain, ("terrain",))
     ),
     "quadruped-run": replace(_QUADRUPED, reward=partial(_walked, 5.0)),
     "quadruped-walk": _QUADRUPED,

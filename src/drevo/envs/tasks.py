@@ -16,9 +16,11 @@ from typing import Any, NamedTuple
 
 from ..mechanics.scalar import Scalar, Vector, clip, cos, dot, sin, sqrt, where
 from ..mechanics.spatial import Vec
+from ..model.contact import Geom
 from .randomise import Randomise
 
 MAX_OBSERVED_RATE = 10.0  # what rates are cut to in observations of some tasks
+NOTHING_NEAR = 1e10  # m
 MAX_HEALTHY_STATE = 100.0  # of a hopper's state, while it is healthy
 
 
@@ -29,7 +31,8 @@ class Look:
     bodies (links, 3): places of links; centre (3,): of mass; inertias (links, 10) and rates (links, 6) about it;
     wrenches (links, 6): torque about it and force of contacts; efforts (nv,): of actuators; constraint (nv,): of
     contacts and limits; positions (nq,): q, the robot's. Of a step: forces (places, 3) of contacts, and touches
-    (places, 6), their points and normals; felt0, felt1, ..: what the links of `Task.felt` feel of them; earlier
+    (places, 6), their points and normals; felt0, felt1, ..: what the links of `Task.felt` feel of them; ranges:
+    how far rays go, after the step; earlier
     (nv,): the rates as it began, elapsed (1,): steps, previous (nu,): the action before, commands: what a task has
     drawn, act (nu,): the controls that lag; velocities, accelerations (nv,) at `positions`, along the axes of free
     joints.
@@ -73,6 +76,15 @@ Start = tuple[list[Scalar], list[Scalar]]
 
 # of q at the last evaluation, a place where a link touches, the normal out of the link, and the force on it, N
 Feel = Callable[[Vector, Vec, Vec, Vec], Sequence[Scalar]]
+
+
+class Rangefinders(NamedTuple):
+    """Rays that look at solids and a height field. rays: starts and ways of length one, at q. near: how far such a
+    ray goes to the solids, NOTHING_NEAR if to none. Its field's axes are the world's."""
+
+    field: Geom
+    rays: Callable[[Vector], Sequence[tuple[Vec, Vec]]]
+    near: Callable[[Vector, Vec, Vec], Scalar]
 
 
 class Chance:
@@ -123,6 +135,8 @@ class Task:
     controls: tuple[tuple[float, ...], ...] | None = None  # least and greatest action; else the file's
     random: Randomise = field(default_factory=Randomise)
     felt: Mapping[str, Feel] = field(default_factory=dict)  # by link what of places where it touches is summed up
+    ranges: Rangefinders | None = None
+    rise: float = 0.0  # m, steps by which a free base is raised where it begins until nothing presses
     settling: int = 0  # steps without action after a beginning
     placed: Callable[[Vector], Sequence[Scalar]] | None = None  # parameters of the model, of commands
     lags: tuple[float, ...] = ()  # s, by which actuators follow their controls, if they do so

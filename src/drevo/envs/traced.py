@@ -9,13 +9,15 @@ from ..compiler.tracer import TracedFunction, Tracer
 from ..mechanics.scalar import Scalar, Vector
 from ..mechanics.spatial import Vec
 from ..mechanics.tree import build_tree
+from ..model.contact import Geom
 from ..model.description import Model
 from .features import Sight
 from .randomise import Randomise
 from .simulation import TaskRobot, actuator_efforts
-from .tasks import Chance, Feel, Look, Moment, Outcome, Start, Task, TaskNumbers
+from .tasks import Chance, Feel, Look, Moment, Outcome, Rangefinders, Start, Task, TaskNumbers
 
 MOMENT_NAMES = ("q", "v", "before", "action")  # what every moment has
+RAY_NUMBERS = 7  # of a ray: start, way, how far it goes
 FELT = "felt"  # with a number, what a link feels of contacts
 COMMANDS = "commands"  # input of a beginning that looks at them
 SEEN_PREFIX, EARLIER, EVEN_PREFIX, LOG_PREFIX = (
@@ -44,6 +46,8 @@ class TracedTask:
     engaged: tuple[float, float] = (0.0, 0.0)
     placed: TracedFunction | None = None
     felt: tuple[tuple[str, TracedFunction], ...] = ()
+    ranges: tuple[Geom, TracedFunction, TracedFunction] | None = None
+    rise: float = 0.0
 
     def efforts(self, model: Model, action: Vector, q: Vector, v: Vector, *commands: Vector) -> Sequence[Scalar]:
         """Those of the task, else of the actuators of the model."""
@@ -88,6 +92,8 @@ def traced_task(task: Task, body: TaskRobot, numbers: TaskNumbers) -> TracedTask
     sizes |= {"forces": 3 * places, "touches": 6 * places}
     sizes |= {f"{FELT}{k}": len(f.program.outputs[0].edges) for k, (_, f) in enumerate(felt)}
     sizes |= Sight(model, build_tree(model), task.looks, lambda _: []).sizes if task.looks else {}
+    ranges = _traced_ranges(task.ranges, model.nq) if task.ranges else None
+    sizes |= {"ranges": len(ranges[1].program.outputs[0].edges) // RAY_NUMBERS} if ranges else {}
     t, m = _moment("observe", body, sizes)
     t.output("observation", list(task.observe(m)))
     observation = TracedFunction(t.program())
@@ -107,7 +113,7 @@ def traced_task(task: Task, body: TaskRobot, numbers: TaskNumbers) -> TracedTask
     return TracedTask(
         task.limit, task.skip, task.looks, observation, outcome, tuple(found.infos),
         TracedFunction(begun.program()), (chance.evens, chance.normals), _traced_drive(task, body), task.random,
-        task.lags, task.engaged, _traced_places(task), felt,
+        task.lags, task.engaged, _traced_places(task), felt, ranges, task.rise,
     )  # fmt: skip
 
 
@@ -132,6 +138,15 @@ def _traced_feel(feel: Feel, nq: int) -> TracedFunction:
     t = Tracer("feel")
     t.output("felt", list(feel(t.input("q", nq), *(Vec(*t.input(x, 3)) for x in ("at", "out", "force")))))
     return TracedFunction(t.program())
+
+
+def _traced_ranges(ranges: Rangefinders, nq: int) -> tuple[Geom, TracedFunction, TracedFunction]:
+    """The field, rays of q as RAY_NUMBERS each: start, way and 0, and how far one goes to solids."""
+    t, near = Tracer("rays"), Tracer("near")
+    t.output("rays", [x for start, way in ranges.rays(t.input("q", nq)) for x in (*start, *way, 0.0)])
+    q, ray = near.input("q", nq), near.input("ray", RAY_NUMBERS)
+    near.output("near", [ranges.near(q, Vec(*ray[:3]), Vec(*ray[3:6]))])
+    return ranges.field, TracedFunction(t.program()), TracedFunction(near.program())
 
 
 def _moment(name: str, body: TaskRobot, sizes: Mapping[str, int]) -> tuple[Tracer, Moment]:

@@ -17,6 +17,7 @@ from .simplex import GRAPH_A, GRAPH_B, HULL, corner_of, put_corner, support_poin
 
 MAX_FIELD_PLACES = 50  # of a pair; MuJoCo's
 PRISM_CORNERS = 6  # of a prism
+LEAST_SLOPE = 1e-30  # of a ray, in cells a metre
 
 
 def extent(which: Integers, size: Floats, points: Floats, R: Mat, p: Vec, d: Vec) -> float:
@@ -75,3 +76,42 @@ def places_in_field(
                     put_place(out, count, near[0], corner_of(Part(near, 1), 0) + n * (0.5 * near[0]), n)
                     count = count + 1
     return count
+
+
+def ray_to_field(sizes: Floats, grid: Integers, heights: Floats, start: Vec, way: Vec, most: float) -> float:
+    """The length of a ray from above a field, along a way of length one, to where it meets it; at most `most`.
+
+    Amanatides, Woo 1987, "A fast voxel traversal algorithm for ray tracing".
+    """
+    columns, rows = grid[0], grid[1]
+    x, y = start.x / sizes[0] * 0.5 + 0.5, start.y / sizes[1] * 0.5 + 0.5
+    x, y = x * float(columns - 1), y * float(rows - 1)
+    u, v = 0.5 * way.x / sizes[0] * float(columns - 1), 0.5 * way.y / sizes[1] * float(rows - 1)  # in cells
+    u, v = u if abs(u) > LEAST_SLOPE else LEAST_SLOPE, v if abs(v) > LEAST_SLOPE else LEAST_SLOPE
+    across, along = (float(columns - 1) - x) / u, (float(rows - 1) - y) / v
+    begin = max(0.0, max(min(-x / u, across), min(-y / v, along)))
+    end = min(most, min(max(-x / u, across), max(-y / v, along)))
+    column = int(max(0.0, min(float(columns - 2), x + begin * u)))
+    row = int(max(0.0, min(float(rows - 2), y + begin * v)))
+    while begin < end and column >= 0 and row >= 0 and column < columns - 1 and row < rows - 1:
+        right = (float(column + (1 if u > 0.0 else 0)) - x) / u
+        ahead = (float(row + (1 if v > 0.0 else 0)) - y) / v
+        after, first, met = min(right, ahead), row * columns + column, most
+        low, high = heights[first], heights[first + columns + 1]
+        for k in range(2):  # the triangle along x, and the one along y
+            corner = heights[first + (1 if k == 0 else columns)]
+            slope, rise = corner - low if k == 0 else high - corner, high - corner if k == 0 else corner - low
+            over = start.z - low - slope * (x - float(column)) - rise * (y - float(row))
+            fall = slope * u + rise * v - way.z
+            t = over / fall if abs(fall) > 0.0 else most
+            side = (x - float(column) + t * u) - (y - float(row) + t * v)
+            if t >= begin and t <= after and (side >= 0.0 if k == 0 else side <= 0.0):
+                met = min(met, t)
+        if met < most:
+            return met
+        if right < ahead:
+            column = column + (1 if u > 0.0 else -1)
+        else:
+            row = row + (1 if v > 0.0 else -1)
+        begin = after
+    return most

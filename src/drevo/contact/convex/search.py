@@ -37,7 +37,7 @@ from .simplex import (
 MAX_SIMPLEX_STEPS = 120
 MAX_CORNERS = 120  # of the polytope
 MAX_FACES = 2 * MAX_CORNERS
-MAX_HORIZON = 3 * MAX_CORNERS
+MAX_HORIZON = 3 * MAX_FACES  # if none of their edges meet
 LAST_GAIN = 1e-14  # of the square distance: what a further step could gain at most where the search ends
 ROUNDING = 4e-16  # of the distance times the size of D: what rounding makes of that
 TOUCHING_SHARE = 1e-26  # of the square size of D: below it the origin is on the simplex
@@ -206,6 +206,8 @@ def grown(W: Floats, faces: Integers, planes: Floats, count: int, corner: int, b
         if gone > 0:
             gone = gone - 1
             at = free[gone]
+        elif count == MAX_FACES:  # rounding has left faces that many corners see
+            return count
         else:
             count = count + 1
         put_face(W, faces, planes, at, edges[2 * k], edges[2 * k + 1], corner, slack)
