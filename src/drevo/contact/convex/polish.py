@@ -18,6 +18,7 @@ from ...mechanics.spatial import Mat, Vec
 from .simplex import CYLINDER, ELLIPSOID, add_corner, corner_of, put_corner, square_to, support_point
 
 POLISHED_GAIN = 1e-10  # of the square distance: what a further step of the search could gain at most
+POLISHED_INSIDE = 1e-7  # of the size of both: what a further corner of the polytope could gain at most
 SAME_POINT = 1e-18  # of the square size of both: what rounding makes between a point and itself
 SAME_LINE = 1e-12  # of the square sine between two lines: below it they are one
 MAX_TURN = 1e-2  # of n, rad: beyond it the search has ended elsewhere

@@ -15,7 +15,7 @@ from math import sqrt
 
 from ...codegen.lower.plain_values import Floats, Integers, Part, floats, integers
 from ...mechanics.spatial import Mat, Vec
-from .polish import POLISHED_GAIN, polish
+from .polish import POLISHED_GAIN, POLISHED_INSIDE, polish
 from .simplex import (
     CYLINDER,
     ELLIPSOID,
@@ -229,11 +229,12 @@ def first_faces(W: Floats, faces: Integers, planes: Floats, slack: float) -> Non
 
 def search_inside(
     which: Integers, sizes: Floats, points_a: Floats, points_b: Floats, R: Mat, p: Vec, W: Floats, A: Floats,
-    ends: Integers, count: int, out: Floats, face: Integers,
+    ends: Integers, count: int, gain: float, out: Floats, face: Integers,
 ) -> None:  # fmt: skip
     """The expanding polytope: how deep two solids are in each other, of which a simplex of D has the origin.
 
-    face: the corners of D about the nearest point.
+    gain: of the size of D, what a further corner could gain at most where it ends. face: the corners of D about
+    the nearest point.
     """
     flat, share = floats(3), floats(3)
     count = with_four_corners(which, sizes, points_a, points_b, R, p, W, A, ends, count, flat)
@@ -259,7 +260,7 @@ def search_inside(
         if along < deep:  # along any direction D ends somewhere; the nearest end is how deep
             deep, normal = along, n
             i, j, k = faces[3 * best], faces[3 * best + 1], faces[3 * best + 2]
-        if along - planes[4 * best + 3] <= slack or has_corner(W, corners, w, CORNER_SHARE * sizes[8]):
+        if along - planes[4 * best + 3] <= gain * sizes[8] or has_corner(W, corners, w, CORNER_SHARE * sizes[8]):
             break
         count = grown(W, faces, planes, count, corners, best, slack)
         corners = corners + 1
@@ -304,7 +305,8 @@ def separation(
         gain = POLISHED_GAIN if curved else LAST_GAIN
         count = approach(which, sizes, points_a, points_b, R, p, W, A, ends, reach, gain, out, face)
         if count > 0:
-            search_inside(which, sizes, points_a, points_b, R, p, W, A, ends, count, out, face)
+            inside = POLISHED_INSIDE if curved else GAIN_SHARE
+            search_inside(which, sizes, points_a, points_b, R, p, W, A, ends, count, inside, out, face)
         for k in range(3):
             a = corner_of(A, face[k])
             numbers[k] = ends[2 * face[k]]

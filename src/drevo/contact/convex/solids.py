@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
-from ...codegen.llvm.ir import F64, I8, I64, PTR, VOID, IRFunction, Value
+from ...codegen.llvm.ir import F64, I1, I8, I64, PTR, VOID, IRFunction, Value, like
 from ...codegen.llvm.plain import add_plain
 from ...codegen.llvm.stages import StageCalls
 from ...mechanics.algorithms.boxes import NO_PLACE, PlacedGeom
 from ...mechanics.scalar import Scalar
+from ...mechanics.spatial import Vec
 from ...model.contact import Geom
 from .clipping import MAX_PLACES, PLACE_NUMBERS
 from .fields import MAX_FIELD_PLACES
@@ -28,6 +30,7 @@ PLACED_GEOM_NUMBERS = 12  # numbers of a placed geom: rotation by rows, position
 PAIR_INTEGERS, PAIR_SIZES = 9, 10  # of a pair in the tables of the search
 DISTANCE_NUMBERS = 10  # numbers of a pair: distance, two points, normal
 LANES_FUNCTION, PLACES_FUNCTION = "search_in_lanes", "places_in_lanes"
+BOX_ROOM = 1e-6  # of the sides of boxes about geoms, more than single precision takes from points
 NOWHERE = 1e300  # of a place: no geom is there
 
 
@@ -102,6 +105,39 @@ def _tables_of(geom: Geom) -> tuple[Sequence[float], Sequence[int]]:
     return [*corners.ravel().tolist(), *(x for n in normals for x in n)], graph
 
 
+def half_sides(geom: Geom) -> list[float]:
+    """Half the sides of a box about the origin of a geom, along its axes, that holds it with some room."""
+    r, s, t = [*geom.size, 0.0, 0.0, 0.0][:3]
+    x: Sequence[float] = {"sphere": (r, r, r), "capsule": (r, r, r + s), "cylinder": (r, r, s)}.get(
+        geom.kind, (r, s, t)
+    )
+    if geom.points and geom.kind == "hull":
+        x = [max(abs(point[k]) for point in geom.points) for k in range(3)]
+    return [y * (1.0 + BOX_ROOM) for y in x]
+
+
+def boxes_parted(
+    c: StageCalls, first: Sequence[Value], second: Sequence[Value], sides: Sequence[Value], margin: Value
+) -> Value:
+    """Where a side of one of two placed boxes parts them by more than the margin; sides: half of those of both.
+
+    Gottschalk, Lin and Manocha 1996, OBBTree: 6 of the 15 axes.
+    """
+    f, way = c.f, Vec(*second[9:]) - Vec(*first[9:])
+    axes = [[Vec(*x[k:9:3]) for k in range(3)] for x in (first, second)]
+
+    def size(x: Any) -> Any:
+        return f.select(x < 0.0, -x, x)
+
+    met = [[size(a.dot(b)) for b in axes[1]] for a in axes[0]]
+    parted = f.const(like(c.l.type, I1), "zeroinitializer" if c.l.lanes > 1 else "false")
+    for k in range(3):
+        for m, turned in enumerate((met[k], [row[k] for row in met])):
+            x, y, z = (t * side for t, side in zip(turned, sides[3 - 3 * m : 6 - 3 * m]))
+            parted = parted | (size(way.dot(axes[m][k])) > x + y + z + sides[3 * m + k] + margin)
+    return parted
+
+
 def searched_places(a: Geom, b: Geom) -> int:
     """The most places that the search finds between two solids."""
     first, second = a.kind, b.kind
@@ -141,24 +177,20 @@ def _add_places(c: StageCalls) -> None:
     name, result = add_plain(c.f.module, places_between), f.alloca(F64, 1 + MAX_FIELD_PLACES * PLACE_NUMBERS)
     solids, count = _Solids(c, f), f.alloca(I64)
     count.store(f.const(I64, 0))
+    with f.loop(f.most, some=True) as place:
+        none = f.out.at(place.i * f.stride, I8)
+        for at, number in enumerate((NO_PLACE, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)):
+            none.at(at * c.l.bytes, I8).store(f.const(c.l.type, number), c.l.bytes)
     tables = (f.which, f.size, f.points_a, f.points_b)
-    with f.loop(c.l.lanes, some=True) as lane:
-        changed = solids.read(lane.i)
-        is_near = f.near.at(lane.i, c.l.scalar).load(c.l.scalar) < 0.0
-        with f.when(~is_near):
-            result.store(f.const(F64, 0.0))
-            solids.forget()
-        with f.when(is_near & changed.differs(0)):
+    with f.loop(c.l.lanes, some=True) as lane, f.when(f.near.at(lane.i, c.l.scalar).load(c.l.scalar) < 0.0):
+        with f.when(solids.read(lane.i).differs(0)):
             f.call(VOID, name, *tables, solids.a, solids.b, result)
         places = f.let(I64, f"fptosi double {result.load().text} to i64")
+        places = f.select(places < f.most, places, f.most)
         count.store(f.select(places > count.load(I64), places, count.load(I64)))
-        with f.loop(f.most, some=True) as place:
-            some = place.i < places
-            with f.loop(PLACE_NUMBERS, some=True) as k:
-                x = result.at(place.i * PLACE_NUMBERS + k.i + 1).load()
-                upright = f.select(k.i.equals(6), f.const(F64, 1.0), f.const(F64, 0.0))
-                none = f.select(k.i < 1, f.const(F64, NO_PLACE), upright)
-                solids.put(f.out.at(place.i * f.stride, I8), k.i, lane.i, f.select(some, x, none))
+        with f.loop(places) as place, f.loop(PLACE_NUMBERS, some=True) as k:
+            x = result.at(place.i * PLACE_NUMBERS + k.i + 1).load()
+            solids.put(f.out.at(place.i * f.stride, I8), k.i, lane.i, x)
     f.ret(count.load(I64))
 
 
@@ -172,12 +204,8 @@ class _Solids:
             f.alloca(F64, PLACED_GEOM_NUMBERS),
             f.alloca(I64),
         )
-        self.forget()
-
-    def forget(self) -> None:
-        """Whatever is read next differs."""
-        for place in (self.a, self.b):
-            place.store(self.f.const(F64, NOWHERE))
+        for place in (self.a, self.b):  # whatever is read first differs
+            place.store(f.const(F64, NOWHERE))
 
     def read(self, lane: Value) -> Value:
         """Reads those of a lane; not 0 where they are not those that were read before."""

@@ -17,7 +17,7 @@ from ....codegen.llvm.stages import StageCalls, Stages
 from ....compiler.tracer import Tracer
 from ....ground import is_friction
 from ....mechanics.spatial import Vec
-from ...convex.solids import PLACED_GEOM_NUMBERS
+from ...convex.solids import PLACED_GEOM_NUMBERS, boxes_parted
 from .factor_loops import FactorLoops, filled_shape, fixed_shape, minus_product, plus_product, triangle
 from .kernel import LAST_EVALUATION, STEP_ARGUMENTS, STEP_RESULTS, Loops, declare, evaluation
 from .layout import SlotLayout
@@ -27,19 +27,8 @@ from .stages import Evaluation, SoftProblem
 RATE_NUMBERS = 9  # numbers of a rate: how it turns and moves, and the point of which that is said
 MAX_STRAIGHT_PAIRS = 48  # of places of contact; more are looped over
 PAIR_FIELDS = (
-    "block",
-    "stride",
-    "rates",
-    "first",
-    "slot",
-    "a",
-    "b",
-    "numbers",
-    "forces",
-    "crosses",
-    "search",
-    "law",
-)
+    "block", "stride", "rates", "first", "slot", "a", "b", "numbers", "forces", "crosses", "search", "law",
+)  # fmt: skip
 
 
 def step_program(
@@ -196,6 +185,9 @@ class PairLoops(Loops):
             with self.pairs(c, self.rows[kind]) as pair:
                 counts.at(pair.slot, I64).store(f.const(I64, 0))
                 c.at("near").store(self._near(c, kind, pair), c.l.bytes)
+                if kind.searched and "plane" not in kind.kinds and "hfield" not in kind.kinds:
+                    with f.when(c.some_below("near")):
+                        c.at("near").store(self._boxes_near(c, pair), c.l.bytes)
                 with f.when(c.some_below("near")):
                     some: Value = f.const(I64, 1)
                     if kind.searched:
@@ -214,10 +206,7 @@ class PairLoops(Loops):
     def _near(self, c: StageCalls, kind: PairKind, pair: PairRow) -> Value:
         """Negative where a sphere about the second geom is near one about the first, a plane, or a capsule's axis:
         so near that they may touch."""
-        first, second = (
-            [self.load(c, c.at("placed").at(x, I8), k) for k in range(PLACED_GEOM_NUMBERS)]
-            for x in (pair.a, pair.b)
-        )
+        first, second = self._placed(c, pair)
         numbers = self.table(c, "numbers")
         reach = self.splat(c, numbers.at(pair.numbers + PAIR_NUMBERS))
         way, axis = Vec(*second[9:]) - Vec(*first[9:]), Vec(first[2], first[5], first[8])
@@ -229,6 +218,18 @@ class PairLoops(Loops):
             along = c.f.select(along < -half, -half, along)
             way, reach = way - axis * along, reach - half
         return way.dot(way) - reach * reach  # type: ignore[no-any-return]
+
+    def _boxes_near(self, c: StageCalls, pair: PairRow) -> Value:
+        """`near`, or positive where boxes about both geoms are parted."""
+        numbers, (first, second) = self.table(c, "numbers").at(pair.numbers), self._placed(c, pair)
+        margin, *sides = (self.splat(c, numbers.at(PAIR_NUMBERS + k)) for k in (-1, *range(1, 7)))
+        parted = boxes_parted(c, first, second, sides, margin)
+        return c.f.select(parted, c.f.const(c.l.type, 1.0), c.load("near"))
+
+    def _placed(self, c: StageCalls, pair: PairRow) -> Iterator[list[Value]]:
+        """The numbers of both geoms of a pair."""
+        for x in (pair.a, pair.b):
+            yield [self.load(c, c.at("placed").at(x, I8), k) for k in range(PLACED_GEOM_NUMBERS)]
 
     def _make_rows(self, c: StageCalls, kind: PairKind, pair: PairRow, block: Value) -> None:
         """Distance, point and frame of a place, its rows, what these want and how firm they are."""

@@ -11,13 +11,15 @@ from ....mechanics.scalar import Vector
 from ....mechanics.spatial import Mat, Vec
 from ....model.contact import GEOM_SIZES
 from ...convex.clipping import PLACE_NUMBERS
-from ...convex.solids import PLACED_GEOM_NUMBERS, placed_numbers
+from ...convex.solids import PLACED_GEOM_NUMBERS, half_sides, placed_numbers
 from ...packing import Packed
 from .layout import PackedRows, SlotLayout
 from .stages import Columns, Evaluation, Slot, StageTracer, declare_dynamics
 
 MAX_GEOM_SIZES = 3  # of a geom
-PAIR_NUMBERS = 2 * MAX_GEOM_SIZES + 2  # with the inverse weight and the margin; a reach follows
+PAIR_NUMBERS = (
+    2 * MAX_GEOM_SIZES + 2
+)  # with the inverse weight and the margin; a reach, and half the sides of boxes, follow
 
 
 class PairKind(NamedTuple):
@@ -121,7 +123,7 @@ class LoopedEvaluation(Evaluation):
         for x in s.held or ():
             reach += x.geom.radius
             out += [*x.geom.size, *[0.0] * MAX_GEOM_SIZES][:MAX_GEOM_SIZES]
-        return [*out, s.weight[0], s.soft.margin, reach]
+        return [*out, s.weight[0], s.soft.margin, reach, *(y for x in s.held or () for y in half_sides(x.geom))]
 
 
 def axes_at(x: PackedRows) -> int:
