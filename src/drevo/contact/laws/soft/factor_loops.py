@@ -77,8 +77,18 @@ class FactorLoops:
     """
 
     def __init__(self, c: StageCalls, shape: Shape, order: Sequence[int]) -> None:
-        self.c, self.f, self.F, self.x, self.shape = c, c.f, c.at("H"), c.at("x"), shape
+        self.c, self.f, self.shape = c, c.f, shape
         self.n, self.order = len(order), list(order)
+
+    @property
+    def F(self) -> Value:
+        """The address of the matrix, which is made where it is used."""
+        return self.c.at("H")
+
+    @property
+    def x(self) -> Value:
+        """The address of the numbers of the rows."""
+        return self.c.at("x")
 
     def write(self, right: str, out: str, where: str = "") -> None:
         """out = -H^-1 right, over rates; where: the block that is positive in lanes that take it."""
