@@ -119,7 +119,9 @@ def half_sides(geom: Geom) -> list[float]:
 def boxes_parted(
     c: StageCalls, first: Sequence[Value], second: Sequence[Value], sides: Sequence[Value], margin: Value
 ) -> Value:
-    """Where a side of one of two placed boxes parts them by more than the margin; sides: half of those of both.
+    """True in lanes where a side of one of two placed boxes parts them by more than the margin.
+
+    sides: half of those of both.
 
     Gottschalk, Lin and Manocha 1996, OBBTree: 6 of the 15 axes.
     """
