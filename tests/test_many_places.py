@@ -132,6 +132,51 @@ def test_limits_and_dry_friction_of_joints_are_those_of_few_places(
     assert (held > 1.0).all()  # every limit holds something, and dry friction the hip
 
 
+def test_feet_whose_points_cannot_all_stick_settle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plate on four points, deep by chance: Signorini's and Coulomb's laws hold, by Newton's and Euler's equations.
+
+    Velocities of the four have three freedoms too few; multipliers alone leave one of 200 of such states above.
+    """
+    corners = np.array([(x, y, 0.0) for x in (-0.2, 0.2) for y in (-0.1, 0.1)])
+    balls = "".join(f'<geom type="sphere" size=".02" pos="{x} {y} 0"/>' for x, y, _ in corners)
+    r = drevo.load(SCENE.format(f'<body pos="0 0 .02"><freejoint/>{balls}</body>'))
+    monkeypatch.setattr(many, "MOST_PLACES", 0)
+    h, n, rng = 0.002, 400, np.random.default_rng(1)
+    step = drevo.compile(r, "step", dt=h, ground=None, law="coulomb")
+    turned = 0.5 * rng.normal(size=(n, 3)) * [1e-3, 1e-3, 1]
+    q = np.hstack([np.zeros((n, 2)), 0.02 - rng.uniform(0, 1e-3, (n, 1)), turned, np.ones((n, 1))])
+    q[:, 3:] /= np.linalg.norm(q[:, 3:], axis=1, keepdims=True)
+    v = rng.normal(size=(n, 6)) * rng.choice([1e-3, 1e-2, 0.3], size=(n, 1))
+    found = step(q, v, np.zeros((n, 6)))
+    assert found.residual.max() <= RESIDUAL
+    mu, kinds = 1.0, np.zeros(2)
+    for q0, q1, v0, v1, forces in zip(q, found.q1, v, found.v1, found.forces):
+        R, R1 = (r.poses(x)[0, :3, :3] for x in (q0, q1))
+        w = np.concatenate([R1 @ v1[:3], R @ v1[3:]])  # along the world's axes
+        arms = corners @ R.T - [0.0, 0.0, 0.02]
+        gaps = q0[2] + arms[:, 2]
+        arms[:, 2] -= 0.5 * gaps  # halfway between the ball and the plane
+        u = w[:3] + np.cross(w[3:], arms)
+        left = u[:, 2] + np.maximum(gaps, 0.0) / h  # a gap may close in a step
+        touching = np.linalg.norm(forces, axis=1) > 0.0
+        assert (left > -1e-8).all() and (forces[:, 2] >= 0.0).all()
+        slip, tangent = np.linalg.norm(u[:, :2], axis=1), np.linalg.norm(forces[:, :2], axis=1)
+        assert (tangent <= mu * forces[:, 2] * (1.0 + 1e-9) + 1e-9).all()
+        assert (np.minimum(forces[:, 2], left) < 1e-6).all()
+        loss = (forces[:, :2] * u[:, :2]).sum(1) + mu * forces[:, 2] * slip  # 0: friction opposes all of a slip
+        assert (np.abs(loss) < 1e-6 * (1.0 + forces[:, 2])).all()
+        pushed = np.concatenate([forces.sum(0), np.cross(arms, forces).sum(0)])
+        M0 = np.asarray(r.mass_matrix(q0))
+        was = np.concatenate([R @ v0[:3], R @ v0[3:]])
+        turn = np.kron(np.eye(2), R)
+        change = turn @ M0 @ turn.T @ (w - was) / h + [0, 0, 9.81 * M0[0, 0], 0, 0, 0] - pushed
+        spin = np.cross(was[3:], (turn @ M0 @ turn.T)[3:, 3:] @ was[3:])
+        change[3:] += spin
+        assert np.abs(change).max() < 1e-6 * (1.0 + np.abs(forces).max())
+        kinds += [(slip[touching] > 1e-3).any(), (slip[touching] < 1e-7).any()]
+    assert (kinds > n / 8).all()  # states with what slips, and with what sticks
+
+
 def test_free_joints_with_dry_friction_keep_to_few_places() -> None:
     free = BOX.format(1, 3).replace("<freejoint/>", '<joint type="free" frictionloss="1"/>')
     r = drevo.load(SCENE.format("".join(BOX.format(0, 0.05 + 0.1 * k) for k in range(4)) + free))

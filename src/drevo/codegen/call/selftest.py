@@ -92,8 +92,8 @@ def _into_outs(function: Tested, given: tuple[Any, ...], lead: tuple[int, ...]) 
 
 
 def _state(function: Tested) -> tuple[Any, ...]:
-    """One sample: small numbers, quaternions of unit length."""
-    flat = [np.full(prod(s), 0.25, function.dtype) for _, s in function.inputs]
+    """One sample: unit quaternions, numbers that differ, or all bodies of a step would be in each other."""
+    flat = [(0.25 + 0.5 * np.arange(prod(s))).astype(function.dtype) for _, s in function.inputs]
     for i, columns in function.manifest.units:
         flat[i][list(columns)] = 0.5
     shapes = [s if function.layout == "rows" else x.shape for x, (_, s) in zip(flat, function.inputs)]

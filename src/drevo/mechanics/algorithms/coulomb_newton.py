@@ -192,7 +192,7 @@ def carried_step(
         by_u, by_lam = block_slopes(p, law, lam, stiff)
         delta = part * p.trace(law)
         K = [[x + delta * y for x, y in zip(*rows)] for rows in zip(by_lam, by_u)]
-        *columns, there = _solved(K, [*zip(*by_u), F[law.at : law.rows.stop]])
+        *columns, there = block_solved(K, [*zip(*by_u), F[law.at : law.rows.stop]])
         own = [list(x) for x in zip(*columns)]
         solved.append((own, there))
         for i, r in enumerate(law.rows):
@@ -224,7 +224,7 @@ def _between(c: CarrierFactors, N: list[dict[int, Scalar]]) -> Matrix:
     return out
 
 
-def _solved(K: Matrix, several: Sequence[Vector]) -> list[list[Scalar]]:
+def block_solved(K: Matrix, several: Sequence[Vector]) -> list[list[Scalar]]:
     """K^-1 b of a block of one or three rows, for several b."""
     if len(K) == 1:
         over = 1.0 / K[0][0]

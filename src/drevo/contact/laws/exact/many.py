@@ -6,8 +6,8 @@ No two places are coupled in straight lines here. Forces f in the cones K of Cou
 
 where c are the accelerations that leave no velocity w, and D is firm. Each is a step of the soft law, whose cone
 is P_K, with c moved by f / D; the slip that de Saxce's change of variables adds to the normal is that of the step
-before. Stacks at rest take some three. Where something has to part, it is done once more without that, for the
-velocities that are kept.
+before. Stacks at rest take some three; from more on `NaturalMap` goes on from where they are. Where something has
+to part, it is done once more without that, for the velocities that are kept.
 
   Rockafellar 1976, Augmented Lagrangians and applications of the proximal point algorithm in convex programming.
   de Saxce and Feng 1998, The bipotential method.
@@ -23,24 +23,28 @@ from ....codegen.llvm.ir import Value
 from ....codegen.llvm.stages import StageCalls
 from ....ground import Uneven
 from ....mechanics.algorithms.delassus import MoreauStep, closing_speed
-from ....mechanics.scalar import Scalar, Vector, dot, maximum, sqrt, where
+from ....mechanics.scalar import Scalar, Vector, dot, maximum, minimum, where
 from ....model.description import Model
 from ...packing import of
 from ..soft.couplings import CouplingRow, JointRow, Moves, TendonRow
 from ..soft.law import EllipticCone, OneSided
-from ..soft.layout import PackedRows, SlotLayout
+from ..soft.layout import PackedRows, SlotLayout, slot_layout
 from ..soft.pair_loops import PairLoops, may_loop
 from ..soft.pair_rows import LoopedEvaluation
 from ..soft.problem import soft_problem
 from ..soft.stages import Slot, SoftProblem, StageTracer
+from .natural import NaturalMap, kept_from, missed, slipping
 from .problem import MOST_PLACES
 from .solve import RESIDUAL_TOLERANCE
+from .stages import NO_RESIDUAL
 
 MOST_LIMITED_PLACES = 12  # of a robot with limits of joints, for which straight lines have two problems
-MOST_QUICK_JOINT_ROWS = 24  # where these settle quickly; legs of 30 freedoms take up to 200 steps
 MULTIPLIER_STIFFNESS = 1e4  # of D, over the inverse weight of a place
 
-MAX_MULTIPLIER_STEPS = 1000  # stacks at rest take some three, a humanoid whose limbs are in each other hundreds
+MULTIPLIER_STEPS, MAX_ROUNDS = 10, 20  # before Newton's method is tried; stacks at rest take some three
+# Points of one foot that cannot all do as they should grow forces within it until one of them slips
+STALLING_SHARE, STALLED = 0.9, 1e-4  # of what was left before; m/s
+STIFFNESS_GROWTH, MAX_STIFFNESS = 30.0, 1e7
 SEEN_SHARE = 0.25  # of the radius of the smaller geom: how far apart places of contact are taken into a step
 
 
@@ -55,7 +59,7 @@ def many_places_problem(
         return None
     found = soft_problem(model, ground, dt, "euler", repeat, friction)
     found = replace(found, slots=tuple(map(_slot, found.slots)), moreau=MoreauStep(dt))
-    most = MOST_LIMITED_PLACES if 0 < len(found.rows) <= MOST_QUICK_JOINT_ROWS else MOST_PLACES
+    most = MOST_LIMITED_PLACES if found.rows else MOST_PLACES
     known = all(isinstance(x, JointRow) and x.axis is None and not x.ball for x in found.rows)
     return found if sum(x.most for x in found.slots) > most and known and may_loop(found) else None
 
@@ -75,6 +79,9 @@ class MultiplierEvaluation(LoopedEvaluation):
         self.c_of_rows, self.push_of_rows = list[Scalar](), list[Scalar]()
         super().__init__(problem)
         self.sizes["moves"] = self.nv
+
+    def _layout(self, kind: int, pack: int, m: int) -> SlotLayout:
+        return slot_layout(kind, pack, m, kept_from(m + 2, m).end)
 
     def _rows_of(self, k: int) -> None:
         s, at, m = StageTracer("rows", self.sizes), self.records[k], self.problem.slots[k].group.size
@@ -113,7 +120,7 @@ class MultiplierLoops(PairLoops):
 
     def __init__(self, e: Any) -> None:
         super().__init__(e)
-        e.sizes |= {"going": 1, "left": 1, "last": 1}
+        e.sizes |= {"going": 1, "left": 1, "last": 1, "firm": 1}
         stages = {
             "decide": self._decide, "tell": self._tell, "lack": self._lack_rows, "renew": self._renew_rows,
             "part": self._part_rows, "ease": self._ease_rows,
@@ -121,13 +128,21 @@ class MultiplierLoops(PairLoops):
         for name, write in stages.items():
             e.newton.add(name, write)
         for k in e.kinds:
-            of_slot = {"lack": self._lack, "renew": self._renew, "part": self._part, "ease": self._ease}
+            of_slot = {
+                "lack": self._lack,
+                "renew": self._renew,
+                "loosen": self._loosen,
+                "part": self._part,
+                "ease": self._ease,
+            }
             for name, write_slot in of_slot.items():
                 e.newton.add(f"{name}_{k}", partial(write_slot, x=e.contacts[k], at=e.records[k]))
+        self.map = NaturalMap(self)
 
     def solved(self, c: StageCalls) -> list[Value]:
         touching = super().solved(c)
         c.fill(1.0, "going", 0, 1)
+        c.fill(NO_RESIDUAL, "last", 0, 1)
         self._multiplied(c, touching)
         c.call("part")
         self.each(c, "part", touching)
@@ -136,57 +151,81 @@ class MultiplierLoops(PairLoops):
             self.each(c, "ease", touching)
             self.newton(c, touching)
             self._multiplied(c, touching)
+        c.call("gradient")
+        self.each(c, "touch", touching)
+        self.crosses(c, touching)
         self.judge(c, touching)
         return touching
 
     def _multiplied(self, c: StageCalls, touching: Any) -> None:
-        """Moves multipliers until the states that go on fulfil the law."""
-        with c.f.loop(MAX_MULTIPLIER_STEPS, some=True) as loop:
-            c.call("lack")
-            self.each(c, "lack", touching)
-            c.call("decide")
-            loop.leave(~c.some_above("going"))
-            c.call("renew")
-            self.each(c, "renew", touching)
-            self.newton(c, touching)
+        """Moves multipliers, and takes Newton's steps where that is slow, until the states that go on fulfil the
+        law."""
+        c.fill(MULTIPLIER_STIFFNESS, "firm", 0, 1)
+        with c.f.loop(MAX_ROUNDS, some=True) as rounds:
+            with c.f.loop(MULTIPLIER_STEPS, some=True) as loop:
+                self._lacking(c, touching)
+                loop.leave(~c.some_above("going"))
+                c.call("renew")
+                self.each(c, "renew", touching)
+                self.newton(c, touching)
+            self._lacking(c, touching)
+            rounds.leave(~c.some_above("going"))
+            self.map.write(c, touching)
+            rounds.leave(~c.some_above("going"))
+        self.each(c, "loosen", touching)
         c.call("tell")
 
-    def _moving(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> tuple[list[Scalar], Scalar]:
-        """w of a place, and what its slip adds to the normal."""
+    def _lacking(self, c: StageCalls, touching: Any) -> None:
+        c.call("lack")
+        self.each(c, "lack", touching)
+        c.call("decide")
+
+    def weight_of(self, D: Scalar) -> Scalar:
+        """The inverse weight of a row of this D."""
+        return 1.0 / D * MULTIPLIER_STIFFNESS
+
+    def _missing(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> tuple[list[Scalar], list[Scalar], Scalar]:
+        """The acceleration of a place that is too much, its forces, its inverse weight."""
         m, block = x.group.size, s.here(0, at.S)
-        y, c = s.here(at.y, m), s.here(at.slip, m)
-        w = [self.e.problem.step * (u + of(block, z) - target) for u, z, target in zip(y, x.ref, c)]
-        return w, x.group.mu0 * sqrt(sum((u * u for u in w[1:]), 0.0)) if m > 1 else 0.0
+        y = [u + of(block, z) - c for u, z, c in zip(s.here(at.y, m), x.ref, s.here(at.slip, m))]
+        return y, list(s.here(at.f, m)), s.here(at.slip + m, 1)[0]
 
     def _lack(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
         """Measures by how much the impulses of a place miss the law, m/s."""
-        m, (w, slip), weight = x.group.size, self._moving(s, x, at), s.here(at.slip + x.group.size, 1)[0]
-        impulse = [self.e.problem.step * z for z in s.here(at.f, m)]
-        shifted = [u - weight * z for u, z in zip([w[0] + slip, *w[1:]], impulse)]
-        projected, left = x.group.answer(shifted, [1.0 / weight] * m).force, s.number("left")
-        worst = left
-        for z, p in zip(impulse, projected):
-            worst = maximum(worst, abs(z - p) * weight)
+        left = worst = s.number("left")
+        for z in missed(x.group, *self._missing(s, x, at)):
+            worst = maximum(worst, abs(z) * self.e.problem.step)
         s.write(left=where(s.here(at.gap, 1)[0] < 0.0, worst, left))
 
     def _renew(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
-        """Moves c of a place by its forces and its slip, of states that go on."""
-        m, (_, slip), weight = x.group.size, self._moving(s, x, at), s.here(at.slip + x.group.size, 1)[0]
-        c = s.here(at.slip, m)
-        block, over = s.here(0, at.S), 1.0 / self.e.problem.step
-        moved = [target + z * weight * (1.0 / MULTIPLIER_STIFFNESS) for target, z in zip(c, s.here(at.f, m))]
-        moved[0] = moved[0] - slip * over
-        going = s.number("going") > 0.0
-        s.write_here({0: [where(going, z, of(block, old)) for z, old in zip(moved, x.ref)]})
+        """Moves c of a place by its forces and its slip, of states that go on; D as firm as they have it."""
+        (y, f, weight), m, block = self._missing(s, x, at), x.group.size, s.here(0, at.S)
+        going, firm = s.number("going") > 0.0, s.number("firm")
+        moved = [c + z * weight / firm for c, z in zip(s.here(at.slip, m), f)]
+        moved[0] = moved[0] + y[0] - slipping(x.group, y)[0]
+        D = [where(going, where(of(block, z) > 0.0, firm / weight, 0.0), of(block, z)) for z in x.D]
+        s.write_here({0: [*(where(going, z, of(block, old)) for z, old in zip(moved, x.ref)), *D]})
+
+    def _loosen(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
+        """Goes back to the first D; forces stay what they are."""
+        m, block = x.group.size, s.here(0, at.S)
+        there = [u + of(block, z) for u, z in zip(s.here(at.y, m), x.ref)]
+        s.write_here({0: self.held(s, x, at, there, s.here(at.f, m))})
+
+    @staticmethod
+    def held(s: StageTracer, x: PackedRows, at: SlotLayout, there: Vector, f: Vector) -> list[Scalar]:
+        """c for which the soft law has the forces f at the accelerations J a, and the first D."""
+        weight, block = s.here(at.slip + x.group.size, 1)[0], s.here(0, at.S)
+        c = [u + z * weight * (1.0 / MULTIPLIER_STIFFNESS) for u, z in zip(there, f)]
+        return [*c, *(where(of(block, d) > 0.0, MULTIPLIER_STIFFNESS / weight, 0.0) for d in x.D)]
 
     def _lack_rows(self, s: StageTracer) -> None:
         """Measures by how much the impulses of joints miss their laws, m/s or rad/s."""
         h, worst, a, block = self.e.problem.step, 0.0 * s.number("left"), s.read("a"), s.read("main")
         for k, x in enumerate(self.e.rows):
-            force, weight = self.e.newton.answer(s, k, a).force[0], 1.0 / of(block, x.D[0]) * MULTIPLIER_STIFFNESS
-            moved = dot([of(block, y) for y in x.B[0]], [a[r] for r in x.rates]) - s.read("c")[k]
-            aim = x.group.answer([moved - weight * force], [1.0 / weight]).force[0]
-            worst = maximum(worst, abs(force - aim) * (weight * h))
+            y = dot([of(block, z) for z in x.B[0]], [a[r] for r in x.rates]) - s.read("c")[k]
+            force, weight = self.e.newton.answer(s, k, a).force, self.weight_of(of(block, x.D[0]))
+            worst = maximum(worst, abs(missed(x.group, [y], force, weight)[0]) * h)
         s.write(left=worst)
 
     def _renew_rows(self, s: StageTracer) -> None:
@@ -214,7 +253,8 @@ class MultiplierLoops(PairLoops):
         """Begins once more, without the velocities that take joints back."""
         push = s.read("push")
         s.write(**{name: [x - y for x, y in zip(s.read(name), push)] for name in ("wanted", "c")})
-        s.write(live=s.number("going"), alpha=0.0)
+        going = s.number("going")
+        s.write(live=going, alpha=0.0, last=where(going > 0.0, NO_RESIDUAL, s.number("last")))
 
     def _ease(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
         """Takes from the wanted acceleration of a place the part that parts its bodies."""
@@ -225,7 +265,9 @@ class MultiplierLoops(PairLoops):
         """Says which states go on, and keeps how far those are that did."""
         going, left = s.number("going") > 0.0, s.number("left")
         on = where(going, where(left > RESIDUAL_TOLERANCE, 1.0, 0.0), 0.0)
-        s.write(going=on, live=on, alpha=0.0, last=where(going, left, s.number("last")))
+        stays = where(left > STALLING_SHARE * s.number("last"), where(left < STALLED, on, 0.0), 0.0)
+        firm = minimum(s.number("firm") * where(stays > 0.0, STIFFNESS_GROWTH, 1.0), MAX_STIFFNESS)
+        s.write(going=on, live=on, alpha=0.0, last=where(going, left, s.number("last")), firm=firm)
 
     def _tell(self, s: StageTracer) -> None:
         s.write(residual=maximum(s.number("residual"), s.number("last")))

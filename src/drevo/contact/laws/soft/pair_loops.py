@@ -278,15 +278,17 @@ class PairLoops(Loops):
         for j in range(m):
             self.put(c, block, to + j, getattr(i, f"s{j}"))
 
-    def scatter(self, c: StageCalls, kind: PairKind, pair: PairRow, block: Value) -> None:
-        """g -= B^T f."""
+    def scatter(
+        self, c: StageCalls, kind: PairKind, pair: PairRow, block: Value, vector: str = "g", of: int | None = None
+    ) -> None:
+        """g -= B^T f, or another vector over all rates less what is kept elsewhere in the block."""
         m, at = self.e.contacts[kind.law].group.size, self.e.records[kind.law]
         rates, force = (
             self.table(c, "rates").at(pair.first, I64),
-            [self.load(c, block, at.f + j) for j in range(m)],
+            [self.load(c, block, (at.f if of is None else of) + j) for j in range(m)],
         )
         with c.f.loop(pair.rates) as i:
-            entry = self.part(c, c.at("g"), rates.at(i.i, I64).load(I64))
+            entry = self.part(c, c.at(vector), rates.at(i.i, I64).load(I64))
             g = entry.load(c.l.type, c.l.bytes)
             for j in range(m):
                 g = minus_product(c, g, self.load(c, block, i.i * m + (at.end + j)), force[j])
@@ -374,11 +376,11 @@ class PairLoops(Loops):
                 S[r, q] = S[q, r] = self.load(c, block, at.S + k)
         with self.entries(c, pair) as (i, row):
             column = [self.load(c, block, i * m + (first + j)) for j in range(m)]
-            turned = [_sum(S[r, q] * column[q] for q in range(m) if (r, q) in S) for r in range(m)]
+            turned = [total(S[r, q] * column[q] for q in range(m) if (r, q) in S) for r in range(m)]
             with row as (j, at_entry):
                 entry = self.part(c, H, at_entry)
                 products = (self.load(c, block, j * m + (first + r)) * turned[r] for r in range(m))
-                entry.store(entry.load(c.l.type, c.l.bytes) + _sum(products), c.l.bytes)
+                entry.store(entry.load(c.l.type, c.l.bytes) + total(products), c.l.bytes)
 
     @contextmanager
     def entries(self, c: StageCalls, pair: PairRow) -> Iterator[tuple[Value, Any]]:
@@ -434,7 +436,8 @@ class PairLoops(Loops):
                         self.put(c, out, j, self.load(c, block, x))
 
 
-def _sum(terms: Iterator[Value] | Any) -> Value:
+def total(terms: Iterator[Value] | Any) -> Value:
+    """The sum of values of the code."""
     first, *rest = terms
     for x in rest:
         first = first + x

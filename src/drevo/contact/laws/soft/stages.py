@@ -379,7 +379,7 @@ class Evaluation:
 
     def _layout(self, kind: int, pack: int, m: int) -> SlotLayout:
         slips = slip_numbers(m - 1, self.nv) if self.problem.model.stepping.noslip else 0
-        return slot_layout(kind, pack, m, m + 2 if self.problem.moreau else slips)
+        return slot_layout(kind, pack, m, slips)
 
     def _declare(
         self,
