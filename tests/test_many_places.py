@@ -133,7 +133,7 @@ def test_limits_and_dry_friction_of_joints_are_those_of_few_places(
 
 
 def test_feet_whose_points_cannot_all_stick_settle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A plate on four points, deep by chance: Signorini's and Coulomb's laws hold, by Newton's and Euler's equations.
+    """A plate on four points, deep by chance: the laws of Signorini and Coulomb hold, by Newton and Euler.
 
     Velocities of the four have three freedoms too few; multipliers alone leave one of 200 of such states above.
     """

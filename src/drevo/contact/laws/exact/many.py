@@ -41,7 +41,7 @@ from .stages import NO_RESIDUAL
 MOST_LIMITED_PLACES = 12  # of a robot with limits of joints, for which straight lines have two problems
 MULTIPLIER_STIFFNESS = 1e4  # of D, over the inverse weight of a place
 
-MULTIPLIER_STEPS, MAX_ROUNDS = 10, 20  # before Newton's method is tried; stacks at rest take some three
+MULTIPLIER_STEPS, MAX_MULTIPLIER_ROUNDS = 10, 20  # before Newton's method is tried; stacks at rest take some three
 # Points of one foot that cannot all do as they should grow forces within it until one of them slips
 STALLING_SHARE, STALLED = 0.9, 1e-4  # of what was left before; m/s
 STIFFNESS_GROWTH, MAX_STIFFNESS = 30.0, 1e7
@@ -161,7 +161,7 @@ class MultiplierLoops(PairLoops):
         """Moves multipliers, and takes Newton's steps where that is slow, until the states that go on fulfil the
         law."""
         c.fill(MULTIPLIER_STIFFNESS, "firm", 0, 1)
-        with c.f.loop(MAX_ROUNDS, some=True) as rounds:
+        with c.f.loop(MAX_MULTIPLIER_ROUNDS, some=True) as rounds:
             with c.f.loop(MULTIPLIER_STEPS, some=True) as loop:
                 self._lacking(c, touching)
                 loop.leave(~c.some_above("going"))

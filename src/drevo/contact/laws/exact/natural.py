@@ -28,7 +28,7 @@ from ...packing import of
 from ..soft.law import RowGroup
 from ..soft.layout import PackedRows, SlotLayout
 from ..soft.newton import symmetric_of
-from ..soft.pair_loops import Touching, total
+from ..soft.pair_loops import Touching, sum_of
 from ..soft.stages import StageTracer
 from .solve import DAMPING_FALL, DAMPING_RISE, MAX_HALVINGS, RESIDUAL_TOLERANCE
 
@@ -72,7 +72,7 @@ def _slopes(x: PackedRows, y: Vector, f: Vector, weight: Scalar) -> Missed:
     return Missed([(z - p) * weight for z, p in zip(f, answer.force)], by_y, by_f)
 
 
-class Row(NamedTuple):
+class JointMiss(NamedTuple):
     """A row of a joint: J, y, f, its inverse weight."""
 
     x: PackedRows
@@ -83,7 +83,7 @@ class Row(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """Where a place keeps its numbers: f and J a of this method, d or g, and N."""
+    """The places of the numbers of a contact in its block: f and J a of this method, d or g, and N."""
 
     f: int
     y: int
@@ -191,10 +191,10 @@ class NaturalMap:
         with c.f.loop(pair.rates) as i:
             first = rates.at(i.i, I64).load(I64) * self.n
             column = [o.load(c, block, i.i * m + (rows + p)) for p in range(m)]
-            turned = [total(column[p] * N[p][q] for p in range(m)) for q in range(m)]
+            turned = [sum_of(column[p] * N[p][q] for p in range(m)) for q in range(m)]
             with c.f.loop(pair.rates) as j:
                 entry = o.part(c, c.at("map_A"), first + rates.at(j.i, I64).load(I64))
-                more = total(turned[q] * o.load(c, block, j.i * m + (rows + q)) for q in range(m))
+                more = sum_of(turned[q] * o.load(c, block, j.i * m + (rows + q)) for q in range(m))
                 entry.store(entry.load(c.l.type, c.l.bytes) + more, c.l.bytes)
 
     def _eliminate(self, c: StageCalls, A: Value, z: Value) -> None:
@@ -220,15 +220,15 @@ class NaturalMap:
 
     # -- stages of a state, with the rows of joints -----------------------------------------------------------
 
-    def _rows(self, s: StageTracer, share: Scalar = 0.0) -> list[Row]:
+    def _rows(self, s: StageTracer, share: Scalar = 0.0) -> list[JointMiss]:
         """The rows of joints after a share of a step."""
-        main, a, out = s.read("main"), s.read("map_a"), list[Row]()
+        main, a, out = s.read("main"), s.read("map_a"), list[JointMiss]()
         if not isinstance(share, float):
             a = [x + share * y for x, y in zip(a, s.read("map_z"))]
         for k, x in enumerate(self.e.rows):
             J = [of(main, y) for y in x.B[0]]
             f, weight = s.read("map_rows_f")[k], self.loops.weight_of(of(main, x.D[0]))
-            out.append(Row(x, J, dot(J, [a[r] for r in x.rates]) - s.read("c")[k], f, weight))
+            out.append(JointMiss(x, J, dot(J, [a[r] for r in x.rates]) - s.read("c")[k], f, weight))
         return out
 
     def _begin(self, s: StageTracer) -> None:
@@ -328,7 +328,7 @@ class NaturalMap:
     def _here(
         self, s: StageTracer, x: PackedRows, at: SlotLayout
     ) -> tuple[Kept, list[Scalar], list[Scalar], Scalar]:
-        """Where a place keeps its numbers, y, f, and its inverse weight."""
+        """Gives where a place keeps its numbers, y, f, and its inverse weight."""
         m = x.group.size
         own = kept_from(at.slip + m + 2, m)
         y = [u - c for u, c in zip(s.here(own.y, m), s.here(at.slip, m))]
