@@ -73,7 +73,7 @@ def middle_of_edge(size: Floats, d: Vec, k: int) -> Vec:
     )
 
 
-def within(x: float, most: float) -> float:
+def clamped(x: float, most: float) -> float:
     """x, or the bound that it passes."""
     return max(min(x, most), -most)
 
@@ -86,9 +86,9 @@ def put_edges_place(
     a = middle_of_edge(size_a, n, edges[0])
     b = p + R @ middle_of_edge(size_b, -(R.T @ n), edges[1])
     way, c = b - a, u.dot(w)
-    s = within((u.dot(way) - c * w.dot(way)) / (1.0 - c * c), size_a[edges[0]])
-    t = within(s * c - w.dot(way), size_b[edges[1]])
-    s = within(t * c + u.dot(way), size_a[edges[0]])
+    s = clamped((u.dot(way) - c * w.dot(way)) / (1.0 - c * c), size_a[edges[0]])
+    t = clamped(s * c - w.dot(way), size_b[edges[1]])
+    s = clamped(t * c + u.dot(way), size_a[edges[0]])
     put_place(out, 0, -depth, (a + u * s + b + w * t) * 0.5, n)
 
 

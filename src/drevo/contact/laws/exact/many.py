@@ -209,14 +209,14 @@ class MultiplierLoops(PairLoops):
     def _loosen(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
         """Goes back to the first D; forces stay what they are."""
         m, block = x.group.size, s.here(0, at.S)
-        there = [u + of(block, z) for u, z in zip(s.here(at.y, m), x.ref)]
-        s.write_here({0: self.held(s, x, at, there, s.here(at.f, m))})
+        moved = [u + of(block, z) for u, z in zip(s.here(at.y, m), x.ref)]
+        s.write_here({0: self.held(s, x, at, moved, s.here(at.f, m))})
 
     @staticmethod
-    def held(s: StageTracer, x: PackedRows, at: SlotLayout, there: Vector, f: Vector) -> list[Scalar]:
+    def held(s: StageTracer, x: PackedRows, at: SlotLayout, moved: Vector, f: Vector) -> list[Scalar]:
         """c for which the soft law has the forces f at the accelerations J a, and the first D."""
         weight, block = s.here(at.slip + x.group.size, 1)[0], s.here(0, at.S)
-        c = [u + z * weight * (1.0 / MULTIPLIER_STIFFNESS) for u, z in zip(there, f)]
+        c = [u + z * weight * (1.0 / MULTIPLIER_STIFFNESS) for u, z in zip(moved, f)]
         return [*c, *(where(of(block, d) > 0.0, MULTIPLIER_STIFFNESS / weight, 0.0) for d in x.D)]
 
     def _lack_rows(self, s: StageTracer) -> None:

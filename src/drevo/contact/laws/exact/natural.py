@@ -28,7 +28,7 @@ from ...packing import of
 from ..soft.law import RowGroup
 from ..soft.layout import PackedRows, SlotLayout
 from ..soft.newton import symmetric_of
-from ..soft.pair_loops import Touching, sum_of
+from ..soft.pair_loops import Touching, sum_of_values
 from ..soft.stages import StageTracer
 from .solve import DAMPING_FALL, DAMPING_RISE, MAX_HALVINGS, RESIDUAL_TOLERANCE
 
@@ -191,10 +191,10 @@ class NaturalMap:
         with c.f.loop(pair.rates) as i:
             first = rates.at(i.i, I64).load(I64) * self.n
             column = [o.load(c, block, i.i * m + (rows + p)) for p in range(m)]
-            turned = [sum_of(column[p] * N[p][q] for p in range(m)) for q in range(m)]
+            turned = [sum_of_values(column[p] * N[p][q] for p in range(m)) for q in range(m)]
             with c.f.loop(pair.rates) as j:
                 entry = o.part(c, c.at("map_A"), first + rates.at(j.i, I64).load(I64))
-                more = sum_of(turned[q] * o.load(c, block, j.i * m + (rows + q)) for q in range(m))
+                more = sum_of_values(turned[q] * o.load(c, block, j.i * m + (rows + q)) for q in range(m))
                 entry.store(entry.load(c.l.type, c.l.bytes) + more, c.l.bytes)
 
     def _eliminate(self, c: StageCalls, A: Value, z: Value) -> None:
@@ -317,8 +317,8 @@ class NaturalMap:
         far, going, wanted = s.number("missed") * self.e.problem.step, s.number("going"), list(s.read("wanted"))
         solved = where(far < RESIDUAL_TOLERANCE, going, 0.0)
         for k, (x, _, y, f, _) in enumerate(self._rows(s)):
-            there = y + s.read("c")[k] + f / of(s.read("main"), x.D[0])
-            wanted[k] = where(solved > 0.0, there, wanted[k])
+            moved = y + s.read("c")[k] + f / of(s.read("main"), x.D[0])
+            wanted[k] = where(solved > 0.0, moved, wanted[k])
         s.write(trying=solved, going=where(solved > 0.0, 0.0, going), wanted=wanted)
         s.write(last=where(solved > 0.0, far, s.number("last")))
         s.write(a=[where(solved > 0.0, x, y) for x, y in zip(s.read("map_a"), s.read("a"))])
@@ -330,13 +330,13 @@ class NaturalMap:
     ) -> tuple[Kept, list[Scalar], list[Scalar], Scalar]:
         """Gives where a place keeps its numbers, y, f, and its inverse weight."""
         m = x.group.size
-        own = kept_from(at.slip + m + 2, m)
-        y = [u - c for u, c in zip(s.here(own.y, m), s.here(at.slip, m))]
-        return own, y, list(s.here(own.f, m)), s.here(at.slip + m, 1)[0]
+        kept = kept_from(at.slip + m + 2, m)
+        y = [u - c for u, c in zip(s.here(kept.y, m), s.here(at.slip, m))]
+        return kept, y, list(s.here(kept.f, m)), s.here(at.slip + m, 1)[0]
 
     def _begin_at(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
-        own, touches = kept_from(at.slip + x.group.size + 2, x.group.size), s.here(at.gap, 1)[0] < 0.0
-        s.write_here({own.f: [where(touches, z, 0.0) for z in s.here(at.f, x.group.size)]})
+        kept, touches = kept_from(at.slip + x.group.size + 2, x.group.size), s.here(at.gap, 1)[0] < 0.0
+        s.write_here({kept.f: [where(touches, z, 0.0) for z in s.here(at.f, x.group.size)]})
 
     def _measure_at(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
         _, y, f, weight = self._here(s, x, at)
@@ -351,39 +351,39 @@ class NaturalMap:
 
     def _linear_at(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
         """N and g of a place."""
-        own, y, f, weight = self._here(s, x, at)
+        kept, y, f, weight = self._here(s, x, at)
         touches, delta = s.here(at.gap, 1)[0] < 0.0, self._part(s) * weight
-        found = _slopes(x, y, f, weight * (1.0 / FIRMNESS))
-        K = [[u + delta * w for u, w in zip(*rows)] for rows in zip(found.by_f, found.by_y)]
-        *columns, g = block_solved(K, [*zip(*found.by_y), found.F])
+        slopes = _slopes(x, y, f, weight * (1.0 / FIRMNESS))
+        K = [[u + delta * w for u, w in zip(*rows)] for rows in zip(slopes.by_f, slopes.by_y)]
+        *columns, g = block_solved(K, [*zip(*slopes.by_y), slopes.F])
         N = [where(touches, column[p], 0.0) for p in range(x.group.size) for column in columns]
-        s.write_here({own.d: [where(touches, u, 0.0) for u in g], own.N: N})
+        s.write_here({kept.d: [where(touches, u, 0.0) for u in g], kept.N: N})
 
     def _step_at(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
-        m, (own, *_) = x.group.size, self._here(s, x, at)
-        N, z = s.here(own.N, m * m), s.here(at.z, m)
-        s.write_here({own.d: [-(g + dot(N[m * p : m * p + m], z)) for p, g in enumerate(s.here(own.d, m))]})
+        m, (kept, *_) = x.group.size, self._here(s, x, at)
+        N, z = s.here(kept.N, m * m), s.here(at.z, m)
+        s.write_here({kept.d: [-(g + dot(N[m * p : m * p + m], z)) for p, g in enumerate(s.here(kept.d, m))]})
 
     def _trial_at(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
-        own, y, f, weight = self._here(s, x, at)
+        kept, y, f, weight = self._here(s, x, at)
         m, share, touches = x.group.size, s.number("share"), s.here(at.gap, 1)[0] < 0.0
-        near, d = self._part(s) * weight, s.here(own.d, m)
+        near, d = self._part(s) * weight, s.here(kept.d, m)
         y = [u + share * (w + near * z) for u, w, z in zip(y, s.here(at.z, m), d)]
         f = [u + share * z for u, z in zip(f, d)]
         F = missed(x.group, y, f, weight * (1.0 / FIRMNESS))
         s.write(tried=s.number("tried") + where(touches, dot(F, F), 0.0))
 
     def _advance_at(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
-        m, share, (own, _, f, _) = x.group.size, s.number("share"), self._here(s, x, at)
-        s.write_here({own.f: [u + share * w for u, w in zip(f, s.here(own.d, m))]})
+        m, share, (kept, _, f, _) = x.group.size, s.number("share"), self._here(s, x, at)
+        s.write_here({kept.f: [u + share * w for u, w in zip(f, s.here(kept.d, m))]})
 
     def _end_at(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
         """Forces of the states that are solved, as multipliers of the first D, which round least."""
         _, y, f, _ = self._here(s, x, at)
         m, block, solved = x.group.size, s.here(0, at.S), s.number("trying") > 0.0
-        there = [u + c for u, c in zip(y, s.here(at.slip, m))]
-        kept = self.loops.held(s, x, at, there, f)
-        parts = {0: (kept, (*x.ref, *x.D)), at.f: (f, None), at.y: ([u - c for u, c in zip(there, kept)], None)}
+        moved = [u + c for u, c in zip(y, s.here(at.slip, m))]
+        kept = self.loops.held(s, x, at, moved, f)
+        parts = {0: (kept, (*x.ref, *x.D)), at.f: (f, None), at.y: ([u - c for u, c in zip(moved, kept)], None)}
         for k, (new, packed) in parts.items():
             old = [of(block, z) for z in packed] if packed else s.here(k, m)
             s.write_here({k: [where(solved, u, w) for u, w in zip(new, old)]})

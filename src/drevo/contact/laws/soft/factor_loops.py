@@ -30,7 +30,7 @@ def minus_product(c: StageCalls, z: Value, x: Value, y: Value) -> Value:
     return plus_product(c, z, c.f.let(x.type, f"fneg {x.type} {x.text}"), y)
 
 
-class Shape(NamedTuple):
+class RowPattern(NamedTuple):
     """Addresses of what says which entries beside the diagonal are not zero: by row where its columns begin and
     how many they are; the columns, ascending."""
 
@@ -39,19 +39,19 @@ class Shape(NamedTuple):
     columns: Value
 
 
-def fixed_shape(c: StageCalls, rows: Sequence[Sequence[int]]) -> Shape:
+def fixed_shape(c: StageCalls, rows: Sequence[Sequence[int]]) -> RowPattern:
     """The shape of constant columns by row, in the order of elimination."""
     beside = [[j for j in row if j < k] for k, row in enumerate(rows)]
     counts = [len(row) for row in beside]
     starts = list(accumulate(counts, initial=0))[:-1]
-    return Shape(*(c.table(I64, x or [0]) for x in (starts, counts, [j for row in beside for j in row])))
+    return RowPattern(*(c.table(I64, x or [0]) for x in (starts, counts, [j for row in beside for j in row])))
 
 
-def filled_shape(c: StageCalls, n: int, flags: Value) -> Shape:
+def filled_shape(c: StageCalls, n: int, flags: Value) -> RowPattern:
     """The shape that elimination leaves of a triangle of flags, by rows: what is beside the diagonal of a row
     fills the row of the last of its columns."""
     f = c.f
-    shape = Shape(f.alloca(I64, n), f.alloca(I64, n), f.alloca(I64, triangle(n)))
+    shape = RowPattern(f.alloca(I64, n), f.alloca(I64, n), f.alloca(I64, triangle(n)))
     with f.loop(n, some=True, many=0) as i:
         k = f.value(n - 1) - i.i
         row = k * (k + 1) >> 1
@@ -76,7 +76,7 @@ class FactorLoops:
     Blocks: "H", a lower triangle by rows, which its factors replace; "x", of a number for each row.
     """
 
-    def __init__(self, c: StageCalls, shape: Shape, order: Sequence[int]) -> None:
+    def __init__(self, c: StageCalls, shape: RowPattern, order: Sequence[int]) -> None:
         self.c, self.f, self.shape = c, c.f, shape
         self.n, self.order = len(order), list(order)
 

@@ -376,11 +376,11 @@ class PairLoops(Loops):
                 S[r, q] = S[q, r] = self.load(c, block, at.S + k)
         with self.entries(c, pair) as (i, row):
             column = [self.load(c, block, i * m + (first + j)) for j in range(m)]
-            turned = [sum_of(S[r, q] * column[q] for q in range(m) if (r, q) in S) for r in range(m)]
+            turned = [sum_of_values(S[r, q] * column[q] for q in range(m) if (r, q) in S) for r in range(m)]
             with row as (j, at_entry):
                 entry = self.part(c, H, at_entry)
                 products = (self.load(c, block, j * m + (first + r)) * turned[r] for r in range(m))
-                entry.store(entry.load(c.l.type, c.l.bytes) + sum_of(products), c.l.bytes)
+                entry.store(entry.load(c.l.type, c.l.bytes) + sum_of_values(products), c.l.bytes)
 
     @contextmanager
     def entries(self, c: StageCalls, pair: PairRow) -> Iterator[tuple[Value, Any]]:
@@ -436,7 +436,7 @@ class PairLoops(Loops):
                         self.put(c, out, j, self.load(c, block, x))
 
 
-def sum_of(terms: Iterator[Value] | Any) -> Value:
+def sum_of_values(terms: Iterator[Value] | Any) -> Value:
     """The sum of values of the code."""
     first, *rest = terms
     for x in rest:
