@@ -14,7 +14,7 @@ import drevo
 from drevo.mechanics.algorithms.constraints import Kinematics
 from drevo.mechanics.algorithms.passive import tendon_length
 from drevo.mechanics.tree import build_tree
-from drevo.model.description import Shape
+from drevo.model.description import Shape, TendonWrap
 from drevo.robot.saving import forces_at_states
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
@@ -250,6 +250,73 @@ def test_tendons_that_are_refused(text: str, says: str) -> None:
         drevo.load(scene(text))
 
 
+WRAPPED = """<spatial name="w1" stiffness="50" damping="3"><site site="x"/><geom geom="ball"/><site site="sf"/>
+ </spatial>
+<spatial name="w2" stiffness="20" springlength=".2"><site site="w"/><geom geom="rod" sidesite="aside"/>
+ <site site="sc"/><pulley divisor="2"/><site site="sf"/><geom geom="ball" sidesite="above"/>
+ <site site="sc"/></spatial>
+<spatial name="w3" damping="2" stiffness="3"><site site="w"/><geom geom="rod"/>
+ <site site="x"/><geom geom="post"/><site site="sf"/></spatial>"""
+
+
+def wrapped_scene() -> str:
+    """A ball on one body, a rod on another, a post of the world, and side sites out of them."""
+    inserted = {
+        '<site name="sa"': '<geom name="ball" size=".3" pos="0 .1 .1"/><site name="above" pos=".05 .1 .6"/>',
+        '<site name="sb"': '<geom name="rod" type="cylinder" size=".1 .3" euler="20 40 0"/>'
+        '<site name="aside" pos=".2 .1 0"/>',
+        '<site name="w"': '<geom name="post" type="cylinder" size=".2 1" pos=".5 .5 0"/>',
+    }
+    text = scene(WRAPPED)
+    for at, more in inserted.items():
+        text = text.replace(at, more + at)
+    return text
+
+
+def test_tendons_lie_around_spheres_and_cylinders_as_mujocos(tmp_path: Path) -> None:
+    """Lengths, rates and forces, of files, compiled models and what was saved; slopes are those of differences."""
+    theirs = mujoco.MjModel.from_xml_string(wrapped_scene())
+    robot, data, rng = quiet(wrapped_scene()), mujoco.MjData(theirs), np.random.default_rng(5)
+    again = [robot, quiet(theirs)]
+    for suffix in ("xml", "toml", "json"):
+        robot.save(tmp_path / f"r.{suffix}")
+        again.append(quiet(tmp_path / f"r.{suffix}"))
+    assert all(x.model.tendons == robot.model.tendons for x in again[3:])
+    wraps = np.zeros(3)
+    for _ in range(60):
+        data.qpos, data.qvel = 0.6 * rng.normal(size=theirs.nq), rng.normal(size=theirs.nv)
+        mujoco.mj_normalizeQuat(theirs, data.qpos)
+        mujoco.mj_forward(theirs, data)
+        q, turns, _ = states(theirs, data)
+        wraps += data.ten_wrapnum > [2, 5, 3]
+        for x in again:
+            found = np.array([length(x, k, q, turns.T @ data.qvel)[:2] for k in range(3)]).T
+            assert np.allclose(found, (data.ten_length, data.ten_velocity), rtol=0, atol=1e-12)
+    assert (wraps > 5).all()
+    assert all(compared(x.model, theirs) < 1e-12 for x in again)
+    q, v = robot.random(rng), rng.normal(size=robot.nv)
+    slopes = drevo.compile(robot, "inverse_dynamics_derivatives", passive=True)(q, v, 0.0 * v)[0]
+    plain = drevo.compile(robot, "inverse_dynamics_derivatives", passive=False)(q, v, 0.0 * v)[0]
+    h = 1e-6 * np.eye(robot.nv)
+    differences = [(robot.passive(robot.integrate(q, x), v) - robot.passive(robot.integrate(q, -x), v)) for x in h]
+    assert np.abs(plain - slopes - np.array(differences).T / 2e-6).max() < 1e-7 * np.abs(differences).max() / 2e-6
+
+
+def test_a_rope_slides_over_a_drum() -> None:
+    """A quarter of a turn and two straight parts; the drum turns beneath."""
+    b = drevo.Builder("winch")
+    b.body("drum", axis=(0, 1, 0), mass=1.0, inertia=np.eye(3))
+    around = TendonWrap("drum", (0, 0, 0), 0.5, axis=(0, 2, 0), side=(1, 0, 1))
+    path = [("world", (-1, 0, 0.5)), around, ("world", (0.5, 0, -0.5))]
+    robot = b.tendon("rope", path, stiffness=1.0).robot()  # type: ignore[arg-type]
+    for q in (0.0, 0.7):
+        x, dx, J = length(robot, 0, np.array([q]), np.array([2.0]))
+        assert x == pytest.approx(1.0 + 0.5 * np.pi / 2 + 0.5, abs=1e-14)
+        assert abs(J).max() < 1e-14 and abs(dx) < 1e-14
+    with pytest.raises(drevo.ModelError, match="lies around something"):
+        b.couple("rope", "", [3.0]).robot()
+
+
 def test_wrapping_is_told_where_it_acts() -> None:
     text = '<spatial name="t" %s><site site="w"/><geom geom="g"/><site site="sa"/></spatial>'
     robot = quiet(scene(text % ""))
@@ -263,6 +330,19 @@ def test_wrapping_is_told_where_it_acts() -> None:
     [
         ({"path": [("ghost", (0, 0, 0))]}, "body 'ghost' does not exist"),
         ({"path": [("a", (0, 0))]}, "tendon 't': point"),
+        (
+            {"path": [("a", (0, 0, 0)), TendonWrap("a", (0, 0, 0), 0.0), ("world", (0, 0, 1))]},
+            "a radius of 0; give",
+        ),
+        (
+            {"path": [("a", (0, 0, 0)), TendonWrap("a", (0, 0, 0), 1.0, (0, 0, 0)), ("world", (0, 0, 1))]},
+            "axis is 0",
+        ),
+        (
+            {"path": [("a", (0, 0, 0)), TendonWrap("a", (0, 0, 0), 1.0, side=(0, 0, 0.5)), ("world", (0, 0, 1))]},
+            "a side site 0.5 from the centre",
+        ),
+        ({"path": [TendonWrap("ghost", (0, 0, 0), 1.0)]}, "body 'ghost' does not exist"),
         ({"path": [-1.0]}, "tendon 't': a pulley divides the length by -1"),
         ({"springiness": 1.0}, "tendon 't' 'springiness' is not known"),
         ({"joints": {"x": 1.0}}, "the tendon 't' names the joint 'x', which does not exist"),

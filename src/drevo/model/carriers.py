@@ -112,7 +112,7 @@ def renamed(model: Model, names: Mapping[str, str]) -> Model:
         joints=tuple(replace(j, parent=name(j.parent), child=name(j.child)) for j in model.joints),
         contacts=tuple(replace(point, link=name(point.link)) for point in model.contacts),
         loops=_renamed(model.loops, name),
-        tendons=tuple(replace(t, segments=_renamed(t.segments, name)) for t in model.tendons),
+        tendons=tuple(replace(t, segments=_around(_renamed(t.segments, name), name)) for t in model.tendons),
         exclusions=_renamed(model.exclusions, name),
         geoms=tuple(replace(geom, link=name(geom.link)) for geom in model.geoms),
         sensors=tuple(replace(sensor, link=name(sensor.link)) for sensor in model.sensors),
@@ -122,6 +122,12 @@ def renamed(model: Model, names: Mapping[str, str]) -> Model:
 def _renamed(ends: tuple[Ends, ...], name: Callable[[str], str]) -> tuple[Ends, ...]:
     """Ends of loops or contacts with their links under other names."""
     return tuple(replace(x, link_a=name(x.link_a), link_b=name(x.link_b)) for x in ends)
+
+
+def _around(segments: tuple[TendonSegment, ...], name: Callable[[str], str]) -> tuple[TendonSegment, ...]:
+    return tuple(
+        replace(x, around=replace(x.around, link=name(x.around.link))) if x.around else x for x in segments
+    )
 
 
 def _at(joint: Joint, origin: Vec3 = ORIGIN, rotation: tuple[Vec3, Vec3, Vec3] = IDENTITY) -> Joint:

@@ -23,6 +23,8 @@ from .vectors import IDENTITY as IDENTITY
 from .vectors import ORIGIN as ORIGIN
 from .vectors import Mat3 as Mat3
 from .vectors import Vec3 as Vec3
+from .wrapping import TendonSegment as TendonSegment
+from .wrapping import TendonWrap as TendonWrap
 
 # kind -> (nq, nv)
 JOINT_SIZES: dict[str, tuple[int, int]] = {
@@ -284,17 +286,6 @@ class TendonJoint:
 
     joint: str
     coefficient: float
-
-
-@dataclass(frozen=True, slots=True)
-class TendonSegment:
-    """A straight part of a tendon between points of two links; behind a pulley its share is 1 / divisor."""
-
-    link_a: str
-    point_a: Vec3
-    link_b: str
-    point_b: Vec3
-    share: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

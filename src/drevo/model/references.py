@@ -10,7 +10,17 @@ from collections import Counter
 from dataclasses import replace
 from itertools import accumulate
 
-from .description import JOINT_LOOPS, JOINT_SIZES, Joint, JointDynamics, Keyframe, Limit, Loop, Tendon
+from .description import (
+    JOINT_LOOPS,
+    JOINT_SIZES,
+    Joint,
+    JointDynamics,
+    Keyframe,
+    Limit,
+    Loop,
+    Tendon,
+    TendonSegment,
+)
 from .draft import Draft
 from .formula import faults, faults_of_values
 from .rotations import unit
@@ -20,7 +30,7 @@ def check_closures(draft: Draft) -> None:
     links = {link.name for link in draft.links}
     used = [("contact", contact.link) for contact in draft.contacts]
     used += [("loop", name) for loop in draft.loops for name in (loop.link_a, loop.link_b)]
-    used += [("tendon", name) for t in draft.tendons for x in t.segments for name in (x.link_a, x.link_b)]
+    used += [("tendon", name) for t in draft.tendons for x in t.segments for name in x.links]
     for user, name in used:
         if name not in links:
             draft.problems.append(
@@ -79,9 +89,16 @@ def check_tendons(draft: Draft) -> None:
                 offset += end.coefficient * mimic.offset
                 end = replace(end, joint=mimic.joint, coefficient=end.coefficient * mimic.multiplier)
             ends.append(end)
-        draft.tendons[k] = replace(tendon, joints=tuple(ends), offset=offset)
+        segments = tuple(_checked_wrap(draft, label, x) for x in tendon.segments)
+        draft.tendons[k] = replace(tendon, joints=tuple(ends), offset=offset, segments=segments)
         _check_forces(draft, label, tendon)
+    around = {tendon.name for tendon in draft.tendons if any(x.around for x in tendon.segments)}
     for coupling in draft.tendon_couplings:
+        if around & {coupling.tendon, coupling.driver}:
+            draft.problems.append(
+                f"the coupling of the tendon {coupling.tendon!r} is of one that lies around something, which is "
+                "not known: couple straight ones, or give it a stiff spring"
+            )
         for name in (coupling.tendon, coupling.driver) if coupling.driver else (coupling.tendon,):
             if name not in known:
                 draft.problems.append(
@@ -91,6 +108,26 @@ def check_tendons(draft: Draft) -> None:
             draft.problems.append(
                 f"the coupling of the tendon {coupling.tendon!r} has no coefficients; give c0, c1"
             )
+
+
+def _checked_wrap(draft: Draft, label: str, x: TendonSegment) -> TendonSegment:
+    """The segment, with a unit axis of what it lies around."""
+    around = x.around
+    if around is None:
+        return x
+    size = 1.0 if around.axis is None else math.hypot(*around.axis)
+    if not around.radius > 0.0:
+        draft.problems.append(f"{label} lies around a radius of {around.radius:g}; give a positive one")
+    elif not size > 0.0:
+        draft.problems.append(f"{label} lies around a cylinder whose axis is 0 0 0; give its direction")
+    elif around.side and math.dist(around.side, around.centre) < around.radius:
+        draft.problems.append(
+            f"{label} has a side site {math.dist(around.side, around.centre):g} from the centre of what it lies "
+            f"around, whose radius is {around.radius:g}; give one outside, for tendons within are not known"
+        )
+    elif around.axis is not None:
+        return replace(x, around=replace(around, axis=unit(around.axis)))
+    return x
 
 
 def _check_forces(draft: Draft, label: str, tendon: Tendon) -> None:

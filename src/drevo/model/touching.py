@@ -26,7 +26,7 @@ from .contact import (
     Solimp,
     Solref,
 )
-from .description import Joint, TendonSegment, Vec3
+from .description import Joint, TendonSegment, TendonWrap, Vec3
 from .draft import Draft, listed
 from .pairing import LEFT_OUT
 
@@ -211,15 +211,18 @@ def _check_stepping(draft: Draft) -> None:
 Waypoint = tuple[str, Vec3]  # a link, a point of it
 
 
-def segments_along(path: Iterable[Waypoint | float]) -> tuple[TendonSegment, ...]:
-    """The segments between places one after the other; a number is a pulley, behind which a branch begins anew and
-    counts divided by the number."""
-    segments, last, share = [], None, 1.0
+def segments_along(path: Iterable[Waypoint | TendonWrap | float]) -> tuple[TendonSegment, ...]:
+    """The segments between places one after the other, around what stands between two; a number is a pulley,
+    behind which a branch begins anew and counts divided by the number."""
+    segments, last, share, around = [], None, 1.0, None
     for step in path:
+        if isinstance(step, TendonWrap):
+            around = step
+            continue
         if not isinstance(step, tuple):
             last, share = None, 1.0 / step
             continue
         if last is not None:
-            segments.append(TendonSegment(*last, *step, share))
-        last = step
+            segments.append(TendonSegment(*last, *step, share, around))
+        last, around = step, None
     return tuple(segments)

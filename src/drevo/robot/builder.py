@@ -29,6 +29,7 @@ from ..model.description import (
     Shape,
     Tendon,
     TendonCoupling,
+    TendonWrap,
 )
 from ..model.draft import STANDARD_GRAVITY, Draft, did_you_mean
 from ..model.touching import Waypoint, segments_along
@@ -237,7 +238,7 @@ class Builder:
     def tendon(
         self,
         name: str,
-        path: Sequence[tuple[str, Numbers] | float] = (),
+        path: Sequence[tuple[str, Numbers] | TendonWrap | float] = (),
         joints: Mapping[str, float] | None = None,
         *,
         rest: float | tuple[float, float] = 0.0,
@@ -245,7 +246,8 @@ class Builder:
     ) -> Builder:
         """A tendon along straight segments between points of bodies, or of a length that joints add up.
 
-        path: (body, point) after (body, point); a number is a pulley, behind which a branch begins whose length
+        path: (body, point) after (body, point), with a `TendonWrap` between two where it lies around a sphere or a
+        cylinder; a number is a pulley, behind which a branch begins whose length
         counts divided by it. joints: metres a radian (metre) of a joint. acts: `stiffness` beyond `rest` (one
         length, or two between which it is slack), `damping`, `quadratic`, `friction`, and where the length is
         below `lower` or above `upper` `limit_stiffness` and `limit_damping`; N, m, s of a path.
@@ -266,12 +268,16 @@ class Builder:
         )  # fmt: skip
         return self
 
-    def _waypoints(self, label: str, path: Sequence[tuple[str, Numbers] | float]) -> list[Waypoint | float]:
+    def _waypoints(
+        self, label: str, path: Sequence[tuple[str, Numbers] | TendonWrap | float]
+    ) -> list[Waypoint | TendonWrap | float]:
         if not isinstance(path, (tuple, list)):
             raise ModelError(f"{label}: path is a list of (body, point) and numbers, not {shown(path)}")
-        places: list[Waypoint | float] = []
+        places: list[Waypoint | TendonWrap | float] = []
         for step in path:
-            if isinstance(step, (tuple, list)) and len(step) == 2:
+            if isinstance(step, TendonWrap):
+                places.append(replace(step, link=self._known(step.link)))
+            elif isinstance(step, (tuple, list)) and len(step) == 2:
                 places.append((self._known(step[0]), _checked(label, "point", values.vector, step[1])))
             elif (divisor := _checked(label, "pulley", values.scalar, step)) > 0.0:
                 places.append(divisor)

@@ -149,7 +149,7 @@ def legs(robot: Robot, feet: Mapping[str, Corners] | None = None) -> tuple[Leg, 
 def _pushing(model: Model) -> str:
     """Passive forces from outside, which the ground would have to take up."""
     base, world = model.joints[0], model.joints[0].parent
-    held = [t.name for t in model.tendons if t.pulls and any(world in (s.link_a, s.link_b) for s in t.segments)]
+    held = [t.name for t in model.tendons if t.pulls and any(world in s.links for s in t.segments)]
     forces = ["what acts in its free joint"] if base.dynamics and base.dynamics.passive else []
     forces += ["the compensation of its weight"] if any(link.gravcomp for link in model.links) else []
     return " and ".join(forces + [f"the pull of the tendon {name!r}" for name in held[:3]])

@@ -18,10 +18,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...model.description import Model, Tendon
+from ...model.description import Model, Tendon, TendonSegment, TendonWrap
+from ...model.wrapping import TINY, Scalars, wrapping
 from ..acting import FRICTION_WIDTH, passive_forces, slopes
 from ..jet import Jet, jet_along
-from ..scalar import Matrix, Scalar, Vector, is_zero, maximum, minimum, sqrt, where
+from ..scalar import Matrix, Scalar, Vector, atan2, is_zero, maximum, minimum, sqrt, where
 from ..spatial import Vec, skew
 from ..tree import Tree, build_tree
 from .constraints import ConstraintRows, Kinematics, distance
@@ -40,14 +41,40 @@ def tendon_length(k: Kinematics, tendon: Tendon) -> ConstraintRows:
         rate = rate + end.coefficient * k.v[owner.v]
         jacobian[owner.v] = jacobian[owner.v] + end.coefficient
     for x in tendon.segments:
-        if k.tree.frames[x.link_a].body == k.tree.frames[x.link_b].body:
-            apart = k.point(x.link_a, x.point_a).x - k.point(x.link_b, x.point_b).x
-            length = length + x.share * sqrt(apart.dot(apart))
-            continue
-        (value,), (speed,), (row,), (curved,) = distance(k, x.link_a, x.point_a, x.link_b, x.point_b, 0.0)
+        part = _wrapped(k, x, x.around) if x.around else _straight(k, x)
+        (value,), (speed,), (row,), (curved,) = part
         length, rate, bias = length + x.share * value, rate + x.share * speed, bias + x.share * curved
         jacobian = [a if is_zero(b) else a + x.share * b for a, b in zip(jacobian, row)]
     return ConstraintRows([length], [rate], [jacobian], [bias])
+
+
+def _straight(k: Kinematics, x: TendonSegment) -> ConstraintRows:
+    if k.tree.frames[x.link_a].body != k.tree.frames[x.link_b].body:
+        return distance(k, x.link_a, x.point_a, x.link_b, x.point_b, 0.0)
+    apart = k.point(x.link_a, x.point_a).x - k.point(x.link_b, x.point_b).x
+    return ConstraintRows([sqrt(apart.dot(apart))], [0.0], [[0.0] * k.tree.nv], [0.0])
+
+
+def _wrapped(k: Kinematics, x: TendonSegment, around: TendonWrap) -> ConstraintRows:
+    """A segment around a geom: points of it where the tendon meets it take no part in the rate, for the way is the
+    shortest; how that turns is left out of J' v."""
+    straight, pose = _straight(k, x), k.pose(around.link)
+    a, b = k.point(x.link_a, x.point_a), k.point(x.link_b, x.point_b)
+    centre = Vec(*around.centre)
+    ends = [pose.R.T @ (y.x - pose.p) - centre for y in (a, b)]
+    way = wrapping(ends[0], ends[1], around, Scalars(sqrt, atan2, where))
+    wraps, total, rate, row = way.wraps > 0.0, way.arc, 0.0, [0.0] * k.tree.nv
+    for end, touch in ((a, way.first), (b, way.last)):
+        apart = end - k.point(around.link, Vec(*touch) + centre)
+        size = sqrt(maximum(apart.x.dot(apart.x), TINY * TINY))
+        n = apart.x * (1.0 / size)
+        total, rate = total + size, rate + n.dot(apart.d)
+        row = [z + n.dot(c) for z, c in zip(row, apart.columns)]
+    (length,), (speed,), (moves,), _ = straight
+    return ConstraintRows(
+        [where(wraps, total, length)], [where(wraps, rate, speed)],
+        [[where(wraps, y, z) for y, z in zip(row, moves)]], [0.0],
+    )  # fmt: skip
 
 
 def tendon_coupling(k: Kinematics, tendon: Tendon, driver: Tendon | None, coefficients: Vector) -> ConstraintRows:

@@ -23,7 +23,7 @@ from ..contact import (
     Solref,
     Stepping,
 )
-from ..description import IDENTITY, ORIGIN, Link, Model, Shape, Tendon, TendonSegment
+from ..description import IDENTITY, ORIGIN, Link, Model, Shape, Tendon, TendonSegment, TendonWrap
 from ..rotations import IDENTITY_POSE, FramePose, pose_of_quaternion, transpose
 from ..values import BOUND_THAT_IS_NONE
 from .mjcf.equality import AUTOMATIC, shifted
@@ -236,8 +236,19 @@ class TendonLines:
                 if end is not None or x.share != 1.0:
                     yield element("pulley", divisor=1.0 / x.share)
                 yield self._site(x.link_a, x.point_a)
+            if x.around:
+                yield self._round(x.around)
             yield self._site(x.link_b, x.point_b)
             end = (x.link_b, x.point_b, x.share)
+
+    def _round(self, x: TendonWrap) -> list[str]:
+        """A geom that touches nothing and weighs nothing, around which a tendon lies."""
+        name, side = f"tendon_geom_{self.count}", self._site(x.link, x.side) if x.side else []
+        kind: dict[str, TextValue | None] = {"type": "sphere", "size": x.radius}
+        if x.axis:
+            kind = {"type": "cylinder", "size": (x.radius, x.radius), "zaxis": x.axis}
+        self.sites[x.link] += element("geom", name=name, pos=x.centre, contype=0, conaffinity=0, mass=0, **kind)
+        return element("geom", geom=name, sidesite=f"tendon_site_{self.count - 1}" if side else None)
 
     def _site(self, link: str, point: tuple[float, float, float]) -> list[str]:
         name = f"tendon_site_{self.count}"

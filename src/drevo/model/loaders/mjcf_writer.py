@@ -169,7 +169,7 @@ def _runs(model: Model) -> list[list[Joint]]:
     kept = {link.name for link in model.links if _weighs(link.inertial) or link.shapes}
     kept |= {contact.link for contact in model.contacts}
     kept |= {name for loop in model.loops for name in (loop.link_a, loop.link_b)}
-    kept |= {name for t in model.tendons for x in t.segments for name in (x.link_a, x.link_b)}
+    kept |= {name for t in model.tendons for x in t.segments for name in x.links}
     kept |= {name for pair in model.exclusions for name in (pair.link_a, pair.link_b)}
     kept |= {geom.link for geom in model.geoms} | {sensor.link for sensor in model.sensors}
     children = Counter(joint.parent for joint in model.joints)

@@ -186,7 +186,9 @@ def _tendon(model: Any, i: int) -> Element:
         if kind == "pulley":
             steps.append(Element(kind, {"divisor": size}, 0))
         elif kind == "geom":
-            steps.append(Element(kind, {}, 0))
+            side = round(float(model.wrap_prm[k]))
+            aside = {"sidesite": _named(model, "site", side)} if side >= 0 else {}
+            steps.append(Element(kind, {"geom": _named(model, "geom", model.wrap_objid[k]), **aside}, 0))
         else:
             coefficient = {"coef": size} if kind == "joint" else {}
             steps.append(Element(kind, {kind: _named(model, kind, model.wrap_objid[k]), **coefficient}, 0))

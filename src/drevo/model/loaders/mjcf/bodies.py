@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 
 from ....io import xml
 from ....io.xml import Element, Reader
 from ... import values
-from ...description import IDENTITY, ORIGIN, Joint, JointDynamics, Limit, Link, Mat3, Vec3
+from ...description import IDENTITY, ORIGIN, Joint, JointDynamics, Limit, Link, Mat3, TendonWrap, Vec3
 from ...rotations import add_vectors, apply, from_axis_angle, matmul, quaternion_of, unit
 from ..schema import true
 from .equality import Layout
@@ -25,7 +26,7 @@ from .file import (
     read_vector,
     rotation_of,
 )
-from .geoms import geom_of, pose_of_ends, shape_of
+from .geoms import SolidGeom, geom_of, pose_of_ends, shape_of
 from .inertials import inertial_of
 from .posture import Posture
 from .settings import read_softness
@@ -38,17 +39,17 @@ ACTING = {"armature": "", "damping": "damper", "frictionloss": "frictionloss", "
 
 def read_bodies(file: File) -> Layout:
     """Every body below every <worldbody>, in file order; where they stand."""
-    layout = Layout({"world": IDENTITY_POSE}, {}, {}, {})
+    layout = Layout({"world": IDENTITY_POSE}, {}, {}, {}, {})
     worlds = [(held, "world") for world in file.root.all("worldbody") for held in _held(file, world)]
     _read_sites(layout, "world", [held for held, _ in worlds])
-    read_world(file, [held for held, _ in worlds])
+    _read_round(layout, "world", read_world(file, [held for held, _ in worlds]))
     stack = [(held, parent, True) for held, parent in reversed(worlds) if held.element.tag == "body"]
     while stack:
         held, parent, stands = stack.pop()
         name = held.element.get("name") or file.unused("body")
         inside = _held(held.file, held.element, held.childclass)
         stands = stands and not any(held.element.tag in JOINTED for held in inside)
-        place = _read_body(held, name, parent, inside, stands, layout.at)
+        place = _read_body(held, name, parent, inside, stands, layout)
         layout.bodies[name] = placed_in(layout.bodies[parent], place)
         _read_sites(layout, name, inside)
         stack += [(held, name, stands) for held in reversed(inside) if held.element.tag == "body"]
@@ -71,14 +72,23 @@ def _read_sites(layout: Layout, body: str, inside: list[PlacedElement]) -> None:
             layout.sizes[name] = (size[0], size[1], size[2])
 
 
+def _read_round(layout: Layout, body: str, geoms: Iterable[SolidGeom]) -> None:
+    """The named spheres and cylinders of a body."""
+    for geom in geoms:
+        if geom.kind in ("sphere", "cylinder") and geom.element.get("name") and not geom.faults:
+            axis = tuple(row[2] for row in geom.turn) if geom.kind == "cylinder" else None
+            layout.round[geom.element.get("name")] = TendonWrap(body, geom.place, geom.size[0], axis)  # type: ignore[arg-type]
+
+
 def _held(file: File, element: Element, childclass: str = "") -> list[PlacedElement]:
     return held_in(file, element, element.get("childclass") or childclass)
 
 
 def _read_body(
-    held: PlacedElement, name: str, parent: str, inside: list[PlacedElement], stands: bool, at: dict[str, float]
+    held: PlacedElement, name: str, parent: str, inside: list[PlacedElement], stands: bool, layout: Layout
 ) -> FramePose:
-    """The links and joints of a body; where it stands in its parent. at: q there, by joint.
+    """The links and joints of a body; where it stands in its parent. layout: takes q there by joint, and what is
+    round.
 
     stands: the body is welded to the world; on a fixed base nobody asks for the inertia of its meshes.
     """
@@ -92,7 +102,7 @@ def _read_body(
     _joints(file, element, name, parent, place, joints)
     for held, joint in zip(joints, file.draft.joints[-len(joints) :] if joints else ()):
         if joint.kind in ("revolute", "prismatic"):
-            at[joint.name] = _reference(held, joint)
+            layout.at[joint.name] = _reference(held, joint)
     geoms = []
     for file_of_geom, geom, childclass, within in inside:
         if geom.tag == "geom":
@@ -102,6 +112,7 @@ def _read_body(
     inertial = inertial_of(file, reader, element.first("inertial"), geoms, lack, origin)
     shapes = tuple(shape for geom in geoms if (shape := shape_of(geom)))
     read_geoms(name, geoms)
+    _read_round(layout, name, geoms)
     compensated = file.flags.passive and "gravity" not in file.flags.off
     gravcomp = reader.scalar(element, "gravcomp", 0.0, xml.ANY) if compensated else 0.0
     mocap = true(element.get("mocap", "false"))

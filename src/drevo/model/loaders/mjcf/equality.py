@@ -16,11 +16,21 @@ from typing import Any, NamedTuple
 from ....io import xml
 from ....io.xml import Element, Reader
 from ...contact import SOLREF, Solref
-from ...description import ORIGIN, JointCoupling, Loop, Mimic, Tendon, TendonCoupling, TendonJoint, Vec3
+from ...description import (
+    ORIGIN,
+    JointCoupling,
+    Loop,
+    Mimic,
+    Tendon,
+    TendonCoupling,
+    TendonJoint,
+    TendonWrap,
+    Vec3,
+)
 from ...rotations import apply, matmul, matrix_of_quaternion, transpose
 from ...touching import Waypoint, segments_along
 from ..schema import nonzero
-from .file import File, FramePose, limited, minus, placed_in, read_some, read_vector
+from .file import IDENTITY_POSE, File, FramePose, limited, minus, placed_in, read_some, read_vector
 from .posture import Posture
 from .settings import limit_and_friction, read_solimp, read_solref
 
@@ -32,13 +42,14 @@ MIMIC = "mimic_"  # how the names of couplings begin that leave the first joint 
 class Layout(NamedTuple):
     """The poses of the bodies of the file in the world; sites with their bodies, in these; q there by joint.
 
-    sizes: of the sites.
+    sizes: of the sites. round: spheres and cylinders with names, around which tendons may lie.
     """
 
     bodies: dict[str, FramePose]
     sites: dict[str, tuple[str, FramePose]]
     at: dict[str, float]
     sizes: dict[str, Vec3]
+    round: dict[str, TendonWrap]
 
 
 def read_equality(file: File, element: Element, label: str, layout: Layout) -> None:
@@ -157,7 +168,7 @@ def read_tendons(file: File, layout: Layout, stands: Posture) -> dict[str, float
         attributes = file.attributes(element, "", "tendon")
         name = element.get("name") or f"{element.tag} on line {element.line}"
         reader = Reader(file.draft.problems.append, f"{element.tag} {name!r} (line {element.line})")
-        if element.first("geom"):
+        if not all(_wrap(x, layout) for x in element.all("geom")):
             _note_wrapping(file, reader, attributes, f"{element.tag} {name!r}")
             continue
         tendon = _route(reader, element, name, layout)
@@ -165,19 +176,32 @@ def read_tendons(file: File, layout: Layout, stands: Posture) -> dict[str, float
             if len(element.children) < 2:
                 reader.report(f"{reader.owner} joins nothing; give it two sites, or a joint")
             continue
-        lengths[name] = stands.length(tendon)
+        if not any(x.around for x in tendon.segments):  # what turns the way round is left out of J' v
+            lengths[name] = stands.length(tendon)
         tendon = _with_forces(file, reader, attributes, tendon, slack)
         file.draft.tendons.append(_with_limits(file, reader, attributes, tendon, stands))
     return lengths
 
 
 def _note_wrapping(file: File, reader: Reader, tendon: Element, label: str) -> None:
-    """The length of a tendon around geoms is not followed: told where something acts along it."""
+    """The length of a tendon within geoms, or around other ones than spheres and cylinders, is not followed: told
+    where something acts along it."""
     acts = any(nonzero(tendon.get(a, "0")) and flag not in file.flags.off for a, flag in PASSIVE_FLAGS.items())
     if acts or (limited(file, tendon) and "limit" not in file.flags.off):
         file.draft.ignore("the tendon around geoms", label)
     else:
         file.draft.notes.append(f"{reader.owner} runs around geoms, which is not read, and nothing acts along it")
+
+
+def _wrap(step: Element, layout: Layout) -> TendonWrap | None:
+    """The sphere or the cylinder that a tendon lies around; None for other geoms, where a side site inside says
+    that it lies within, and where that site is of another body."""
+    geom = layout.round.get(step.get("geom"))
+    if geom is None or not step.get("sidesite"):
+        return geom
+    body, (place, _) = layout.sites.get(step.get("sidesite"), ("", IDENTITY_POSE))
+    apart = math.dist(place, geom.centre)
+    return replace(geom, side=place) if body == geom.link and apart >= geom.radius else None
 
 
 def _route(reader: Reader, element: Element, name: str, layout: Layout) -> Tendon:
@@ -193,13 +217,15 @@ def _route(reader: Reader, element: Element, name: str, layout: Layout) -> Tendo
                     "file; correct the name"
                 )
         return Tendon(name, tuple(ends))
-    path: list[Waypoint | float] = []
+    path: list[Waypoint | TendonWrap | float] = []
     for step in element.children:
         if step.tag == "pulley":
             divisor = reader.scalar(step, "divisor", 1.0)
             if divisor <= 0.0:
                 reader.report(f"{reader.owner}: divisor on line {step.line} is {divisor:g}; give a positive one")
             path.append(divisor if divisor > 0.0 else 1.0)
+        elif step.tag == "geom" and (around := _wrap(step, layout)):
+            path.append(around)
         elif step.tag == "site" and step.get("site") in layout.sites:
             body, (place, _) = layout.sites[step.get("site")]
             path.append((body, place))

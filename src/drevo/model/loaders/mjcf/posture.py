@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ...description import JOINT_SIZES, ORIGIN, Inertial, Joint, JointDynamics, Model, Tendon
+from ...description import JOINT_SIZES, ORIGIN, Inertial, Joint, JointDynamics, Model, Tendon, TendonSegment
 from ...draft import Draft
 from ...rotations import IDENTITY_POSE, FramePose, compose, from_axis_angle, unit
+from ...wrapping import Scalars, wrapping
 
 Array = np.ndarray[Any, Any]
 MAX_INVERTED_RATES = 2000  # rates for which M is inverted
@@ -27,9 +28,22 @@ class Posture:
         """Length of a tendon in this posture."""
         total = sum(end.coefficient * self.at.get(end.joint, 0.0) for end in tendon.joints)
         for x in tendon.segments:
-            apart = self._place(x.link_b, x.point_b) - self._place(x.link_a, x.point_a)
-            total += x.share * float(np.linalg.norm(apart))
+            parts, arc = self._parts(x)
+            total += x.share * (arc + sum(float(np.linalg.norm(b - a)) for _, a, _, b in parts))
         return total
+
+    def _parts(self, x: TendonSegment) -> tuple[list[tuple[str, Array, str, Array]], float]:
+        """The straight parts of a segment, from a point of one link to one of another, and the length that lies on
+        what it is around."""
+        a, b, around = self._place(x.link_a, x.point_a), self._place(x.link_b, x.point_b), x.around
+        if around:
+            place, turn = (np.array(y) for y in self._walked[0][around.link])
+            ends = [(turn.T @ (y - place) - around.centre).tolist() for y in (a, b)]
+            way = wrapping(ends[0], ends[1], around, Scalars())
+            if way.wraps:
+                first, last = (self._place(around.link, np.array(y) + around.centre) for y in way[1:3])
+                return [(x.link_a, a, around.link, first), (around.link, last, x.link_b, b)], float(way.arc)
+        return [(x.link_a, a, x.link_b, b)], 0.0
 
     def of_joint(self, name: str) -> float:
         """The mean of M^-1 over the rates of a joint; nan where there is none."""
@@ -44,11 +58,11 @@ class Posture:
         for end in tendon.joints:
             J[self._rates[end.joint]] += end.coefficient
         for x in tendon.segments:
-            a, b = self._place(x.link_a, x.point_a), self._place(x.link_b, x.point_b)
-            along = x.share * (b - a) / (np.linalg.norm(b - a) or 1.0)
-            for link, point, sign in ((x.link_b, b, 1.0), (x.link_a, a, -1.0)):
-                w, v = self._twists[self._above[link]].reshape(-1, 2, 3).transpose(1, 0, 2)
-                J[self._above[link]] += sign * (v + np.cross(w, point)) @ along
+            for link_a, a, link_b, b in self._parts(x)[0]:
+                along = x.share * (b - a) / (np.linalg.norm(b - a) or 1.0)
+                for link, point, sign in ((link_b, b, 1.0), (link_a, a, -1.0)):
+                    w, v = self._twists[self._above[link]].reshape(-1, 2, 3).transpose(1, 0, 2)
+                    J[self._above[link]] += sign * (v + np.cross(w, point)) @ along
         return float(J @ self._inverse @ J)
 
     @cached_property

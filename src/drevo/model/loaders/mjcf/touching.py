@@ -30,18 +30,15 @@ FLUID = (0.5, 0.25, 1.5, 1.0, 1.0)  # of fluidcoef
 NO_SURFACE_VELOCITY = (0.0,) * 6  # of a surface
 
 
-def read_world(file: File, inside: list[PlacedElement]) -> None:
+def read_world(file: File, inside: list[PlacedElement]) -> list[SolidGeom]:
     """The geoms that stand in the world itself."""
-    read_geoms(
-        "world",
-        [
-            geom_of(
-                file_of_geom, f"the world (line {geom.line})", file_of_geom.attributes(geom, childclass), within
-            )
-            for file_of_geom, geom, childclass, within in inside
-            if geom.tag == "geom"
-        ],
-    )
+    geoms = [
+        geom_of(file_of_geom, f"the world (line {geom.line})", file_of_geom.attributes(geom, childclass), within)
+        for file_of_geom, geom, childclass, within in inside
+        if geom.tag == "geom"
+    ]
+    read_geoms("world", geoms)
+    return geoms
 
 
 def read_geoms(body: str, geoms: list[SolidGeom]) -> None:
