@@ -120,7 +120,7 @@ class MultiplierLoops(PairLoops):
 
     def __init__(self, e: Any) -> None:
         super().__init__(e)
-        e.sizes |= {"going": 1, "left": 1, "last": 1, "firm": 1}
+        e.sizes |= {"going": 1, "left": 1, "last": 1, "firm": 1, "begun": 1}
         stages = {
             "decide": self._decide, "tell": self._tell, "lack": self._lack_rows, "renew": self._renew_rows,
             "part": self._part_rows, "ease": self._ease_rows,
@@ -151,16 +151,16 @@ class MultiplierLoops(PairLoops):
             self.each(c, "ease", touching)
             self.newton(c, touching)
             self._multiplied(c, touching)
-        c.call("gradient")
-        self.each(c, "touch", touching)
+        self._touched(c, touching)
         self.crosses(c, touching)
         self.judge(c, touching)
         return touching
 
     def _multiplied(self, c: StageCalls, touching: Any) -> None:
         """Moves multipliers, and takes Newton's steps where that is slow, until the states that go on fulfil the
-        law."""
+        law. What is done to a state is the same whatever the states beside it need."""
         c.fill(MULTIPLIER_STIFFNESS, "firm", 0, 1)
+        c.at("begun").store(c.load("going"), c.l.bytes)
         with c.f.loop(MAX_MULTIPLIER_ROUNDS, some=True) as rounds:
             with c.f.loop(MULTIPLIER_STEPS, some=True) as loop:
                 self._lacking(c, touching)
@@ -172,8 +172,14 @@ class MultiplierLoops(PairLoops):
             rounds.leave(~c.some_above("going"))
             self.map.write(c, touching)
             rounds.leave(~c.some_above("going"))
+        self._touched(c, touching)
         self.each(c, "loosen", touching)
         c.call("tell")
+
+    def _touched(self, c: StageCalls, touching: Any) -> None:
+        """Writes the forces that c and the accelerations give, and g."""
+        c.call("gradient")
+        self.each(c, "touch", touching)
 
     def _lacking(self, c: StageCalls, touching: Any) -> None:
         c.call("lack")
@@ -207,10 +213,11 @@ class MultiplierLoops(PairLoops):
         s.write_here({0: [*(where(going, z, of(block, old)) for z, old in zip(moved, x.ref)), *D]})
 
     def _loosen(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
-        """Goes back to the first D; forces stay what they are."""
-        m, block = x.group.size, s.here(0, at.S)
+        """Goes back to the first D, in states that were begun with; forces stay what they are."""
+        m, block, begun = x.group.size, s.here(0, at.S), s.number("begun") > 0.0
         moved = [u + of(block, z) for u, z in zip(s.here(at.y, m), x.ref)]
-        s.write_here({0: self.held(s, x, at, moved, s.here(at.f, m))})
+        new = self.held(s, x, at, moved, s.here(at.f, m))
+        s.write_here({0: [where(begun, u, of(block, z)) for u, z in zip(new, (*x.ref, *x.D))]})
 
     @staticmethod
     def held(s: StageTracer, x: PackedRows, at: SlotLayout, moved: Vector, f: Vector) -> list[Scalar]:

@@ -250,7 +250,7 @@ class NaturalMap:
 
     def _decide(self, s: StageTracer) -> None:
         far = s.number("missed")
-        for x, row, k in zip(s.read("map_e"), self.e.inertia(s), range(self.n)):
+        for k, (x, row) in enumerate(zip(s.read("map_e"), self.e.inertia(s))):
             far = maximum(far, abs(x) / row[k])
         on = where(far * self.e.problem.step > RESIDUAL_TOLERANCE, where(s.number("going") > 0.0, 1.0, 0.0), 0.0)
         s.write(missed=far, trying=on, share=where(on > 0.0, 2.0, 0.0), open=on)
