@@ -180,6 +180,45 @@ def test_feet_whose_points_cannot_all_stick_settle(monkeypatch: pytest.MonkeyPat
     assert (kinds > n / 8).all()  # states with what slips, and with what sticks
 
 
+VEE = """<mujoco><worldbody><geom type="plane" size="9 9 1" zaxis=".94 0 .342" friction="1"/>
+  <geom type="plane" size="9 9 1" zaxis="-.94 0 .342" friction="1"/>
+  <body>{}<geom type="sphere" size=".1" mass="1"/></body></worldbody></mujoco>"""
+SLIDES = """<joint type="slide" axis="1 0 0" frictionloss="2"/><joint type="slide" axis="0 1 0"/>
+  <joint type="slide" axis="0 0 1" frictionloss="30" range="-1 .3" limited="true"/>"""
+
+
+@pytest.mark.parametrize("joints", ["<freejoint/>", SLIDES])
+def test_what_friction_jams_parts_without_it(joints: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ball deep in a groove: with friction 1 > tan 20 no forces of Coulomb's law part it from both sides.
+
+    Velocities that are kept part nothing; beside them impulses along normals alone do, against no dry friction.
+    """
+    r = drevo.load(VEE.format(joints))
+    monkeypatch.setattr(many, "MOST_PLACES", 0)
+    monkeypatch.setattr(many, "MOST_LIMITED_PLACES", 0)
+    h, n, rng = 0.002, 64, np.random.default_rng(0)
+    step = drevo.compile(r, "step", dt=h, ground=None, law="coulomb")
+    normals = np.array([(x, 0.0, 0.342) for x in (0.94, -0.94)])
+    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    q, v = np.tile(np.array(r.neutral()), (n, 1)), 0.1 * rng.normal(size=(n, r.nv))
+    q[:, 0], q[:, 2] = rng.uniform(-4e-4, 4e-4, n), (0.1 - rng.uniform(5e-4, 3e-3, n)) / normals[0, 2]
+    found = step(q, v, np.zeros(v.shape))
+    settled = found.residual <= RESIDUAL
+    assert settled.mean() > 0.95
+    moved = (found.q1 - q)[:, :3] / h
+    kept = np.array([r.poses(a)[0, :3, :3] @ b[:3] if r.nq > 3 else b for a, b in zip(found.q1, found.v1)])
+    wanted = np.clip(0.2 / h * (0.1 - 1e-4 - q[:, :3] @ normals.T), 0.0, 1.0)
+    left = moved @ normals.T - wanted
+    pushed = (moved - kept) @ np.linalg.pinv(normals)
+    near = 1e-8  # m/s: residuals, twice over the sine of the groove
+    assert (left > -near)[settled].all() and (kept @ normals.T > -near)[settled].all()
+    assert (pushed > -near)[settled].all() and (pushed * left < near)[settled].all()
+    assert np.abs(moved - kept - pushed @ normals)[settled].max() < near  # along normals alone
+    assert (pushed.min(axis=1) > 1e-2).mean() > 0.5
+    for k in range(0, n, 8):
+        assert all(np.array_equal(x, y[k]) for x, y in zip(step(q[k], v[k], np.zeros(r.nv)), found))
+
+
 def test_free_joints_with_dry_friction_keep_to_few_places() -> None:
     free = BOX.format(1, 3).replace("<freejoint/>", '<joint type="free" frictionloss="1"/>')
     r = drevo.load(SCENE.format("".join(BOX.format(0, 0.05 + 0.1 * k) for k in range(4)) + free))

@@ -7,7 +7,8 @@ No two places are coupled in straight lines here. Forces f in the cones K of Cou
 where c are the accelerations that leave no velocity w, and D is firm. Each is a step of the soft law, whose cone
 is P_K, with c moved by f / D; the slip that de Saxce's change of variables adds to the normal is that of the step
 before. Stacks at rest take some three; from more on `NaturalMap` goes on from where they are. Where something has
-to part, it is done once more without that, for the velocities that are kept.
+to part, it is done once more without that, for the velocities that are kept. Against friction there may be nothing
+that parts bodies: impulses without friction then do, beside those of the velocities that are kept.
 
   Rockafellar 1976, Augmented Lagrangians and applications of the proximal point algorithm in convex programming.
   de Saxce and Feng 1998, The bipotential method.
@@ -19,13 +20,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ....codegen.llvm.ir import Value
 from ....codegen.llvm.stages import StageCalls
 from ....ground import Uneven
 from ....mechanics.algorithms.delassus import MoreauStep, closing_speed
 from ....mechanics.scalar import Scalar, Vector, dot, maximum, minimum, where
 from ....model.description import Model
-from ...packing import of
+from ...packing import Packed, of
 from ..soft.couplings import CouplingRow, JointRow, Moves, TendonRow
 from ..soft.law import EllipticCone, OneSided
 from ..soft.layout import PackedRows, SlotLayout, slot_layout
@@ -77,8 +77,9 @@ class MultiplierEvaluation(LoopedEvaluation):
 
     def __init__(self, problem: SoftProblem) -> None:
         self.c_of_rows, self.push_of_rows = list[Scalar](), list[Scalar]()
+        self.rubs: Packed | None = None  # 1, the entry of rows of dry friction, or 0 where they are not to be felt
         super().__init__(problem)
-        self.sizes["moves"] = self.nv
+        self.sizes |= dict.fromkeys(("moves", "kept", "borne"), self.nv) | {"felt": 1}
 
     def _layout(self, kind: int, pack: int, m: int) -> SlotLayout:
         return slot_layout(kind, pack, m, kept_from(m + 2, m).end)
@@ -98,12 +99,19 @@ class MultiplierEvaluation(LoopedEvaluation):
         """A limit, or dry friction, likewise: c is what it wants."""
         assert self.problem.moreau
         put, u = self.main.put, dot(list(moves.values()), [v[k] for k in moves])
+        if r.group.at_rates:
+            self.rubs = self.rubs or put(self.t.input("felt", 1)[0])
         closing = 0.0 if r.group.at_rates else closing_speed(gap, u, self.problem.moreau)
         c = -((u + closing) * (1.0 / self.problem.step))
         self.c_of_rows.append(c)
         self.push_of_rows.append(maximum(-closing, 0.0) * (1.0 / self.problem.step))
         D = MULTIPLIER_STIFFNESS / r.weight
-        return PackedRows(r.group, tuple(moves), [[put(x) for x in moves.values()]], [put(c)], [put(D)])
+        B = [self.rubs] if r.group.at_rates and self.rubs else [put(x) for x in moves.values()]
+        return PackedRows(r.group, tuple(moves), [B], [put(c)], [put(D)])
+
+    def efforts(self, s: StageTracer) -> list[Scalar]:
+        """With those of the impulses beside which others part bodies."""
+        return [x + y for x, y in zip(super().efforts(s), s.read("borne"))]
 
     def more_blocks(self) -> dict[str, list[int]]:
         """The accelerations c that rows of joints want, and their part that takes joints back within bounds;
@@ -118,12 +126,15 @@ class MultiplierEvaluation(LoopedEvaluation):
 class MultiplierLoops(PairLoops):
     """The calls of a tile: those of the soft law, again and again with other multipliers."""
 
+    e: MultiplierEvaluation
+
     def __init__(self, e: Any) -> None:
         super().__init__(e)
-        e.sizes |= {"going": 1, "left": 1, "last": 1, "firm": 1, "begun": 1}
+        e.sizes |= {"going": 1, "left": 1, "last": 1, "firm": 1, "begun": 1, "failed": 1}
         stages = {
             "decide": self._decide, "tell": self._tell, "lack": self._lack_rows, "renew": self._renew_rows,
-            "part": self._part_rows, "ease": self._ease_rows,
+            "part": self._part_rows, "fail": self._fail, "ease": self._ease_rows, "push": self._push_rows,
+            "rest": self._rest,
         }  # fmt: skip
         for name, write in stages.items():
             e.newton.add(name, write)
@@ -134,27 +145,51 @@ class MultiplierLoops(PairLoops):
                 "loosen": self._loosen,
                 "part": self._part,
                 "ease": self._ease,
+                "push": self._push,
             }
             for name, write_slot in of_slot.items():
                 e.newton.add(f"{name}_{k}", partial(write_slot, x=e.contacts[k], at=e.records[k]))
         self.map = NaturalMap(self)
 
-    def solved(self, c: StageCalls) -> list[Value]:
-        touching = super().solved(c)
+    def forward(self, c: StageCalls) -> None:
+        """Fulfils the law as it is asked, where something has to part without that for what is kept, and where it
+        was asked in vain beside that without friction."""
+        c.fill(1.0, "felt", 0, 1)
+        c.fill(0.0, "borne", 0, self.e.nv)
+        touching = self.begun(c)
         c.fill(1.0, "going", 0, 1)
         c.fill(NO_RESIDUAL, "last", 0, 1)
-        self._multiplied(c, touching)
-        c.call("part")
-        self.each(c, "part", touching)
-        with c.f.when(c.some_above("going")):
-            c.call("ease")
-            self.each(c, "ease", touching)
+        with c.f.loop(3, some=True) as loop:
             self.newton(c, touching)
             self._multiplied(c, touching)
-        self._touched(c, touching)
-        self.crosses(c, touching)
-        self.judge(c, touching)
-        return touching
+            asked, eased, pushed = (loop.i.equals(k) for k in range(3))
+            with c.f.when(asked):
+                self._both(c, "part", touching)
+                c.call("fail")
+            with c.f.when(eased):
+                c.call("tell")
+            with c.f.when(pushed):
+                c.call("rest")
+            again = asked & c.some_above("going")
+            with c.f.when(again):
+                self._both(c, "ease", touching)
+            with c.f.when(~(again | pushed)):
+                self._touched(c, touching)
+                self.crosses(c, touching)
+                self.judge(c, touching)
+                self.forces(c, touching)
+            loop.leave(~(again | c.some_above("failed")))
+            with c.f.when(eased):
+                self._both(c, "push", touching)
+                self._without_tangents(c, touching)
+
+    def _without_tangents(self, c: StageCalls, touching: Any) -> None:
+        """Takes the tangents out of the rows of places: so their cones push along normals alone."""
+        for kind in self.e.alike:
+            m, first = self.e.contacts[kind.law].group.size, self.e.records[kind.law].end
+            with self.places(c, kind, touching) as (pair, block, _), c.f.loop(pair.rates) as i:
+                for j in range(1, m):
+                    self.put(c, block, i.i * m + (first + j), c.f.zero(c.l.type))
 
     def _multiplied(self, c: StageCalls, touching: Any) -> None:
         """Moves multipliers, and takes Newton's steps where that is slow, until the states that go on fulfil the
@@ -165,8 +200,7 @@ class MultiplierLoops(PairLoops):
             with c.f.loop(MULTIPLIER_STEPS, some=True) as loop:
                 self._lacking(c, touching)
                 loop.leave(~c.some_above("going"))
-                c.call("renew")
-                self.each(c, "renew", touching)
+                self._both(c, "renew", touching)
                 self.newton(c, touching)
             self._lacking(c, touching)
             rounds.leave(~c.some_above("going"))
@@ -174,7 +208,6 @@ class MultiplierLoops(PairLoops):
             rounds.leave(~c.some_above("going"))
         self._touched(c, touching)
         self.each(c, "loosen", touching)
-        c.call("tell")
 
     def _touched(self, c: StageCalls, touching: Any) -> None:
         """Writes the forces that c and the accelerations give, and g."""
@@ -182,9 +215,13 @@ class MultiplierLoops(PairLoops):
         self.each(c, "touch", touching)
 
     def _lacking(self, c: StageCalls, touching: Any) -> None:
-        c.call("lack")
-        self.each(c, "lack", touching)
+        self._both(c, "lack", touching)
         c.call("decide")
+
+    def _both(self, c: StageCalls, stage: str, touching: Any) -> None:
+        """A stage of a state, then that of its places."""
+        c.call(stage)
+        self.each(c, stage, touching)
 
     def weight_of(self, D: Scalar) -> Scalar:
         """The inverse weight of a row of this D."""
@@ -256,6 +293,12 @@ class MultiplierLoops(PairLoops):
         parts = where(s.here(at.gap, 1)[0] < 0.0, s.here(at.slip + x.group.size + 1, 1)[0], 0.0)
         s.write(going=where(parts > 0.0, 1.0, s.number("going")))
 
+    def _fail(self, s: StageTracer) -> None:
+        """Tells the residual, but of states that settle with nothing that parts: they part without friction."""
+        last = s.number("last")
+        failed = where(last > RESIDUAL_TOLERANCE, s.number("going"), 0.0)
+        s.write(failed=failed, residual=maximum(s.number("residual"), where(failed > 0.0, 0.0, last)))
+
     def _ease_rows(self, s: StageTracer) -> None:
         """Begins once more, without the velocities that take joints back."""
         push = s.read("push")
@@ -267,6 +310,29 @@ class MultiplierLoops(PairLoops):
         """Takes from the wanted acceleration of a place the part that parts its bodies."""
         push = s.here(at.slip + x.group.size + 1, 1)[0]
         s.write_here({0: of(s.here(0, at.S), x.ref[0]) - push, at.slip: s.here(at.slip, 1)[0] - push})
+
+    def _push_rows(self, s: StageTracer) -> None:
+        """Begins once more in states that failed, beside the impulses of what is kept: limits and normals push."""
+        failed, pushed = s.number("failed"), [x + y for x, y in zip(s.read("c"), s.read("push"))]
+        pushed[: len(self.e.rows)] = [0.0 if x.group.at_rates else c for x, c in zip(self.e.rows, pushed)]
+        s.write(kept=s.read("a"), borne=[x + y for x, y in zip(s.read("borne"), s.read("r"))])
+        s.write(wanted=pushed, c=pushed, going=failed, live=failed, alpha=0.0)
+        s.write(last=where(failed > 0.0, NO_RESIDUAL, s.number("last")))
+        if isinstance(self.e.rubs, tuple):
+            s.write_some("main", {self.e.rubs[0]: 0.0})
+
+    def _push(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
+        """Takes the wanted acceleration of a place for one that parts its bodies, along the normal alone."""
+        c = [s.here(at.slip, 1)[0] + s.here(at.slip + x.group.size + 1, 1)[0], *[0.0] * (x.group.size - 1)]
+        s.write_here({0: c, at.slip: c})
+
+    def _rest(self, s: StageTracer) -> None:
+        """Writes what moves bodies that parted so; where nothing parts them they move as they are kept. Of what is
+        kept, the accelerations again."""
+        failed, kept, old = s.number("failed") > 0.0, s.read("kept"), s.number("residual")
+        parted = [where(s.number("going") > 0.0, x, y) for x, y in zip(kept, s.read("a"))]
+        s.write(moves=[where(failed, x, y) for x, y in zip(parted, s.read("moves"))], a=kept)
+        s.write(residual=where(failed, maximum(old, s.number("last")), old))
 
     def _decide(self, s: StageTracer) -> None:
         """Says which states go on, and keeps how far those are that did."""

@@ -95,6 +95,17 @@ class Loops:
 
     def solved(self, c: StageCalls) -> list[Value]:
         """Solves for the accelerations at Q, V by Newton steps; returns which slots touch."""
+        touching = self.begun(c)
+        self.newton(c, touching)
+        self.judge(c, touching)
+        if self.e.noslip:
+            self.mass(c)
+            self.tangents(c, touching)
+            SlipCalls(c, self.e, partial(self.each_in_order, c, touching)).write()
+        return touching
+
+    def begun(self, c: StageCalls) -> list[Value]:
+        """From where Newton's method begins; returns which slots touch."""
         f = c.f
         c.call("dynamics")
         touching = self.all_touching(c)
@@ -104,13 +115,6 @@ class Loops:
             c.fill(1.0, "alpha", 0, 1)
         c.fill(-1.0, "pieces", 0, self.e.sizes["pieces"])
         c.fill(1.0, "live", 0, 1)
-        self.newton(c, touching)
-        if not self.e.problem.moreau:
-            self.judge(c, touching)
-        if self.e.noslip:
-            self.mass(c)
-            self.tangents(c, touching)
-            SlipCalls(c, self.e, partial(self.each_in_order, c, touching)).write()
         return touching
 
     def start(self, c: StageCalls) -> None:
