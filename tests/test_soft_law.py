@@ -64,6 +64,11 @@ FOLDING = """<mujoco><option {option}/>
   <body pos=".3 0 0"><joint axis="0 1 0" pos=".05 0 0" range="-90 20" frictionloss=".1"/>
    <geom size=".2 .1 .05" pos=".25 0 0"/></body></body></worldbody></mujoco>"""
 
+PILED = """<mujoco><option {option}/><default><geom type="box" condim="{condim}" friction=".3 .02 .01"/></default>
+ <worldbody><geom type="plane" size="9 9 1"/><geom size=".3 .25 .05" {floor}/>
+  <body pos="0 0 .12"><freejoint/><geom size=".15 .2 .07"/></body>
+  <body pos=".05 0 .24"><freejoint/><geom size=".1 .05 .05"/></body></worldbody></mujoco>"""
+
 
 def flags(text: str) -> str:
     """Flags among the attributes of an <option>."""
@@ -101,6 +106,7 @@ CASES = {
     "hopper without slip elliptic": (HOPPER, 'noslip_iterations="20" cone="elliptic"', 3, ""),
     "boxes without slip": (FOLDING, 'noslip_iterations="3"', 3, 'euler="3 5 0"'),
     "boxes without slip elliptic": (FOLDING, 'noslip_iterations="3" cone="elliptic"', 4, ""),
+    "pile without slip": (PILED, 'noslip_iterations="3" noslip_tolerance="0"', 3, 'euler="2 3 0"'),
     "crawler on belts": (BELTS, "", 6, 'surfacevel="1 -2 .5 .3 .2 2"'),
     "crawler on belts elliptic": (BELTS, 'cone="elliptic" integrator="RK4"', 4, 'surfacevel="1 -2 .5 .3 .2 2"'),
 }

@@ -3,8 +3,7 @@
 Sweeps go over dry friction, then over the tangents of contacts one after another: each takes the force that
 stops its slip, as far as it may be. Accelerations follow at once, a += M^-1 J' df. A state rests once a sweep
 gains less than a tolerance times the trace of M. Sweeps are not run to their end, so that the order of contacts
-matters; it is MuJoCo's but for the places of two boxes and pairs that a file lists. What moves apart rests apart
-there, and together here.
+matters; it is MuJoCo's but for pairs that a file lists. What moves apart rests apart there, and together here.
 """
 
 from __future__ import annotations

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from math import sqrt
 
-from ...codegen.lower.plain_values import Floats, Integers, floats, integers
+from ...codegen.lower.plain_values import Floats, Integers, Part, floats, integers
 from ...mechanics.spatial import Mat, Vec
-from .clipping import MAX_PLACES, MAX_POLYGON, places_over_face, put_place
-from .faces import axis_of, box_face, put_polygon
-from .simplex import BOX, NO_DISTANCE, corner_of, put_corner
+from .clipping import MAX_PLACES, MAX_POLYGON, PLACE_NUMBERS, clipped_by, has_near, put_place
+from .faces import axis_of, box_face, box_normal, put_rectangle
+from .simplex import NO_DISTANCE, corner_of, put_corner
 
 EDGE_GAIN_SHARE = (
     0.05  # of the depth along a face: edges nearly in line with it count if they are less deep by that
@@ -108,19 +108,35 @@ def places_of_boxes(size_a: Floats, size_b: Floats, R: Mat, p: Vec, margin: floa
     if deep_edges < deep * (1.0 - 1e-12) and clearly:
         put_edges_place(size_a, size_b, R, p, askew, edges, deep_edges, out)
         return 1
-    return places_of_face(size_a, size_b, R, p, normal, n[3] > 0.5, margin, out)
+    if n[3] < 0.5:
+        return places_of_face(size_a, size_b, R, p, normal, margin, out)
+    count = places_of_face(size_b, size_a, R.T, -(R.T @ p), -(R.T @ normal), margin, out)
+    for k in range(count):
+        place = 1 + PLACE_NUMBERS * k
+        put_place(out, k, out[place], p + R @ corner_of(Part(out, place + 1), 0), normal)
+    return count
 
 
-def places_of_face(
-    size_a: Floats, size_b: Floats, R: Mat, p: Vec, n: Vec, second: bool, margin: float, out: Floats
-) -> int:
-    """Enters the places over a face that has the normal n, of the first box or (`second`) of the other; to these
-    n is outward or inward."""
-    none, face, polygon = integers(1), floats(3 * MAX_POLYGON + 3), floats(3 * MAX_POLYGON + 3)
-    put_polygon(BOX, size_a, face, none, box_face(n), face)
-    put_polygon(BOX, size_b, face, none, box_face(-(R.T @ n)), polygon)
+def places_of_face(size: Floats, other: Floats, R: Mat, p: Vec, n: Vec, margin: float, out: Floats) -> int:
+    """Enters the places over a face of a box, of outward normal n: what its four sides leave of the face of the
+    other that is most against it, in MuJoCo's order."""
+    polygon, left = floats(3 * MAX_POLYGON + 3), floats(3 * MAX_POLYGON + 3)
+    axis, against = box_face(n) // 2, box_face(-(R.T @ n))
+    u, v = (against // 2 + 1) % 3, (against // 2 + 2) % 3
+    middle = box_normal(against) * other[against // 2]
+    put_rectangle(polygon, p + R @ middle, R @ (axis_of(u) * other[u]), R @ (axis_of(v) * other[v]))
+    count, kept = 4, 0
     for k in range(4):
-        put_corner(polygon, k, p + R @ corner_of(polygon, k))
-    if second:
-        return places_over_face(polygon, 4, -n, face, 4, -n, -1.0, margin, MAX_PLACES, out)
-    return places_over_face(face, 4, n, polygon, 4, n, 1.0, margin, MAX_PLACES, out)
+        side = (axis + 1 + k // 2) % 3
+        outward = axis_of(side) * (1.0 if k % 2 == 0 else -1.0)
+        count = clipped_by(polygon, count, outward * size[side], -outward, left, True)
+        for m in range(count):
+            put_corner(polygon, m, corner_of(left, m))
+    for k in range(count):
+        corner = corner_of(polygon, k)
+        dist = n.dot(corner) - size[axis]
+        if dist <= margin and kept < MAX_PLACES and not has_near(left, kept, corner):
+            put_corner(left, kept, corner)
+            put_place(out, kept, dist, corner - n * (0.5 * dist), n)
+            kept = kept + 1
+    return kept

@@ -22,8 +22,11 @@ LARGER = 1.0 + 1e-12  # of an area: what is less is a tie, whose first quadrilat
 ON_SIDE = 1e-15  # m: what is less past a side is on it
 
 
-def clipped_by(polygon: Floats, count: int, at: Vec, inward: Vec, out: Floats) -> int:
-    """Cuts a polygon by a plane; gives the number of corners in `out` that are left on its inner side."""
+def clipped_by(
+    polygon: Floats, count: int, at: Vec, inward: Vec, out: Floats, leading: bool = False,
+) -> int:  # fmt: skip
+    """Cuts a polygon by a plane; gives the number of corners in `out` that are left on its inner side. leading:
+    the corner stands first that was first, not the next one or a cut before it."""
     if count == 0:
         return 0
     kept, last = 0, corner_of(polygon, 0)
@@ -31,10 +34,13 @@ def clipped_by(polygon: Floats, count: int, at: Vec, inward: Vec, out: Floats) -
     for k in range(count):
         corner = corner_of(polygon, (k + 1) % count)
         height = inward.dot(corner - at)
+        if leading and before > -ON_SIDE and kept < MAX_POLYGON:
+            put_corner(out, kept, last)
+            kept = kept + 1
         if (before <= -ON_SIDE) != (height <= -ON_SIDE) and kept < MAX_POLYGON:
             put_corner(out, kept, last + (corner - last) * (before / (before - height)))
             kept = kept + 1
-        if height > -ON_SIDE and kept < MAX_POLYGON:
+        if not leading and height > -ON_SIDE and kept < MAX_POLYGON:
             put_corner(out, kept, corner)
             kept = kept + 1
         last, before = corner, height
@@ -72,13 +78,13 @@ def places_over_face(
     kept, at = 0, corner_of(face, 0)
     for k in range(count):
         corner = corner_of(polygon, k)
-        if n.dot(corner - at) <= margin and not (most == MAX_PLACES and has_near(polygon, kept, corner)):
+        if n.dot(corner - at) <= margin:
             put_corner(polygon, kept, corner)
             kept = kept + 1
     if given == 2 and kept > 2:
         kept = farthest_two(polygon, kept)
     elif kept > most:
-        kept = widest(polygon, kept) if most < MAX_PLACES else most
+        kept = widest(polygon, kept)
     for k in range(kept):
         corner = corner_of(polygon, k)
         height = n.dot(corner - at)
