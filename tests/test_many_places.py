@@ -132,6 +132,34 @@ def test_limits_and_dry_friction_of_joints_are_those_of_few_places(
     assert (held > 1.0).all()  # every limit holds something, and dry friction the hip
 
 
+BALL = """<mujoco><default><geom friction="{mu}" conaffinity="0"/></default>
+  <worldbody><geom type="plane" size="9 9 1" conaffinity="1"/><body pos="0 0 .4">
+  <joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 0 1"/><geom type="sphere" size=".05" mass="1"/>
+  <body><joint type="ball" range="0 40" limited="true" frictionloss=".1"/>
+  <geom type="capsule" fromto=".05 0 -.1 .2 0 -.3" size=".03"/></body></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.5])
+def test_limits_of_balls_are_those_of_few_places(mu: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No two places are at one point: how they would share a force is any, and with it the friction."""
+    r = drevo.load(BALL.format(mu=mu))
+    everything = [geom.link for geom in r.model.geoms if geom.link != r.model.root]
+    few = drevo.compile(r, "step", dt=0.004, ground=None, law="coulomb", touching=everything)
+    monkeypatch.setattr(many, "MOST_LIMITED_PLACES", 0)
+    loops = drevo.compile(r, "step", dt=0.004, ground=None, law="coulomb")
+    rng, count, held = np.random.default_rng(5), 16, 0
+    q, v = np.tile(r.neutral(), (count, 1)), rng.normal(size=(count, r.nv))
+    for _ in range(150):
+        tau = rng.normal(size=v.shape) * [0, 0, 2, 2, 0.3]
+        ours, theirs = loops(q, v, tau), few(q, v, tau)
+        assert max(ours.residual.max(), theirs.residual.max()) <= RESIDUAL
+        assert np.abs(ours.v1 - theirs.v1).max() < 1e-5 and not np.array_equal(ours.v1, theirs.v1)
+        q, v = theirs.q1, theirs.v1
+        angle = 2.0 * np.degrees(np.arctan2(np.linalg.norm(q[:, 2:5], axis=1), np.abs(q[:, 5])))
+        held += ((angle > 39.9) & (np.abs(theirs.forces).max(axis=(1, 2)) > 0.0)).sum()
+    assert held > 500  # states at the limit, and on the ground
+
+
 def test_feet_whose_points_cannot_all_stick_settle(monkeypatch: pytest.MonkeyPatch) -> None:
     """A plate on four points, deep by chance: the laws of Signorini and Coulomb hold, by Newton and Euler.
 

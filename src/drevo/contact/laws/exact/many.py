@@ -52,7 +52,7 @@ def many_places_problem(
     model: Model, ground: Uneven | str | None, dt: float, repeat: int, friction: float | None
 ) -> SoftProblem | None:
     """The problem of a step with more places than are coupled in straight lines; None for what loops do not know:
-    joints that depend on others or are given by formula, limits of balls, dry friction of free joints, tendons."""
+    joints that depend on others or are given by formula, dry friction of free joints, tendons."""
     model = replace(model, stepping=replace(model.stepping, noslip=0, impratio=1.0))
     odd = any(x.mimic or x.formula for x in model.joints)
     if model.closed or model.stepping.medium or isinstance(ground, Uneven) or odd:
@@ -60,7 +60,7 @@ def many_places_problem(
     found = soft_problem(model, ground, dt, "euler", repeat, friction)
     found = replace(found, slots=tuple(map(_slot, found.slots)), moreau=MoreauStep(dt))
     most = MOST_LIMITED_PLACES if found.rows else MOST_PLACES
-    known = all(isinstance(x, JointRow) and x.axis is None and not x.ball for x in found.rows)
+    known = all(isinstance(x, JointRow) and x.axis is None for x in found.rows)
     return found if sum(x.most for x in found.slots) > most and known and may_loop(found) else None
 
 
