@@ -18,7 +18,7 @@ from program_cases import LANES, X, arm, bits, flat, make, state
 
 import drevo
 from drevo import streaming
-from drevo.codegen.call.function import Spec, obtain
+from drevo.codegen.call.function import Function, Spec, obtain
 from drevo.codegen.graph.node import Graph
 from drevo.codegen.graph.program import Input, Output, Program
 from drevo.codegen.lower.lower import lower
@@ -90,6 +90,20 @@ def test_out(layout: str) -> None:
     single = np.empty(9, np.float32)
     one = f(q[0], v[0], out=single) if layout == "rows" else f(q[:, 0], v[:, 0], out=single)
     assert one is single
+
+
+def test_one_thread_by_name_meets_no_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    f, (q, v) = make("arm"), np.random.default_rng(1).normal(size=(2, 20, 9))
+    want, out = f(q, v), np.empty((20, 9))
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("the call was taken by Python")
+
+    monkeypatch.setattr(Function, "general", refuse)
+    assert bits(f(q, v, threads=1)) == bits(want) == bits(f(q, v=v, out=out, threads=1))
+    for many in (2, True, 1.0):
+        with pytest.raises(AssertionError):
+            f(q, v, threads=many)
 
 
 def test_out_over_an_input() -> None:

@@ -166,13 +166,13 @@ class Function(FunctionFace):
         return slow
 
     def _in_order(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
-        """All inputs and `out` by position; None where something is missing, or something else is asked for."""
-        names = [n for n, _ in self.inputs][len(args) :]
-        if len(args) > len(self.inputs) or not kwargs.keys() <= {*names, "out"} or len(kwargs) < len(names):
+        """All inputs and `out` by position; None where something is missing, or more than one thread is asked
+        for, or anything else."""
+        kwargs = {n: x for n, x in kwargs.items() if n != "threads" or type(x) is not int or x != 1}
+        names = [n for n, _ in self.inputs][len(args) :] + ["out"] * ("out" in kwargs)
+        if len(args) > len(self.inputs) or kwargs.keys() != set(names):
             return None
-        if "out" in kwargs:
-            names.append("out")
-        return [*args, *(kwargs[n] for n in names)] if len(names) == len(kwargs) else None
+        return [*args, *(kwargs[n] for n in names)]
 
     def _plain(self, x: Any, port: NamedShape) -> Array:
         """An argument as a plain array; the same object if it is one."""
