@@ -92,13 +92,7 @@ def check_tendons(draft: Draft) -> None:
         segments = tuple(_checked_wrap(draft, label, x) for x in tendon.segments)
         draft.tendons[k] = replace(tendon, joints=tuple(ends), offset=offset, segments=segments)
         _check_forces(draft, label, tendon)
-    around = {tendon.name for tendon in draft.tendons if any(x.around for x in tendon.segments)}
     for coupling in draft.tendon_couplings:
-        if around & {coupling.tendon, coupling.driver}:
-            draft.problems.append(
-                f"the coupling of the tendon {coupling.tendon!r} is of one that lies around something, which is "
-                "not known: couple straight ones, or give it a stiff spring"
-            )
         for name in (coupling.tendon, coupling.driver) if coupling.driver else (coupling.tendon,):
             if name not in known:
                 draft.problems.append(
@@ -120,11 +114,6 @@ def _checked_wrap(draft: Draft, label: str, x: TendonSegment) -> TendonSegment:
         draft.problems.append(f"{label} lies around a radius of {around.radius:g}; give a positive one")
     elif not size > 0.0:
         draft.problems.append(f"{label} lies around a cylinder whose axis is 0 0 0; give its direction")
-    elif around.side and math.dist(around.side, around.centre) < around.radius:
-        draft.problems.append(
-            f"{label} has a side site {math.dist(around.side, around.centre):g} from the centre of what it lies "
-            f"around, whose radius is {around.radius:g}; give one outside, for tendons within are not known"
-        )
     elif around.axis is not None:
         return replace(x, around=replace(around, axis=unit(around.axis)))
     return x

@@ -1,8 +1,10 @@
-"""The shortest way of a tendon around a sphere or a cylinder: where it meets the surface, and its length on it.
+"""The shortest way of a tendon around a sphere or a cylinder, or through it: where it meets the surface, and its
+length on it.
 
 The way between two points lies in a plane through the centre of a sphere; about a cylinder it is one around a
 circle as seen along the axis, and rises evenly. It wraps where the straight way would pass through; with a side
 site round the other side, where the centre is within the triangle of both points and that site, as in MuJoCo 4.
+With a side site inside it has to pass through: where the straight way does not, it touches the surface in a point.
 
 Descriptions need these for numbers and equations for nodes of a graph: `Scalars` has the functions of either.
 """
@@ -11,25 +13,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import atan2, pi, sqrt
+from math import atan2, dist, pi, sqrt
 from typing import Any, NamedTuple
 
 from .vectors import Vec3
 
 TINY = 1e-15  # of a length, or its square
+TOUCH_STEPS = 12  # of Newton's method for the point of a circle where a way through it touches
 
 
 @dataclass(frozen=True, slots=True)
 class TendonWrap:
     """A sphere, or a long cylinder about an axis, around which a tendon lies where the straight way would pass
     through, in the frame of a link; with a side site round the other side, where the centre is between both points
-    and the site."""
+    and the site. With a side site nearer to the centre than the radius it has to pass through."""
 
     link: str
     centre: Vec3
     radius: float
     axis: Vec3 | None = None
     side: Vec3 | None = None
+
+    @property
+    def within(self) -> bool:
+        """The side site is inside."""
+        return self.side is not None and dist(self.side, self.centre) < self.radius
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +86,10 @@ def wrapping(a: Components, b: Components, around: TendonWrap, by: Scalars) -> W
     if around.side:
         side = [u - v for u, v in zip(around.side, around.centre)]
         aside = _dot(x, side), _dot(y, side)
-    wraps, touch, arc = _around_circle(ends, radius, aside, by)
+    if around.within:
+        wraps, touch, arc = _through_circle(ends, radius, by)
+    else:
+        wraps, touch, arc = _around_circle(ends, radius, aside, by)
     first, last = ([u * p[0] + v * p[1] for u, v in zip(x, y)] for p in touch)
     if axis:
         low, rise = _dot(a, axis), _dot(b, axis) - _dot(a, axis)
@@ -86,7 +97,7 @@ def wrapping(a: Components, b: Components, around: TendonWrap, by: Scalars) -> W
         over = rise / _least(before + arc + after, by)
         first = [u + z * (low + over * before) for u, z in zip(first, axis)]
         last = [u + z * (low + over * (before + arc)) for u, z in zip(last, axis)]
-        arc = by.sqrt(arc * arc + (over * arc) * (over * arc))
+        arc = arc * by.sqrt(1.0 + over * over)
     return Wrapping(wraps, first, last, arc)
 
 
@@ -131,14 +142,8 @@ def _around_circle(
     ends: Sequence[Components], radius: float, aside: Components | None, by: Scalars
 ) -> tuple[Any, Any, Any]:
     """1 or 0, both tangents' points, the arc; about the origin."""
-    (p, q), square = ends, radius * radius
-    far = [x * x + y * y - square for x, y in ends]
-    outside = by.where(far[0] < 0.0, 0.0, by.where(far[1] < 0.0, 0.0, 1.0))
-    dx, dy = q[0] - p[0], q[1] - p[1]
-    share = -(dx * p[0] + dy * p[1]) / _least(dx * dx + dy * dy, by)
-    share = by.where(share < 0.0, 0.0, by.where(share > 1.0, 1.0, share))
-    x, y = p[0] + share * dx, p[1] + share * dy
-    passes = by.where(x * x + y * y > square, 0.0, 1.0)
+    p, q = ends
+    outside, far, passes = _straight_way(p, q, radius * radius, by)
     turn = by.where(p[0] * q[1] - p[1] * q[0] > 0.0, 1.0, -1.0)  # the sense of the way around the centre
     if aside:
         behind = _opposite(p, q, aside, by) > 0.0
@@ -147,6 +152,46 @@ def _around_circle(
     wraps = by.where(_crossing(p, first, q, last, by) > 0.0, 0.0, outside * passes)
     angle = turn * by.atan2(first[0] * last[1] - first[1] * last[0], first[0] * last[0] + first[1] * last[1])
     return wraps, (first, last), radius * by.where(angle < 0.0, angle + 2.0 * pi, angle)
+
+
+def _straight_way(p: Components, q: Components, square: float, by: Scalars) -> tuple[Any, list[Any], Any]:
+    """1 where both ends are outside a circle of a squared radius, else 0; squares of their tangents' lengths; 1
+    where the straight way passes through, else 0."""
+    far = [x * x + y * y - square for x, y in (p, q)]
+    outside = by.where(far[0] < 0.0, 0.0, by.where(far[1] < 0.0, 0.0, 1.0))
+    dx, dy = q[0] - p[0], q[1] - p[1]
+    share = -(dx * p[0] + dy * p[1]) / _least(dx * dx + dy * dy, by)
+    share = by.where(share < 0.0, 0.0, by.where(share > 1.0, 1.0, share))
+    x, y = p[0] + share * dx, p[1] + share * dy
+    return outside, far, by.where(x * x + y * y > square, 0.0, 1.0)
+
+
+def _through_circle(ends: Sequence[Components], radius: float, by: Scalars) -> tuple[Any, Any, Any]:
+    """1 or 0, the point of touch twice, no arc: of a way that has to pass through.
+
+    Both parts meet the radius there at one angle: y, the tangent of how far it is from the middle of both ends, is
+    the root next to 0 of
+
+        2 y / sqrt(1 + y^2) = P + Q y,   P = (B - A) sin(G / 2),   Q = (A + B) cos(G / 2),
+
+    A, B: the radius over how far the ends are, G the angle between them. From 0 Newton's steps rise to it.
+    """
+    outside, _, passes = _straight_way(ends[0], ends[1], radius * radius, by)
+    over = [by.where(outside > 0.0, 1.0 / _least(by.sqrt(x * x + y * y), by), 0.5 / radius) for x, y in ends]
+    (ux, uy), (vx, vy) = ((x * z, y * z) for (x, y), z in zip(ends, over))
+    cosine, sine = (
+        0.5 * by.sqrt(_least((vx + z * ux) * (vx + z * ux) + (vy + z * uy) * (vy + z * uy), by))
+        for z in (1.0, -1.0)
+    )
+    P, Q, y = radius * (over[1] - over[0]) * sine, radius * (over[0] + over[1]) * cosine, 0.0
+    for _ in range(TOUCH_STEPS):
+        r = 1.0 / by.sqrt(1.0 + y * y)
+        slope = 2.0 * (r * r * r) - Q
+        y = y + (P + (Q - 2.0 * r) * y) / by.where(slope > TINY, slope, 1.0)
+    r = radius / by.sqrt(1.0 + y * y)
+    along, aside = 0.5 * r / cosine, 0.5 * r * y / sine
+    touch = (ux + vx) * along + (vx - ux) * aside, (uy + vy) * along + (vy - uy) * aside
+    return outside * (1.0 - passes), (touch, touch), 0.0
 
 
 def _opposite(p: Components, q: Components, aside: Components, by: Scalars) -> Any:

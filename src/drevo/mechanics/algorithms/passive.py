@@ -22,17 +22,17 @@ from ...model.description import Model, Tendon, TendonSegment, TendonWrap
 from ...model.wrapping import TINY, Scalars, wrapping
 from ..acting import FRICTION_WIDTH, passive_forces, slopes
 from ..jet import Jet, jet_along
-from ..scalar import Matrix, Scalar, Vector, atan2, is_zero, maximum, minimum, sqrt, where
-from ..spatial import Vec, skew
+from ..scalar import Matrix, Scalar, Vector, atan2, dot, is_zero, maximum, minimum, sqrt, where
+from ..spatial import UNIT_VECS, Vec, skew
 from ..tree import Tree, build_tree
-from .constraints import ConstraintRows, Kinematics, distance
+from .constraints import ConstraintRows, Kinematics, Track, distance
 from .derivatives import inverse_dynamics_derivatives
 from .explicit import explicit
 from .inverse_dynamics import gravity, inverse_dynamics
 
 
-def tendon_length(k: Kinematics, tendon: Tendon) -> ConstraintRows:
-    """The length of a tendon as a row: L, L', J and J' v."""
+def tendon_length(k: Kinematics, tendon: Tendon, turning: bool = False) -> ConstraintRows:
+    """The length of a tendon as a row: L, L', J and J' v; of what lies around geoms J' v where `turning` asks."""
     length, rate, bias = tendon.offset, 0.0, 0.0
     jacobian: list[Scalar] = [0.0] * k.tree.nv
     for end in tendon.joints:
@@ -41,7 +41,7 @@ def tendon_length(k: Kinematics, tendon: Tendon) -> ConstraintRows:
         rate = rate + end.coefficient * k.v[owner.v]
         jacobian[owner.v] = jacobian[owner.v] + end.coefficient
     for x in tendon.segments:
-        part = _wrapped(k, x, x.around) if x.around else _straight(k, x)
+        part = _wrapped(k, x, x.around, turning) if x.around else _straight(k, x)
         (value,), (speed,), (row,), (curved,) = part
         length, rate, bias = length + x.share * value, rate + x.share * speed, bias + x.share * curved
         jacobian = [a if is_zero(b) else a + x.share * b for a, b in zip(jacobian, row)]
@@ -55,9 +55,9 @@ def _straight(k: Kinematics, x: TendonSegment) -> ConstraintRows:
     return ConstraintRows([sqrt(apart.dot(apart))], [0.0], [[0.0] * k.tree.nv], [0.0])
 
 
-def _wrapped(k: Kinematics, x: TendonSegment, around: TendonWrap) -> ConstraintRows:
+def _wrapped(k: Kinematics, x: TendonSegment, around: TendonWrap, turning: bool) -> ConstraintRows:
     """A segment around a geom: points of it where the tendon meets it take no part in the rate, for the way is the
-    shortest; how that turns is left out of J' v."""
+    shortest."""
     straight, pose = _straight(k, x), k.pose(around.link)
     a, b = k.point(x.link_a, x.point_a), k.point(x.link_b, x.point_b)
     centre = Vec(*around.centre)
@@ -70,19 +70,31 @@ def _wrapped(k: Kinematics, x: TendonSegment, around: TendonWrap) -> ConstraintR
         n = apart.x * (1.0 / size)
         total, rate = total + size, rate + n.dot(apart.d)
         row = [z + n.dot(c) for z, c in zip(row, apart.columns)]
-    (length,), (speed,), (moves,), _ = straight
+    (length,), (speed,), (moves,), (bias,) = straight
+    bias = where(wraps, _bias_of_way(k, a, b, around), bias) if turning else 0.0
     return ConstraintRows(
         [where(wraps, total, length)], [where(wraps, rate, speed)],
-        [[where(wraps, y, z) for y, z in zip(row, moves)]], [0.0],
+        [[where(wraps, y, z) for y, z in zip(row, moves)]], [bias],
     )  # fmt: skip
+
+
+def _bias_of_way(k: Kinematics, a: Track, b: Track, around: TendonWrap) -> Scalar:
+    """J' v of a way around a geom: the second derivative of its length along the motion, both ends as the geom
+    sees them."""
+    centre, axes = k.point(around.link, around.centre), [k.direction(around.link, e) for e in UNIT_VECS]
+    seen = [[(y - centre).dot(axis) for axis in axes] for y in (a, b)]
+    ends = [[Jet(row.value[0], row.rate[0], row.bias[0]) for row in end] for end in seen]
+    way = wrapping(ends[0], ends[1], around, Scalars(sqrt, atan2, where))
+    parts = [[x - y for x, y in zip(end, touch)] for end, touch in zip(ends, (way.first, way.last))]
+    return (way.arc + sqrt(dot(parts[0], parts[0])) + sqrt(dot(parts[1], parts[1]))).dd
 
 
 def tendon_coupling(k: Kinematics, tendon: Tendon, driver: Tendon | None, coefficients: Vector) -> ConstraintRows:
     """f = L - (c0 + c1 x + c2 x^2 + ..), x the driver's length; L - c0 without one."""
-    (value,), (rate,), (row,), (bias,) = tendon_length(k, tendon)
+    (value,), (rate,), (row,), (bias,) = tendon_length(k, tendon, True)
     if driver is None:
         return ConstraintRows([value - coefficients[0]], [rate], [row], [bias])
-    (x,), (dx,), (column,), (ddx,) = tendon_length(k, driver)
+    (x,), (dx,), (column,), (ddx,) = tendon_length(k, driver, True)
     wanted: Scalar = Jet(0.0)
     for c in reversed(coefficients):
         wanted = wanted * Jet(x, 1.0) + c

@@ -176,16 +176,15 @@ def read_tendons(file: File, layout: Layout, stands: Posture) -> dict[str, float
             if len(element.children) < 2:
                 reader.report(f"{reader.owner} joins nothing; give it two sites, or a joint")
             continue
-        if not any(x.around for x in tendon.segments):  # what turns the way round is left out of J' v
-            lengths[name] = stands.length(tendon)
+        lengths[name] = stands.length(tendon)
         tendon = _with_forces(file, reader, attributes, tendon, slack)
         file.draft.tendons.append(_with_limits(file, reader, attributes, tendon, stands))
     return lengths
 
 
 def _note_wrapping(file: File, reader: Reader, tendon: Element, label: str) -> None:
-    """The length of a tendon within geoms, or around other ones than spheres and cylinders, is not followed: told
-    where something acts along it."""
+    """The length of a tendon around other geoms than spheres and cylinders is not followed: told where something
+    acts along it."""
     acts = any(nonzero(tendon.get(a, "0")) and flag not in file.flags.off for a, flag in PASSIVE_FLAGS.items())
     if acts or (limited(file, tendon) and "limit" not in file.flags.off):
         file.draft.ignore("the tendon around geoms", label)
@@ -194,14 +193,13 @@ def _note_wrapping(file: File, reader: Reader, tendon: Element, label: str) -> N
 
 
 def _wrap(step: Element, layout: Layout) -> TendonWrap | None:
-    """The sphere or the cylinder that a tendon lies around; None for other geoms, where a side site inside says
-    that it lies within, and where that site is of another body."""
+    """The sphere or the cylinder that a tendon lies around; None for other geoms, and where the side site is of
+    another body."""
     geom = layout.round.get(step.get("geom"))
     if geom is None or not step.get("sidesite"):
         return geom
     body, (place, _) = layout.sites.get(step.get("sidesite"), ("", IDENTITY_POSE))
-    apart = math.dist(place, geom.centre)
-    return replace(geom, side=place) if body == geom.link and apart >= geom.radius else None
+    return replace(geom, side=place) if body == geom.link else None
 
 
 def _route(reader: Reader, element: Element, name: str, layout: Layout) -> Tendon:
