@@ -383,3 +383,37 @@ def test_bytes_of_all_files_together_are_bounded(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(files, "MAX_TOTAL", 300)
     with pytest.raises(ModelError, match="bytes, more than"):
         load_model(written(tmp_path, INCLUDED | {"parts/more.xml": f"<mujoco>{' ' * 250}</mujoco>"}))
+
+
+ALIGNED = """<mujoco><compiler alignfree="{}"/><worldbody><body name="a" pos="1 2 3" euler="10 20 30">
+  <joint name="f" type="free"/>{}<frame euler="0 30 0"><site name="s" pos=".1 0 .2"/></frame></body></worldbody>
+  <equality><connect body1="a" body2="world" anchor=".1 .2 .3"/></equality></mujoco>"""
+BLOCK = '<geom name="g" type="box" size=".1 .2 .3" pos=".3 .1 0" euler="40 0 0"/>'
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        BLOCK,
+        BLOCK + '<geom type="capsule" size=".1 .2" pos="0 .4 0"/>',
+        BLOCK + '<inertial pos=".1 .2 .3" mass="1" fullinertia="1 2 2.5 .1 .2 .3"/>',
+        BLOCK + '<inertial pos=".1 .2 .3" quat="1 2 3 4" mass="1" diaginertia="1 2 2.5"/>',
+    ],
+)
+def test_free_bodies_are_aligned_with_their_inertia(body: str) -> None:
+    """To 1e-8, where MuJoCo ends its search for principal axes."""
+    for way in ("true", "false"):
+        text = ALIGNED.format(way, body)
+        theirs, robot = mujoco.MjModel.from_xml_string(text), drevo.load(text)
+        assert compared(robot.model, theirs) < 1e-8
+        data, start = mujoco.MjData(theirs), np.array(robot.model.initial)
+        mujoco.mj_forward(theirs, data)
+        q, geom, loop = states(theirs, data)[0], robot.model.geoms[0], robot.model.loops[0]
+        assert np.abs(start[:3] - q[:3]).max() < 1e-8 and abs(abs(start[3:] @ q[3:]) - 1.0) < 1e-8
+        assert np.abs(np.array(geom.origin) - theirs.geom_pos[0]).max() < 1e-8
+        pose = robot.pose(start, "a")
+        assert np.abs(pose[:3, :3] @ loop.point_a + pose[:3, 3] - loop.point_b).max() < 1e-8
+    hung = ALIGNED.format(
+        "true", BLOCK + '<body name="b"><geom size=".1"/></body>'
+    )  # where nothing hangs on it alone
+    assert drevo.load(hung).model.links == drevo.load(hung.replace('"true"', '"false"')).model.links

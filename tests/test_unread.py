@@ -157,8 +157,6 @@ def test_frames_place_what_they_hold(tmp_path: Path) -> None:
 
 JOINTED = '<joint name="j"/>'
 MJCF = [
-    (mjcf('<freejoint align="true"/>'), ["align", "the free joint of body 'a'"]),
-    (mjcf("<freejoint/>", '<compiler alignfree="true"/>'), ["align", "the free joint of body 'a'"]),
     (mjcf(more='<option density="1.2" wind="1 0 0"/>'), ["density, wind of <option> (line 1)"]),
     (mjcf(more='<option viscosity="1"/>').replace("<geom", '<geom fluidshape="ellipsoid"'), ["viscosity"]),
     (mjcf(more='<tendon><spatial name="t" stiffness="1"><geom/></spatial></tendon>'), ["around geoms of spatial"]),

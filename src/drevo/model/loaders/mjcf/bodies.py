@@ -9,8 +9,18 @@ from dataclasses import replace
 from ....io import xml
 from ....io.xml import Element, Reader
 from ... import values
-from ...description import IDENTITY, ORIGIN, Joint, JointDynamics, Limit, Link, Mat3, TendonWrap, Vec3
-from ...rotations import add_vectors, apply, from_axis_angle, matmul, quaternion_of, unit
+from ...description import IDENTITY, ORIGIN, Inertial, Joint, JointDynamics, Limit, Link, Mat3, TendonWrap, Vec3
+from ...rotations import (
+    add_vectors,
+    apply,
+    compose,
+    from_axis_angle,
+    inverse_pose,
+    matmul,
+    quaternion_of,
+    turn_tensor,
+    unit,
+)
 from ..schema import true
 from .equality import Layout
 from .file import (
@@ -27,7 +37,7 @@ from .file import (
     rotation_of,
 )
 from .geoms import SolidGeom, geom_of, pose_of_ends, shape_of
-from .inertials import inertial_of
+from .inertials import inertial_frame, inertial_of
 from .posture import Posture
 from .settings import read_softness
 from .touching import read_geoms, read_world
@@ -88,7 +98,7 @@ def _read_body(
     held: PlacedElement, name: str, parent: str, inside: list[PlacedElement], stands: bool, layout: Layout
 ) -> FramePose:
     """The links and joints of a body; where it stands in its parent. layout: takes q there by joint, and what is
-    round.
+    round. inside: its elements, placed anew where its frame is aligned with its inertia.
 
     stands: the body is welded to the world; on a fixed base nobody asks for the inertia of its meshes.
     """
@@ -98,18 +108,23 @@ def _read_body(
     _note_body(file, name, {held.element.tag for held in inside})
     origin = read_vector(reader, element, "pos", ORIGIN)
     place = placed_in(frame, (origin, rotation_of(file, reader, element)))
+    geoms = _geoms(owner, inside)
+    lack = file.draft.standing.append if stands else reader.report
+    inertial = inertial_of(file, reader, element.first("inertial"), geoms, lack, origin)
     joints = [held for held in inside if held.element.tag in JOINTED]
+    if inertial and _aligned(file, element, joints):
+        centre = inertial_frame(file, reader, element.first("inertial"), geoms, inertial)
+        back = inverse_pose(centre)
+        place, inertial = (
+            compose(place, centre),
+            Inertial(inertial.mass, ORIGIN, turn_tensor(back[1], inertial.tensor)),
+        )
+        inside[:] = [held._replace(frame=compose(back, held.frame)) for held in inside]
+        geoms = _geoms(owner, inside)
     _joints(file, element, name, parent, place, joints)
     for held, joint in zip(joints, file.draft.joints[-len(joints) :] if joints else ()):
         if joint.kind in ("revolute", "prismatic"):
             layout.at[joint.name] = _reference(held, joint)
-    geoms = []
-    for file_of_geom, geom, childclass, within in inside:
-        if geom.tag == "geom":
-            attributes = file_of_geom.attributes(geom, childclass)
-            geoms.append(geom_of(file_of_geom, owner, attributes, within))
-    lack = file.draft.standing.append if stands else reader.report
-    inertial = inertial_of(file, reader, element.first("inertial"), geoms, lack, origin)
     shapes = tuple(shape for geom in geoms if (shape := shape_of(geom)))
     read_geoms(name, geoms)
     _read_round(layout, name, geoms)
@@ -118,6 +133,26 @@ def _read_body(
     mocap = true(element.get("mocap", "false"))
     file.draft.links.append(Link(name, inertial, shapes, element.line, gravcomp, mocap))
     return place
+
+
+def _geoms(owner: str, inside: list[PlacedElement]) -> list[SolidGeom]:
+    return [
+        geom_of(x.file, owner, x.file.attributes(x.element, x.childclass), x.frame)
+        for x in inside
+        if x.element.tag == "geom"
+    ]
+
+
+def _aligned(file: File, body: Element, joints: list[PlacedElement]) -> bool:
+    """The frame of a free body on which nothing hangs is to be that of its inertia."""
+    for held in joints:
+        joint = held.file.attributes(held.element, held.childclass)
+        align = joint.get("align", "auto")
+        if (joint.tag == "freejoint" or joint.get("type") == "free") and (
+            align == "true" or (align == "auto" and file.compiler.get("alignfree") == "true")
+        ):
+            return not any(element.tag == "body" for element in body.walk() if element is not body)
+    return False
 
 
 def _reference(held: PlacedElement, joint: Joint) -> float:
@@ -143,7 +178,7 @@ def _joints(
         joint, at = _joint(held.file, element, name, held.frame)
         child = name if k == len(joints) - 1 else file.unused(f"{name}_{joint.name}")
         if joint.kind == "free":
-            _check_free(file, body, name, element, parent == "world" and len(joints) == 1)
+            _check_free(file, body, name, parent == "world" and len(joints) == 1)
             if joint.dynamics and (joint.dynamics.springy or joint.name in held.file.springdampers):
                 rest = (*origin, *quaternion_of(turn))
                 joint = replace(joint, dynamics=replace(joint.dynamics, rest=rest))
@@ -167,17 +202,13 @@ def _joints(
         file.draft.joints.append(Joint(weld, "fixed", parent, name, origin, turn, line=body.line))
 
 
-def _check_free(file: File, body: Element, name: str, joint: Element, alone: bool) -> None:
-    """A free joint stands alone in a body of the world, and may turn the body's frame if nothing hangs on it."""
+def _check_free(file: File, body: Element, name: str, alone: bool) -> None:
+    """A free joint stands alone in a body of the world."""
     if not alone:
         file.draft.problems.append(
             f"body {name!r} (line {body.line}) has a free joint, which may only be the single "
             "joint of a body directly in the world; remove the others"
         )
-    align = joint.get("align", "auto")
-    aligned = align == "true" or (align == "auto" and file.compiler.get("alignfree") == "true")
-    if aligned and not any(element.tag == "body" for element in body.walk() if element is not body):
-        file.draft.ignore("align (q is the pose of the inertial frame)", f"the free joint of body {name!r}")
 
 
 def _joint(file: File, element: Element, body: str, frame: FramePose) -> tuple[Joint, Vec3]:

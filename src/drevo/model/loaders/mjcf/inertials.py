@@ -9,7 +9,7 @@ import numpy as np
 from ....io import xml
 from ....io.xml import Element, Reader
 from ...description import ORIGIN, Inertial, Vec3
-from ...rotations import turn_tensor
+from ...rotations import matmul, turn_tensor
 from .. import solids
 from .file import IDENTITY_POSE, File, FramePose, placed_in, read_vector, rotation_of
 from .geoms import Complaint, SolidGeom, in_groups, inertial_of_geoms
@@ -25,16 +25,38 @@ def inertial_of(
     lack: takes the sentence that the inertia of a geom cannot be read. place: `pos` of the body, where MuJoCo also
     puts the centre, in axes of the body, of one that weighs nothing by itself.
     """
-    rule = file.compiler.get("inertiafromgeom", "auto")
     inertial = None
-    chosen = [geom for geom in geoms if in_groups(reader, geom)] if rule == "true" or element is None else []
-    if rule != "false" and chosen:
+    if chosen := _weighing(file, reader, element, geoms):
         inertial = inertial_of_geoms(
             reader, chosen, reader.report if _setting(file, "settotalmass") > 0.0 else lack
         )
     elif element is not None:
         inertial = _explicit(file, reader, element)
     return _within(file, inertial, place)
+
+
+def _weighing(file: File, reader: Reader, element: Element | None, geoms: list[SolidGeom]) -> list[SolidGeom]:
+    """The geoms that make the inertia of a body; none where its <inertial> does."""
+    rule = file.compiler.get("inertiafromgeom", "auto")
+    if rule == "false" or (rule != "true" and element is not None):
+        return []
+    return [geom for geom in geoms if in_groups(reader, geom)]
+
+
+def inertial_frame(
+    file: File, reader: Reader, element: Element | None, geoms: list[SolidGeom], body: Inertial
+) -> FramePose:
+    """Centre of mass and axes: those of <inertial> or of the one geom that weighs, else principal ones."""
+    told = Reader(lambda fault: None, reader.owner)
+    heavy = [x for x in _weighing(file, told, element, geoms) if inertial_of_geoms(told, [x], told.report)]
+    if not heavy and element is not None and "fullinertia" not in element.attributes:
+        return body.com, rotation_of(file, reader, element)
+    if len(heavy) != 1:
+        return body.com, solids.principal_axes(body.tensor)
+    (geom,) = heavy
+    if geom.kind != "mesh":
+        return body.com, geom.turn
+    return body.com, matmul(geom.turn, solids.principal_axes(file.meshes.solid(geom.element.get("mesh")).tensor))
 
 
 def _explicit(file: File, reader: Reader, element: Element, frame: FramePose = IDENTITY_POSE) -> Inertial:
