@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from fnmatch import fnmatchcase
 from functools import partial
 from itertools import pairwise
 
@@ -19,16 +18,14 @@ from .constraint.functions import call_traced
 from .errors import InputError, shown
 from .io.given import Array, asked_all, finite, number, numbers
 from .mechanics.jet import Jet, jet
-from .mechanics.scalar import Scalar, Vector, clip, maximum, sqrt, where
+from .mechanics.scalar import Scalar, clip, sqrt, where
 from .mechanics.spatial import Vec
 
 __all__ = ["function", "grid"]
 
 Height = Callable[[Scalar, Scalar], Scalar]
 Deciding = tuple[tuple[str, float], ...]  # geoms by name, with the friction that each of them has
-FRICTION = "friction"  # the name of a parameter: of sliding, at all places with any; of a geom "friction.GEOM"
 GROUND = "ground"  # among the parameters of a step: all of the ground's
-LARGEST_FRICTION = 3e38  # of single precision the largest numbers
 MOST_NODES = 1024  # of a grid in compiled code, which holds every height
 
 
@@ -71,54 +68,6 @@ class Uneven:
     def slopes(self, x: Scalar, y: Scalar) -> tuple[Scalar, Scalar, Scalar]:
         """The height and what the normal is made of: its slopes along x and y."""
         raise NotImplementedError
-
-
-class Frictions:
-    """The friction of sliding as parameters of a program in the making: of all places together, or by geom.
-
-    Where places take that of geoms, it is the larger one, as it is of numbers.
-    """
-
-    def __init__(self, t: Tracer, wanted: Sequence[str], places: Iterable[tuple[Scalar, Deciding]]) -> None:
-        """places: of each its friction, and the geoms that decide it."""
-        known = [(mu, by) for mu, by in places if not (isinstance(mu, float) and mu == 0.0)]
-        asked = [x for x in wanted if is_friction(x)]
-        geoms = {f"{FRICTION}.{name}": mu for _, by in known for name, mu in by}
-        self.made: dict[str, Scalar] = {}
-        for pattern in asked:
-            usual = {FRICTION: known[0][0]} if pattern == FRICTION and known else {}
-            names = usual or {x: mu for x, mu in geoms.items() if fnmatchcase(x, pattern)}
-            if not names or (FRICTION in asked and len(asked) > 1):
-                raise InputError(
-                    f"step: {pattern!r} names no friction that could be a parameter: it is {FRICTION!r} alone, of "
-                    f"all places, or of some of {', '.join(sorted(geoms)) or 'no geoms: no place has any'}"
-                )
-            for name, mu in names.items():
-                self.made[name] = t.graph.parameter(name)
-                t.symbols.made[name] = Parameter(name, self.made[name].edge >> 1, float(mu))
-
-    def of(self, mu: Scalar, by: Deciding) -> Scalar:
-        """The friction of a place which has mu: a parameter where asked for (the larger of two geoms), else mu."""
-        if isinstance(mu, float) and mu == 0.0:
-            return mu
-        if not any(f"{FRICTION}.{name}" in self.made for name, _ in by):
-            return self.made.get(FRICTION, mu)
-        first, *more = (self.made.get(f"{FRICTION}.{name}", own) for name, own in by)
-        return maximum(first, more[0]) if more else first
-
-    def judged(self, tau: Vector) -> Vector:
-        """Torques that are NaN, so that the call is refused, where a parameter is no coefficient."""
-        return judged(self.made.values(), tau)
-
-
-def is_friction(parameter: str) -> bool:
-    """True if a name or pattern is of friction, not of a number of the model."""
-    return parameter == FRICTION or parameter.startswith(f"{FRICTION}.")
-
-
-def numbers_of_model(parameters: Sequence[str]) -> list[str]:
-    """Those that are numbers of the model."""
-    return [x for x in parameters if x != GROUND and not is_friction(x)]
 
 
 LEVEL = Uneven()  # where there is none that is not
@@ -180,13 +129,6 @@ class TracedGround(Uneven):
 def _friction_at(trace: TracedFunction, x: Scalar, y: Scalar) -> Scalar:
     """The coefficient of friction of a traced ground at a place."""
     return trace([x, y])[0][0]
-
-
-def judged(coefficients: Iterable[Scalar], values: Vector) -> Vector:
-    """The values; NaN, for which programs have no constant, where a friction is below zero or not finite."""
-    for mu in coefficients:
-        values = [x * sqrt(where((mu >= 0.0) & (mu < LARGEST_FRICTION), 1.0, -1.0)) for x in values]
-    return values
 
 
 class GridGround(Uneven):

@@ -138,6 +138,10 @@ class ParameterSymbols:
             self.lengths[size] = symbol
         return symbol if size == number else -symbol
 
+    def own(self, name: str, number: float) -> Any:
+        """The symbol of a number that is one, else the number."""
+        return self.graph.expr(2 * self.made[name].node) if name in self.made else number
+
     def wanted(self, name: str) -> set[str]:
         """The patterns that a name fits."""
         return {p for p in self.patterns if names_parameter(p, name)}

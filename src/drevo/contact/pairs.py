@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
-
+from ..compiler.tracer import Tracer
 from ..errors import InputError, NumericsError, warn_caller
 from ..ground import Deciding, Uneven, ground_of
-from ..io.given import Array
+from ..mechanics.acting import number_itself
 from ..mechanics.algorithms.boxes import PlacedGeom, Proximity
 from ..mechanics.algorithms.colliders import between, found_place, on_ground, places
 from ..mechanics.algorithms.constraints import Kinematics
-from ..mechanics.algorithms.inertia_matrix import mass_matrix
+from ..mechanics.algorithms.inertia_matrix import Factors, elimination_order, mass_matrix_rows
 from ..mechanics.algorithms.kinematics import Pose, Poses, jacobian
 from ..mechanics.algorithms.passive import tendon_length
 from ..mechanics.configuration import neutral
-from ..mechanics.scalar import Scalar, Vector, sqrt
+from ..mechanics.scalar import Scalar, Vector, dot, sqrt
 from ..mechanics.spatial import Mat, Vec
 from ..mechanics.tree import Tree, build_tree
 from ..model.contact import ContactPair, Geom, Solimp, Solref
@@ -33,7 +32,7 @@ from ..model.pairing import (
     weld_bodies,
     without_rule,
 )
-from .convex.solids import searched_places
+from .convex.solids import radius_of, searched_places
 
 LEAST_FRICTION = 1e-5
 LEAST_SOLMIX = 1e-15  # of solmix: below it a geom has none
@@ -66,7 +65,7 @@ class ContactCandidate(NamedTuple):
     place: int  # among those of the pair
     bodies: tuple[int, int]
     interaction: Interaction
-    weight: tuple[float, float]
+    weight: tuple[Scalar, Scalar]
     solids: tuple[HeldGeom, HeldGeom]
     ground: Uneven | None = None
     searched: bool = False  # whether the places of the pair are searched for in machine code
@@ -84,6 +83,11 @@ class ContactCandidate(NamedTuple):
         n, *tangents = proximity.frame
         return proximity._replace(slip=(*(t.dot(u2 - u) for t in tangents), n.dot(w2 - w)))
 
+    def sized(self, geoms: Mapping[str, Geom]) -> ContactCandidate:
+        """The place with other geoms of the same names."""
+        a, b = (x._replace(geom=geoms[x.geom.name]) for x in self.solids)
+        return self._replace(geoms=(a.geom, b.geom), solids=(a, b))
+
     def near(self, poses: Poses) -> Scalar | None:
         """By spheres about both; None against uneven ground."""
         a, b = self.solids
@@ -91,9 +95,9 @@ class ContactCandidate(NamedTuple):
             return None
         p, q = a.centre(poses), b.centre(poses)
         if a.geom.kind == "plane":
-            return (q - p).dot(a.at(poses).axis) - b.geom.radius
+            return (q - p).dot(a.at(poses).axis) - radius_of(b.geom)
         way = q - p
-        return sqrt(way.dot(way)) - (a.geom.radius + b.geom.radius)
+        return sqrt(way.dot(way)) - (radius_of(a.geom) + radius_of(b.geom))
 
 
 class HeldGeom(NamedTuple):
@@ -120,23 +124,23 @@ class HeldGeom(NamedTuple):
 
 
 def contact_candidates(
-    model: Model, ground: object = None, searched: bool = False
+    model: Model, ground: object = None, searched: bool = False, weights: Weights | None = None
 ) -> tuple[ContactCandidate, ...]:
     """All places where the robot may touch itself, what stands beside it, and the ground.
 
     ground: None for the planes of the model itself; "plane" for z = 0 where it has none; `drevo.ground.grid` or
     `drevo.ground.function` in their place. searched: with the pairs whose places are searched for, of them a hull
-    on a plane, which else has a place at every corner.
+    on a plane, which else has a place at every corner. weights: the model's, where they are known.
     """
     floor = ground_of(ground)
     model = with_ground(model, floor)
-    tree, weights = build_tree(model), inverse_weights(model).bodies
+    tree, weigh = build_tree(model), (weights or inverse_weights(model)).bodies
     swept = model.stepping.noslip > 0  # by sweeps that stop before their end, so that order counts
     placed = {geom.name: held_geom(tree, geom)._replace(ordered=swept) for geom in model.geoms}
     found = []
     for a, b, interaction in interactions(model, searched):
         ends, bodies = (placed[a.name], placed[b.name]), (placed[a.name].body, placed[b.name].body)
-        weight = weights[a.link][0] + weights[b.link][0], weights[a.link][1] + weights[b.link][1]
+        weight = weigh[a.link][0] + weigh[b.link][0], weigh[a.link][1] + weigh[b.link][1]
         uneven = floor if a.name == FLOOR_NAME and isinstance(floor, Uneven) else None
         kinds = a.kind, b.kind
         sought = kinds in SEARCHED_PAIRS and not uneven and (searched or kinds not in TOUCHING_PAIRS)
@@ -281,56 +285,62 @@ def _share(a: float, b: float) -> float:
 class Weights(NamedTuple):
     """Inverse weights at the initial configuration: of links by translation and rotation, of rates, of tendons."""
 
-    bodies: dict[str, tuple[float, float]]
-    rates: tuple[float, ...]
-    tendons: dict[str, float]
+    bodies: dict[str, tuple[Scalar, Scalar]]
+    rates: tuple[Scalar, ...]
+    tendons: dict[str, Scalar]
 
 
-def inverse_weights(model: Model) -> Weights:
+def inverse_weights(model: Model, t: Tracer | None = None) -> Weights:
     """MuJoCo's invweight0: the means of J M^-1 J^T at the centre of mass of every link, and of M^-1 over rates.
 
-    Links that cannot move have none. NumericsError where M is singular there.
+    t: a program in the making of which numbers of the model are symbols. Links that cannot move have none.
+    NumericsError where M is singular there.
     """
-    tree = build_tree(model)
-    q = np.array(model.initial) if model.initial else neutral(model)
-    M = np.array(mass_matrix(tree, q.tolist()), float).reshape(model.nv, model.nv)
+    tree, own = (t.tree, t.symbols.own) if t else (build_tree(model), number_itself)
+    q = list(model.initial) if model.initial else neutral(model).tolist()
     try:
-        A = np.linalg.inv(M)
-    except np.linalg.LinAlgError:
-        A = np.full_like(M, np.nan)
-    if not np.isfinite(A).all():
+        f = Factors(mass_matrix_rows(tree, q), elimination_order(tree))
+    except ZeroDivisionError:
         raise NumericsError(
             f"robot {model.name!r} has a singular mass matrix where it begins, so that contacts have no weight "
             "there; give its moving links mass, or set another initial configuration"
-        )
-    bodies, carrier = {link.name: (0.0, 0.0) for link in model.links}, {x.child: x for x in model.joints}
+        ) from None
+
+    def through(row: Vector) -> Scalar:
+        """J M^-1 J^T of a row."""
+        return dot([x * x for x in f.solve_transposed(row)], f.inverse)
+
+    bodies, carrier = dict[str, tuple[Scalar, Scalar]](), {x.child: x for x in model.joints}
     for link in model.links:
+        bodies[link.name] = 0.0, 0.0
         if tree.frames[link.name].body >= 0:
-            J = np.array(jacobian(tree, q.tolist(), link.name, "local"), float)
-            # MuJoCo puts the centre of a body without mass as far from its origin as this is from its parent's
-            com = link.inertial.com if link.inertial else _offset(model, carrier[link.name])
-            J[:3] -= np.cross(com, J[3:], axis=0)
-            bodies[link.name] = tuple(float(np.trace(part @ A @ part.T)) / 3.0 for part in (J[:3], J[3:]))  # type: ignore[assignment]
-    rates = A.diagonal().copy()
+            J = jacobian(tree, q, link.name, "local")
+            com = _offset(model, carrier[link.name])
+            if link.inertial:
+                com = Vec(*(own(f"{link.name}.com.{a}", x) for a, x in zip("xyz", link.inertial.com)))
+            moved = zip(*(Vec(*v) + Vec(*w).cross(com) for v, w in zip(zip(*J[:3]), zip(*J[3:]))))
+            translation, rotation = (sum(map(through, part), 0.0) * (1.0 / 3.0) for part in (moved, J[3:]))
+            bodies[link.name] = translation, rotation
+    rates = [through([float(i == k) for i in range(tree.nv)]) for k in range(tree.nv)]
     for joint, _, at in model.slices():
-        for part in (slice(at.start, at.start + 3), slice(at.start + 3, at.stop)) if joint.turns else ():
-            rates[part] = rates[part].mean() if part.stop > part.start else 0.0
+        for first, last in ((at.start, at.start + 3), (at.start + 3, at.stop)) if joint.turns else ():
+            rates[first:last] = [sum(rates[first:last], 0.0) * (1.0 / 3.0)] * (last - first)
     for name, mass, slides in _sliders(model):
-        bodies[name] = 1.0 / mass, 0.0
-        rates[slides] = 1.0 / mass
-    moving, tendons = Kinematics(tree, q.tolist(), [0.0] * model.nv), {}
-    for tendon in model.tendons:
-        row = np.array(tendon_length(moving, tendon).jacobian[0], float)
-        tendons[tendon.name] = float(row @ A @ row)
-    return Weights(bodies, tuple(rates.tolist()), tendons)
+        bodies[name] = 1.0 / own(f"{name}.mass", mass), 0.0
+        for k in slides:
+            rates[k] = bodies[name][0]
+    moving = Kinematics(tree, q, [0.0] * tree.nv)
+    tendons = {x.name: through(tendon_length(moving, x).jacobian[0]) for x in model.tendons}
+    return Weights(bodies, tuple(rates), tendons)
 
 
-def _offset(model: Model, joint: Joint) -> Array:
-    """The origin of a link in its parent's frame while the joint is at zero, of a free one where it begins."""
+def _offset(model: Model, joint: Joint) -> Vec:
+    """Where MuJoCo puts the centre of a body without mass: as far from its origin as this is from its parent's, of
+    a free one as it is from the world's where it begins."""
     if joint.kind == "free" and model.initial:
         at = next(at for other, at, _ in model.slices() if other is joint)
-        return np.array(model.initial[at])[:3]
-    return np.array(joint.origin) + np.array(joint.rotation) @ joint.child_origin
+        return Vec(*model.initial[at][:3])
+    return Vec(*joint.origin) + Mat.of(joint.rotation) @ Vec(*joint.child_origin)
 
 
 def _sliders(model: Model) -> Iterator[tuple[str, float, list[int]]]:

@@ -79,8 +79,9 @@ def compile_step(
     parameters: names or patterns of numbers of the model, as `drevo.compile` takes them, that become a last
     argument, by sample; "ground" too, the heights of a grid or the numbers of `drevo.ground.function`, and of
     sliding "friction", at all places that have any, or "friction.GEOM" of geoms by name or pattern, of which a
-    place takes the larger. The soft law's inverse weights stay. "LINK.pose" is where a link of motion capture
-    stands: its place and a quaternion w x y z.
+    place takes the larger; "size.GEOM.K" size K of a geom, m, "size.GEOM" all that it has. Masses and inertias
+    stay unless they are parameters too; the soft law's inverse weights follow these. "LINK.pose" is where a link
+    of motion capture stands: its place and a quaternion w x y z.
     product: of the derivatives of q1 and v1 with a vector, of one step of "euler", "implicitfast" or "moreau".
     "vjp": f(q, v, tau, [parameters], q1_bar, v1_bar) gives the cotangents of the arguments; "jvp":
     f(q, v, tau, [parameters], q_dot, v_dot, tau_dot, [parameters_dot]) gives q1_dot, v1_dot; "value_and_vjp" and

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from ..codegen.graph.program import Parameter
 from ..compiler.tracer import names_parameter
+from ..contact.parameters import is_friction, is_size
 from ..errors import InputError, shown
-from ..ground import is_friction
 from ..io.given import number
 from ..mechanics.scalar import Scalar, Vector, cos, sin, where
 
@@ -61,10 +61,14 @@ def randomised(given: Mapping[str, Any] | None, commands: Mapping[str, Any] | No
     if not isinstance(given or {}, Mapping) or not isinstance(commands or {}, Mapping):
         raise InputError("Env: randomise and commands map names to ranges, as in {'friction': (0.5, 1.2)}")
     plain = {k: x for k, x in (given or {}).items() if k not in SPECIAL}
+
+    def least(name: str) -> float:
+        return 0.0 if is_friction(name) or is_size(name) else -inf
+
     more = given or {}
     noise = more.get("noise", ())
     return Randomise(
-        tuple((k, _range(k, x, 0.0 if is_friction(k) else -inf), isinstance(x, Scaled)) for k, x in plain.items()),
+        tuple((k, _range(k, x, least(k)), isinstance(x, Scaled)) for k, x in plain.items()),
         tuple((k, _range(k, x)) for k, x in (commands or {}).items()),
         tuple(_least(f"noise[{k}]", x) for k, x in enumerate(noise if isinstance(noise, Sequence) else [noise])),
         _range("delay", more["delay"], 0.0) if "delay" in more else None,

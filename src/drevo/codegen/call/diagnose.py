@@ -22,6 +22,10 @@ _SINGULAR = {  # by output
 }
 
 
+_RULES_OF_CONTACT = (  # of parameters by how their names begin
+    ("friction", np.less, "a coefficient of friction is 0 or more"),
+    ("size", np.less_equal, "a size of a geom is positive"),
+)
 PIVOT_ROWS = 1024  # of which the pivots are looked at together
 
 
@@ -52,7 +56,7 @@ def report(
     ins = [x if rows else x.T for x in inputs]
     outs = finite_results(m, outputs, rows)
     many = len(outs[0]) > 1 if outs else False
-    sentence = _not_finite_input(m, ins, many) or _quaternion(m, ins, many) or _friction(m, ins, many)
+    sentence = _not_finite_input(m, ins, many) or _quaternion(m, ins, many) or _of_contact(m, ins, many)
     finite = all(np.isfinite(x).all() for x in outs)
     if not sentence and weakest is not None:
         with np.errstate(all="ignore"):
@@ -177,16 +181,17 @@ def _quaternion(m: Manifest, ins: Sequence[Array], many: bool) -> str | None:
     return f"the quaternion {where}{_row(r, many)} has length {size:.9g}; it must be 1 to 1e-6: normalise it"
 
 
-def _friction(m: Manifest, ins: Sequence[Array], many: bool) -> str | None:
-    """The first coefficient of friction, among the parameters, that is below zero."""
-    at = [k for k, (name, _) in enumerate(m.parameters) if name.split(".")[0] == "friction"]
+def _of_contact(m: Manifest, ins: Sequence[Array], many: bool) -> str | None:
+    """The first friction, among the parameters, that is below zero, or size of a geom that is not above it."""
     given = [x for x, (name, _) in zip(ins, m.inputs) if name == "parameters"]
-    below = np.argwhere(given[0][:, at] < 0.0).tolist() if at and given else []
-    if not below:
-        return None
-    r, k = below[0][0], at[below[0][1]]
-    name, value = m.parameters[k][0], float(given[0][r, k])
-    return f"{name}, parameters[{k}]{_row(r, many)}, is {value:g}: a coefficient of friction is 0 or more"
+    for kind, beyond, rule in _RULES_OF_CONTACT:
+        at = [k for k, (name, _) in enumerate(m.parameters) if name.split(".")[0] == kind]
+        below = np.argwhere(beyond(given[0][:, at], 0.0)).tolist() if at and given else []
+        if below:
+            r, k = below[0][0], at[below[0][1]]
+            name, value = m.parameters[k][0], float(given[0][r, k])
+            return f"{name}, parameters[{k}]{_row(r, many)}, is {value:g}: {rule}"
+    return None
 
 
 def _output(m: Manifest, ins: Sequence[Array], outs: Sequence[Array], many: bool) -> str | None:

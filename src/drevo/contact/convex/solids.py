@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from ...codegen.llvm.ir import F64, I1, I8, I64, PTR, VOID, IRFunction, Value, l
 from ...codegen.llvm.plain import add_plain
 from ...codegen.llvm.stages import StageCalls
 from ...mechanics.algorithms.boxes import NO_PLACE, PlacedGeom
-from ...mechanics.scalar import Scalar
+from ...mechanics.scalar import Scalar, dot, maximum, sqrt
 from ...mechanics.spatial import Vec
 from ...model.contact import Geom
 from .clipping import MAX_PLACES, PLACE_NUMBERS
@@ -27,6 +29,9 @@ CORES = {
 }  # fmt: skip
 ROUND = ("sphere", "capsule")  # a ball about each of their points
 PLACED_GEOM_NUMBERS = 12  # numbers of a placed geom: rotation by rows, position
+CORE_NUMBERS = 4  # three sizes of what is without the ball about its points, and the radius of that
+SIZED_GEOM_NUMBERS = PLACED_GEOM_NUMBERS + CORE_NUMBERS + 1  # where sizes are symbols: with these, and its radius
+CORE_PLACES = {"sphere": (3,), "capsule": (3, 1)}  # of sizes of a geom among those of its core; else the first
 PAIR_INTEGERS, PAIR_SIZES = 9, 10  # of a pair in the tables of the search
 DISTANCE_NUMBERS = 10  # numbers of a pair: distance, two points, normal
 LANES_FUNCTION, PLACES_FUNCTION = "search_in_lanes", "places_in_lanes"
@@ -34,29 +39,50 @@ BOX_ROOM = 1e-6  # of the sides of boxes about geoms, more than single precision
 NOWHERE = 1e300  # of a place: no geom is there
 
 
-def sizes_of(geom: Geom) -> list[float]:
+def sizes_of(geom: Geom) -> list[Scalar]:
     """Three sizes of what is without the ball about its points, and the radius of that."""
-    if geom.kind == "sphere":
-        return [0.0, 0.0, 0.0, geom.size[0]]
-    if geom.kind == "capsule":
-        return [0.0, geom.size[1], 0.0, geom.size[0]]
-    return [*geom.size, *[0.0] * (4 - len(geom.size))]
+    out: list[Scalar] = [0.0] * CORE_NUMBERS
+    for k, x in zip(CORE_PLACES.get(geom.kind, range(3)), geom.size):
+        out[k] = x
+    return out
 
 
-def placed_numbers(geom: PlacedGeom) -> list[Scalar]:
-    """The numbers of a placed geom."""
-    return [*(x for row in geom.R for x in row), *geom.p]
+def is_sized(geom: Geom) -> bool:
+    """True if some size of a geom is a symbol."""
+    return not all(isinstance(x, (float, int)) for x in geom.size)
+
+
+def radius_of(geom: Geom) -> Scalar:
+    """`Geom.radius`, of symbols too."""
+    if not is_sized(geom):
+        return geom.radius
+    if geom.kind in ("capsule", "ellipsoid"):
+        return reduce(operator.add if geom.kind == "capsule" else maximum, geom.size)
+    return sqrt(dot(geom.size, geom.size))
+
+
+def placed_numbers(placed: PlacedGeom, sized: Geom | None = None) -> list[Scalar]:
+    """The numbers of a placed geom; of one whose sizes are symbols those of its core and its radius too."""
+    sizes = [*sizes_of(sized), radius_of(sized)] if sized else []
+    return [*(x for row in placed.R for x in row), *placed.p, *sizes]
+
+
+def numbers_of_placed(geoms: Iterable[Geom]) -> int:
+    """How many of these the geoms of a block have, all of them if a size of one is a symbol."""
+    return SIZED_GEOM_NUMBERS if any(map(is_sized, geoms)) else PLACED_GEOM_NUMBERS
 
 
 class PairSearch:
     """The search between pairs of geoms in a module, whose tables it reads by the number of a pair.
 
-    margins: how far apart places of contact may be, of each pair.
+    margins: how far apart places of contact may be, of each pair. Where sizes are symbols, blocks of placed geoms
+    have them beside where these stand.
     """
 
     def __init__(self, pairs: Iterable[tuple[Geom, Geom]], margins: Sequence[float] = ()) -> None:
         self.points, begins, graphs = [0.0], dict[Geom, tuple[int, int]](), [0]
         pairs, self.sizes = tuple(pairs), list[float]()
+        self.sized = any(map(is_sized, (x for pair in pairs for x in pair)))
         self.rows = list[int]()
         for geom in (x for pair in pairs for x in pair):
             if geom not in begins:
@@ -69,7 +95,8 @@ class PairSearch:
             self.rows += [CORES[a.kind], len(a.points), CORES[b.kind], len(b.points)]
             self.rows += [behind + begins[a][1], behind + begins[b][1], begins[a][0], begins[b][0]]
             self.rows += [searched_places(a, b)]
-            self.sizes += [*sizes_of(a), *sizes_of(b), a.radius + b.radius, margins[k] if margins else 0.0]
+            own = [0.0] * 9 if self.sized else [*sizes_of(a), *sizes_of(b), a.radius + b.radius]
+            self.sizes += [*own, margins[k] if margins else 0.0]
         self.rows += graphs
 
     def _tables(self, c: StageCalls, k: Value | int) -> tuple[Value, ...]:
@@ -91,7 +118,7 @@ class PairSearch:
         """The most places of pair k in a lane where `near` is negative; each lane's are written, every `stride`
         bytes from `out` on, as distance, point and normal; what is none is NO_PLACE away."""
         if PLACES_FUNCTION not in c.f.module.functions:
-            _add_places(c)
+            _add_places(c, self.sized)
         *tables, most = self._tables(c, k)
         return c.f.call(I64, PLACES_FUNCTION, *tables, at_a, at_b, near, out, c.f.value(stride), most)
 
@@ -105,10 +132,10 @@ def _tables_of(geom: Geom) -> tuple[Sequence[float], Sequence[int]]:
     return [*corners.ravel().tolist(), *(x for n in normals for x in n)], graph
 
 
-def half_sides(geom: Geom) -> list[float]:
+def half_sides(geom: Geom) -> list[Scalar]:
     """Half the sides of a box about the origin of a geom, along its axes, that holds it with some room."""
     r, s, t = [*geom.size, 0.0, 0.0, 0.0][:3]
-    x: Sequence[float] = {"sphere": (r, r, r), "capsule": (r, r, r + s), "cylinder": (r, r, s)}.get(
+    x: Sequence[Scalar] = {"sphere": (r, r, r), "capsule": (r, r, r + s), "cylinder": (r, r, s)}.get(
         geom.kind, (r, s, t)
     )
     if geom.points and geom.kind == "hull":
@@ -145,7 +172,7 @@ def searched_places(a: Geom, b: Geom) -> int:
     first, second = a.kind, b.kind
     if first == "hfield":  # prisms under the second, whichever way it is turned
         cells = a.columns - 1, len(a.points) // a.columns - 1
-        under = [min(n, int(b.radius * n / half) + 2) for n, half in zip(cells, a.size)]
+        under = cells if is_sized(b) else [min(n, int(b.radius * n / half) + 2) for n, half in zip(cells, a.size)]
         return min(2 * under[0] * under[1], MAX_FIELD_PLACES)
     if first == second == "box":
         return MAX_PLACES
@@ -170,23 +197,23 @@ def _add_lanes(c: StageCalls) -> None:
     f.ret()
 
 
-def _add_places(c: StageCalls) -> None:
-    """A function that searches lane by lane for places."""
+def _add_places(c: StageCalls, sized: bool) -> None:
+    """A function that searches lane by lane for places; sized: with the sizes of each."""
     pointers = ("which", "size", "points_a", "points_b", "at_a", "at_b", "near", "out")
     f = c.f.module.function(
         PLACES_FUNCTION, I64, dict.fromkeys(pointers, PTR) | dict.fromkeys(("stride", "most"), I64)
     )
     name, result = add_plain(c.f.module, places_between), f.alloca(F64, 1 + MAX_FIELD_PLACES * PLACE_NUMBERS)
-    solids, count = _Solids(c, f), f.alloca(I64)
+    solids, count = _Solids(c, f, sized), f.alloca(I64)
     count.store(f.const(I64, 0))
     with f.loop(f.most, some=True) as place:
         none = f.out.at(place.i * f.stride, I8)
         for at, number in enumerate((NO_PLACE, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)):
             none.at(at * c.l.bytes, I8).store(f.const(c.l.type, number), c.l.bytes)
-    tables = (f.which, f.size, f.points_a, f.points_b)
     with f.loop(c.l.lanes, some=True) as lane, f.when(f.near.at(lane.i, c.l.scalar).load(c.l.scalar) < 0.0):
         with f.when(solids.read(lane.i).differs(0)):
-            f.call(VOID, name, *tables, solids.a, solids.b, result)
+            size = solids.sizes(f.size) if sized else f.size
+            f.call(VOID, name, f.which, size, f.points_a, f.points_b, solids.a, solids.b, result)
         places = f.let(I64, f"fptosi double {result.load().text} to i64")
         places = f.select(places < f.most, places, f.most)
         count.store(f.select(places > count.load(I64), places, count.load(I64)))
@@ -197,15 +224,13 @@ def _add_places(c: StageCalls) -> None:
 
 
 class _Solids:
-    """Two placed solids of one lane, as 12 numbers each on the stack of a function under construction."""
+    """Two placed solids of one lane, as 12 numbers each on the stack of a function under construction, and where
+    they are sized those of their sizes."""
 
-    def __init__(self, c: StageCalls, f: IRFunction) -> None:
-        self.f, self.l = f, c.l
-        self.a, self.b, self.changed = (
-            f.alloca(F64, PLACED_GEOM_NUMBERS),
-            f.alloca(F64, PLACED_GEOM_NUMBERS),
-            f.alloca(I64),
-        )
+    def __init__(self, c: StageCalls, f: IRFunction, sized: bool = False) -> None:
+        self.f, self.l, self.many = f, c.l, SIZED_GEOM_NUMBERS if sized else PLACED_GEOM_NUMBERS
+        self.a, self.b, self.changed = f.alloca(F64, self.many), f.alloca(F64, self.many), f.alloca(I64)
+        self.size = f.alloca(F64, PAIR_SIZES) if sized else self.a
         for place in (self.a, self.b):  # whatever is read first differs
             place.store(f.const(F64, NOWHERE))
 
@@ -214,12 +239,22 @@ class _Solids:
         f, l, changed = self.f, self.l, self.changed
         changed.store(f.const(I64, 0))
         for block, place in ((f.at_a, self.a), (f.at_b, self.b)):
-            with f.loop(PLACED_GEOM_NUMBERS, some=True) as k:
+            with f.loop(self.many, some=True) as k:
                 x = block.at(k.i * l.lanes + lane, l.scalar).load(l.scalar)
                 x = x if l.scalar == F64 else x.cast("fpext", F64)
                 changed.store(changed.load(I64) | place.at(k.i).load().differs(x).cast("zext", I64))
                 place.at(k.i).store(x)
         return changed.load(I64)
+
+    def sizes(self, table: Value) -> Value:
+        """The sizes of both, in the order of the table that has the margin of the pair."""
+        f, first, radius = self.f, PLACED_GEOM_NUMBERS, SIZED_GEOM_NUMBERS - 1
+        for solid, place in ((self.a, 0), (self.b, CORE_NUMBERS)):
+            with f.loop(CORE_NUMBERS, some=True) as k:
+                self.size.at(k.i + place).store(solid.at(k.i + first).load())
+        self.size.at(2 * CORE_NUMBERS).store(self.a.at(radius).load() + self.b.at(radius).load())
+        self.size.at(PAIR_SIZES - 1).store(table.at(PAIR_SIZES - 1).load())
+        return self.size
 
     def put(self, out: Value, k: Value, lane: Value, x: Value) -> None:
         """Stores value k of a lane."""

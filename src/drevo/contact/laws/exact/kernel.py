@@ -20,7 +20,7 @@ from ....codegen.llvm.ir import I8, Value
 from ....codegen.llvm.stages import StageCalls, Stages
 from ....compiler.tracer import Tracer
 from ...convex.clipping import PLACE_NUMBERS
-from ...convex.solids import PLACED_GEOM_NUMBERS, PairSearch
+from ...convex.solids import PairSearch
 from ..soft.kernel import STEP_ARGUMENTS, STEP_RESULTS, declare
 from .problem import TouchingRobot
 from .solve import MAX_HALVINGS, MAX_PARTING_SWEEPS, RESIDUAL_TOLERANCE, SOLVER_ATTEMPTS, Attempt
@@ -116,7 +116,7 @@ class ImpulseSolver:
         c.call("placing")
         c.fill(-1.0, "near", 0, 1)
         for k, first in enumerate(self.s.found[:-1]):
-            a, b = (c.at("placed", PLACED_GEOM_NUMBERS * (2 * k + end)) for end in (0, 1))
+            a, b = (c.at("placed", self.s.geom_numbers * (2 * k + end)) for end in (0, 1))
             search.places(
                 c, k, a, b, c.at("near"), c.at("places", PLACE_NUMBERS * first), PLACE_NUMBERS * c.l.bytes
             )

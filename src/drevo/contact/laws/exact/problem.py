@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ....errors import InputError, one_of, warn_caller
@@ -12,8 +12,9 @@ from ....ground import LEVEL, Deciding, Height, Uneven, ground_of
 from ....io.given import number, seconds
 from ....mechanics.acting import offsets_of
 from ....mechanics.algorithms.delassus import ContactSlot, JointBounds, MoreauStep
+from ....model.contact import Geom
 from ....model.description import Model
-from ...convex.solids import searched_places
+from ...convex.solids import is_sized, searched_places
 from ...pairs import ContactCandidate, HeldGeom, contact_candidates, with_ground
 
 MOST_PLACES = 24  # of contacts: each is coupled with every other one
@@ -35,6 +36,20 @@ class TouchingRobot:
     floor: Uneven = LEVEL
     searched: tuple[SearchedSlots, ...] = ()
     whole: bool = True  # whether all pairs that are searched for are among them
+    places: tuple[ContactCandidate, ...] = ()  # of the slots
+
+    def sized(self, geoms: Mapping[str, Geom]) -> TouchingRobot:
+        """The problem with other sizes of its geoms; the reach of pairs that are searched for stays."""
+        places = [x.sized(geoms) for x in self.places]
+        slots = tuple(slot._replace(touch=x.touch) for slot, x in zip(self.slots, places))
+        searched = tuple(x._replace(solids=places[x.first].solids) for x in self.searched)
+        for a, b in (x.solids for x in searched):
+            if a.geom.kind == "hfield" and is_sized(b.geom):
+                raise InputError(
+                    f"step: the size of {b.geom.name!r}, which may touch the height field {a.geom.name!r}, is no "
+                    "parameter under law='coulomb'; take law='soft', or leave that size out"
+                )
+        return replace(self, slots=slots, searched=searched)
 
 
 class SearchedSlots(NamedTuple):
@@ -79,7 +94,7 @@ def exact_robot(
     )
     return TouchingRobot(
         standing, tuple(slots), joint_rows(model), stepping, floor=uneven, searched=pairs,
-        whole=whole or not any(x.searched for x in every),
+        whole=whole or not any(x.searched for x in every), places=tuple(places),
     )  # fmt: skip
 
 

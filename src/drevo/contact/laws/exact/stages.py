@@ -11,7 +11,6 @@ from ....codegen.graph.node import Expr
 from ....codegen.graph.program import Program
 from ....codegen.graph.rebuild import part_of_graph
 from ....compiler.tracer import Tracer
-from ....ground import Frictions, judged, numbers_of_model
 from ....mechanics.algorithms.coulomb import (
     Block,
     Carriers,
@@ -44,11 +43,12 @@ from ....mechanics.algorithms.coulomb_newton import (
     stabiliser,
 )
 from ....mechanics.algorithms.delassus import ContactSlot, free_motion, moved
-from ....mechanics.algorithms.kinematics import placed_bodies
+from ....mechanics.algorithms.kinematics import Poses, placed_bodies
 from ....mechanics.scalar import Scalar, Vector, dot, maximum, minimum, where
 from ...convex.clipping import PLACE_NUMBERS
-from ...convex.solids import PLACED_GEOM_NUMBERS, placed_numbers
+from ...convex.solids import PLACED_GEOM_NUMBERS, numbers_of_placed, placed_numbers
 from ...packing import Pack, Packed, of
+from ...parameters import Frictions, judged, numbers_of_model, with_sizes
 from ..soft.stages import StageTracer
 from .problem import TouchingRobot
 from .solve import DAMPING_FALL, DAMPING_RISE
@@ -120,12 +120,18 @@ class MoreauStages:
     # -- the problem ----------------------------------------------------------------------------------------
 
     def _declare_free(self, t: Tracer, q: Sequence[Expr], v: Sequence[Expr], tau: Sequence[Expr]) -> None:
+        standing, sizes = with_sizes(self.robot.model, t, self.robot.parameters)
+        if sizes:
+            self.robot = self.robot.sized({x.name: x for x in standing.geoms})
         r, pack = self.robot, Pack()
         with r.floor.traced(t, r.parameters):
             slots, frictions = self._slots(t, q)
-            found = free_motion(t.tree, q, v, frictions.judged(tau), slots, r.joints, r.stepping, r.checked)
+            acting = judged(frictions.made.values(), tau, sizes)
+            found = free_motion(t.tree, q, v, acting, slots, r.joints, r.stepping, r.checked)
         t.listed = r.parameters
         self.symbols = t.parameters
+        if r.searched:
+            self.parts["placing"] = self._placing(t, placed_bodies(t.tree, q))
         put, p = pack.put_all, found.problem
         self.G, self.b = [put(row[: i + 1]) for i, row in enumerate(p.G)], put(p.b)
         assert p.carriers
@@ -152,18 +158,22 @@ class MoreauStages:
         return [x if callable(x.mu) else x._replace(mu=made.of(x.mu, x.by)) for x in slots], made
 
     def _placed(self, t: Tracer, q: Vector) -> list[ContactSlot]:
-        """With the numbers of places that are searched for; the stage before the search places their solids."""
+        """With the numbers of places that are searched for."""
         pairs, slots = self.robot.searched, found_slots(t, self.robot)
         self.found = list(accumulated((pair.most for pair in pairs), initial=0))  # where each pair's places begin
         if pairs:
             self.sizes |= {"places": PLACE_NUMBERS * self.found[-1], "near": 1}
-            self.sizes["placed"] = 2 * PLACED_GEOM_NUMBERS * len(pairs)
-            poses, ends = placed_bodies(t.tree, q), (solid for pair in pairs for solid in pair.solids)
-            placed = [t.graph.edge(x) for solid in ends for x in placed_numbers(solid.at(poses))]
-            self.parts["placing"] = part_of_graph(
-                "placing", t.graph, tuple(t.inputs[:1]), {"placed": placed}, t.parameters
-            )
         return slots
+
+    def _placing(self, t: Tracer, poses: Poses) -> Program:
+        """The stage before the search, which places the solids."""
+        ends = [solid for pair in self.robot.searched for solid in pair.solids]
+        self.geom_numbers = numbers_of_placed(x.geom for x in ends)
+        sized = self.geom_numbers > PLACED_GEOM_NUMBERS
+        self.sizes["placed"] = self.geom_numbers * len(ends)
+        placed = [placed_numbers(x.at(poses), x.geom if sized else None) for x in ends]
+        edges = [t.graph.edge(y) for x in placed for y in x]
+        return part_of_graph("placing", t.graph, tuple(t.inputs[:1]), {"placed": edges}, self.symbols)
 
     def read(self, s: StageTracer, block: str) -> list[Expr]:
         return s.read(self.named(block))

@@ -24,7 +24,7 @@ class JointRow(NamedTuple):
     q: int
     group: RowGroup
     soft: Softness
-    weight: float
+    weight: Scalar
     sign: float = 1.0
     at: float = 0.0
     ball: bool = False
@@ -55,7 +55,7 @@ class CouplingRow(NamedTuple):
     rates: tuple[int, int]
     coefficients: tuple[float, ...]
     soft: Softness
-    weight: float
+    weight: Scalar
     group: RowGroup = EQUALITY
 
     def place(self, k: Kinematics) -> tuple[Scalar, Moves]:
@@ -76,7 +76,7 @@ class TendonRow(NamedTuple):
     tendon: Tendon
     group: RowGroup
     soft: Softness
-    weight: float
+    weight: Scalar
     coupling: tuple[Tendon | None, tuple[float, ...]] | None = None
     sign: float = 1.0
     at: float = 0.0
@@ -95,7 +95,7 @@ class LoopRow(NamedTuple):
 
     loop: Loop
     soft: Softness
-    weight: tuple[float, float]
+    weight: tuple[Scalar, Scalar]
 
 
 class Closure(NamedTuple):

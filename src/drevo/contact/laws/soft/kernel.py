@@ -22,7 +22,7 @@ from ....compiler.differentiate import put
 from ....compiler.tracer import Tracer, nodes_of, unknowns
 from ....mechanics.scalar import Scalar, Vector, dot, where
 from ...convex.clipping import PLACE_NUMBERS
-from ...convex.solids import PLACED_GEOM_NUMBERS, PairSearch
+from ...convex.solids import PairSearch
 from ...noslip import NoSlip, SlipCalls
 from ...packing import Pack, of
 from ...sweeps import StepSweep, argument_chart, result_chart
@@ -167,7 +167,7 @@ class Loops:
     def _found(self, c: StageCalls, k: int, pair: int, out: Value, stride: int) -> Value:
         """Searches for the places of a pair that begins at slot k, and tells how many there are."""
         a, b = (
-            c.at("placed", PLACED_GEOM_NUMBERS * self.e.placed[x]) for x in self.e.problem.slots[k].solids or ()
+            c.at("placed", self.e.geom_numbers * self.e.placed[x]) for x in self.e.problem.slots[k].solids or ()
         )
         return self.search.places(c, pair, a, b, c.at("gap", k), out, stride)
 

@@ -114,7 +114,7 @@ class RowGroup:
         """Forces, Hessian and piece at y, of the stiffness D."""
         raise InputError(f"{type(self).__name__}: a law has answer(y, D), which gives forces and their Hessian")
 
-    def diagonal(self, weight: float) -> Scalar:
+    def diagonal(self, weight: Scalar) -> Scalar:
         """The estimate of the inverse inertia of the row by which the group is firm, by the weight of
         translations."""
         return weight
@@ -168,7 +168,7 @@ class Pyramid(RowGroup):
 
     __slots__ = ()
 
-    def diagonal(self, weight: float) -> Scalar:
+    def diagonal(self, weight: Scalar) -> Scalar:
         return weight + self.mu[0] * self.mu[0] * weight
 
     def firm_row(self, B: Sequence[Vector]) -> Vector:

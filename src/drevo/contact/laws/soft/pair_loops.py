@@ -15,9 +15,9 @@ from ....codegen.graph.program import Program
 from ....codegen.llvm.ir import F64, I8, I64, Value
 from ....codegen.llvm.stages import StageCalls, Stages
 from ....compiler.tracer import Tracer
-from ....ground import is_friction
 from ....mechanics.spatial import Vec
 from ...convex.solids import PLACED_GEOM_NUMBERS, boxes_parted
+from ...parameters import is_friction
 from .factor_loops import FactorLoops, filled_shape, fixed_shape, minus_product, plus_product, triangle
 from .kernel import LAST_EVALUATION, STEP_ARGUMENTS, STEP_RESULTS, Loops, declare, evaluation
 from .layout import SlotLayout
@@ -96,13 +96,13 @@ class PairLoops(Loops):
     def _tables(self, c: StageCalls) -> None:
         """Rows of all kinds of pairs, and what these refer to."""
         e, rates, signs, begins = self.e, [0], [0.0], dict[Any, int]()
-        numbers, self.rows = list[float](), dict[Any, list[int]]()
+        numbers, self.rows = list[Any](), dict[Any, list[int]]()
         for kind, alike in e.alike.items():
             rows = self.rows[kind] = []
             for k in alike:
                 x, held, bytes_ = e.contacts[k], e.problem.slots[k].held, c.l.bytes
                 assert held
-                a, b = (PLACED_GEOM_NUMBERS * e.placed[y] * bytes_ for y in held)
+                a, b = (e.geom_numbers * e.placed[y] * bytes_ for y in held)
                 moved = x.rates, tuple(e.signs[k])
                 if moved not in begins:
                     begins[moved] = len(rates)
@@ -167,6 +167,14 @@ class PairLoops(Loops):
     def put(self, c: StageCalls, base: Value, k: Value | int, x: Value) -> None:
         self.part(c, base, k).store(x, c.l.bytes)
 
+    def numbers(self, c: StageCalls, pair: PairRow) -> Callable[[Value | int], Value]:
+        """The numbers of a pair by their places, of all lanes or of each."""
+        if self.e.by_lane:
+            block = self.part(c, c.at("numbers"), pair.numbers)
+            return lambda k: self.load(c, block, k)
+        table = self.table(c, "numbers").at(pair.numbers)
+        return lambda k: self.splat(c, table.at(k))
+
     def splat(self, c: StageCalls, address: Value) -> Value:
         """A number of a table in all lanes."""
         x = address.load(F64)
@@ -207,13 +215,13 @@ class PairLoops(Loops):
         """Negative where a sphere about the second geom is near one about the first, a plane, or a capsule's axis:
         so near that they may touch."""
         first, second = self._placed(c, pair)
-        numbers = self.table(c, "numbers")
-        reach = self.splat(c, numbers.at(pair.numbers + PAIR_NUMBERS))
+        number = self.numbers(c, pair)
+        reach = number(PAIR_NUMBERS)
         way, axis = Vec(*second[9:]) - Vec(*first[9:]), Vec(first[2], first[5], first[8])
         if kind.kinds[0] == "plane":
             return way.dot(axis) - reach  # type: ignore[no-any-return]
         if kind.kinds[0] == "capsule":
-            half, along = self.splat(c, numbers.at(pair.numbers + 1)), way.dot(axis)
+            half, along = number(1), way.dot(axis)
             along = c.f.select(along > half, half, along)
             along = c.f.select(along < -half, -half, along)
             way, reach = way - axis * along, reach - half
@@ -221,8 +229,8 @@ class PairLoops(Loops):
 
     def _boxes_near(self, c: StageCalls, pair: PairRow) -> Value:
         """`near`, or positive where boxes about both geoms are parted."""
-        numbers, (first, second) = self.table(c, "numbers").at(pair.numbers), self._placed(c, pair)
-        margin, *sides = (self.splat(c, numbers.at(PAIR_NUMBERS + k)) for k in (-1, *range(1, 7)))
+        number, (first, second) = self.numbers(c, pair), self._placed(c, pair)
+        margin, *sides = (number(PAIR_NUMBERS + k) for k in (-1, *range(1, 7)))
         parted = boxes_parted(c, first, second, sides, margin)
         return c.f.select(parted, c.f.const(c.l.type, 1.0), c.load("near"))
 
@@ -238,9 +246,9 @@ class PairLoops(Loops):
         for i, start in enumerate((pair.a, pair.b)):
             with f.loop(PLACED_GEOM_NUMBERS, some=True) as k:
                 self.put(c, both, k.i + PLACED_GEOM_NUMBERS * i, self.load(c, placed.at(start, I8), k.i))
-        numbers = self.table(c, "numbers").at(pair.numbers)
+        number = self.numbers(c, pair)
         with f.loop(PAIR_NUMBERS, some=True) as k:
-            self.put(c, both, k.i + 2 * PLACED_GEOM_NUMBERS, self.splat(c, numbers.at(k.i)))
+            self.put(c, both, k.i + 2 * PLACED_GEOM_NUMBERS, number(k.i))
         c.call(f"place_{self.e.name_of(kind)}", block)
         self._columns(c, pair, block, [self.load(c, block, axes_at(x) + j) for j in range(9)], x.group.size, at)
         self.gather(c, kind, pair, block, "V", at.y)

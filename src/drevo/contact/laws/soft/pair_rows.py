@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from ....codegen.graph.node import Expr
 from ....mechanics.algorithms.boxes import PlacedGeom
 from ....mechanics.algorithms.colliders import between, found_place
 from ....mechanics.algorithms.kinematics import Poses
-from ....mechanics.scalar import Vector
+from ....mechanics.scalar import Scalar, Vector
 from ....mechanics.spatial import Mat, Vec
 from ....model.contact import GEOM_SIZES
 from ...convex.clipping import PLACE_NUMBERS
-from ...convex.solids import PLACED_GEOM_NUMBERS, half_sides, placed_numbers
+from ...convex.solids import PLACED_GEOM_NUMBERS, half_sides, numbers_of_placed, placed_numbers, radius_of
 from ...packing import Packed
 from .layout import PackedRows, SlotLayout
 from .stages import Columns, Evaluation, Slot, StageTracer, declare_dynamics
@@ -51,11 +52,16 @@ class LoopedEvaluation(Evaluation):
                 self.kinds.append(len(self.contacts))
             self._add_slot(s, columns, self.kinds[laws.index(law)])
         self.places = [sum(s.most for s in slots[:k]) for k in range(len(slots) + 1)]
-        placed = [graph.edge(y) for x in used for y in placed_numbers(x.at(poses))]
+        self.geom_numbers = numbers_of_placed(x.geom for x in used)
+        sized = self.geom_numbers > PLACED_GEOM_NUMBERS
+        placed = [graph.edge(y) for x in used for y in placed_numbers(x.at(poses), x.geom if sized else None)]
+        numbers = [y for alike in self.alike.values() for k in alike for y in self.numbers_of(k)]
+        self.by_lane = any(isinstance(y, Expr) for y in numbers)  # else they are a table
         by_rate = {r: (*m.w, *m.v, *p) for part in columns.parts for r, m, p in part}
         motions = [graph.edge(x) for r in range(self.nv) for x in by_rate[r]]
         self.sizes |= {"pair": 2 * PLACED_GEOM_NUMBERS + PAIR_NUMBERS, "near": 1}
-        declare_dynamics(self, {"placed": placed, "columns": motions} | self.more_blocks())
+        more = {"numbers": [graph.edge(y) for y in numbers]} if self.by_lane else {}
+        declare_dynamics(self, {"placed": placed, "columns": motions} | more | self.more_blocks())
         for kind, alike in self.alike.items():
             self._add(f"place_{self.name_of(kind)}", kind, alike[0])
         for k in self.kinds:
@@ -113,15 +119,16 @@ class LoopedEvaluation(Evaluation):
         s, at, slot = StageTracer("rows", self.sizes), self.records[k], self.problem.slots[k]
         weight, margin = s.read("pair")[-2:]
         gap = s.here(at.place, 1)[0] - margin
-        ref, D = self.wanted(slot._replace(weight=(weight, weight)), gap, s.here(at.y, slot.group.size))  # type: ignore[arg-type]
+        ref, D = self.wanted(slot._replace(weight=(weight, weight)), gap, s.here(at.y, slot.group.size))
         s.write_here({0: [*ref, *D], at.gap: gap})
         self.parts[f"rows_{k}"] = s.t.program()
 
-    def numbers_of(self, k: int) -> list[float]:
+    def numbers_of(self, k: int) -> list[Scalar]:
         """Sizes of both geoms of a slot, its inverse weight, its margin, and the reach of spheres about both."""
-        s, out, reach = self.problem.slots[k], list[float](), self.problem.slots[k].soft.margin
+        s, out = self.problem.slots[k], list[Scalar]()
+        reach: Scalar = s.soft.margin
         for x in s.held or ():
-            reach += x.geom.radius
+            reach = reach + radius_of(x.geom)
             out += [*x.geom.size, *[0.0] * MAX_GEOM_SIZES][:MAX_GEOM_SIZES]
         return [*out, s.weight[0], s.soft.margin, reach, *(y for x in s.held or () for y in half_sides(x.geom))]
 

@@ -14,7 +14,7 @@ from ....codegen.graph.program import Input, Parameter, Program
 from ....codegen.graph.rebuild import part_of_graph
 from ....codegen.lower.loops import CHOSEN_BLOCK, Place
 from ....compiler.tracer import Tracer
-from ....ground import LEVEL, Deciding, Frictions, Uneven, numbers_of_model
+from ....ground import LEVEL, Deciding, Uneven
 from ....mechanics.algorithms.boxes import Proximity
 from ....mechanics.algorithms.constraints import Kinematics
 from ....mechanics.algorithms.delassus import MoreauStep
@@ -29,9 +29,10 @@ from ....mechanics.tree import Tree
 from ....mechanics.tree_indices import ancestors
 from ....model.description import Joint, Model, Tendon
 from ...convex.clipping import PLACE_NUMBERS
-from ...convex.solids import placed_numbers
+from ...convex.solids import PLACED_GEOM_NUMBERS, numbers_of_placed, placed_numbers
 from ...packing import Pack, of
 from ...pairs import LEAST_FRICTION, HeldGeom
+from ...parameters import Frictions, judged, numbers_of_model, with_sizes
 from .couplings import CouplingRow, JointRow, LoopRow, Moves, TendonRow, closure
 from .damping import DampingSlopes, dampers, damping_slopes
 from .law import Equality, RowGroup, Softness
@@ -55,7 +56,7 @@ class Slot(NamedTuple):
     touch: Callable[..., Proximity]
     group: RowGroup
     soft: Softness
-    weight: tuple[float, float]
+    weight: tuple[Scalar, Scalar]
     near: Callable[[Poses], Scalar] | None = None
     by: Deciding = ()
     links: tuple[str, ...] = ()
@@ -68,8 +69,8 @@ class Slot(NamedTuple):
 @dataclass(frozen=True)
 class SoftProblem:
     """The problem of a step under the soft law. step: s. method: "euler", "implicitfast" or "rk4". repeat: steps
-    of one call, the efforts held. parameters: patterns of numbers that stay symbols; inverse weights are those of
-    the model."""
+    of one call, the efforts held. parameters: patterns of numbers that stay symbols. again: states the slots and
+    rows of a model with symbols of a program in the making."""
 
     model: Model
     step: float
@@ -84,6 +85,7 @@ class SoftProblem:
     medium: Callable[[Columns, Poses, Vector], list[Scalar]] | None = None  # what it exerts on the rates
     floor: Uneven = LEVEL
     moreau: MoreauStep | None = None  # of a step under the exact law
+    again: Callable[..., SoftProblem] | None = None
 
     @property
     def safe(self) -> float:
@@ -242,6 +244,8 @@ class Evaluation:
             parameters=numbers_of_model(problem.parameters),
         )  # fmt: skip
         t.listed = problem.parameters
+        sizes = self._state_again(t)
+        problem = self.problem
         places = [(s.group.mu[0] if s.group.mu else 0.0, s.by) for s in problem.slots]
         self.frictions = Frictions(t, problem.parameters, places)
         tree = self.tree = t.tree
@@ -252,12 +256,20 @@ class Evaluation:
         columns = Columns(tree, poses)
         self.touched = Counter(r for s in problem.slots for r in columns.moving(*s.bodies))
         drag = problem.medium(columns, poses, v) if problem.medium else [0.0] * tree.nv
-        self._dynamics(q, v, [x + y for x, y in zip(self.frictions.judged(tau), drag)])
+        self._dynamics(q, v, [x + y for x, y in zip(judged(self.frictions.made.values(), tau, sizes), drag)])
         moving = Kinematics(tree, q, v)
         self.rows = [self._row(r, *r.place(moving), v) for r in problem.rows if not isinstance(r, LoopRow)]
         self.rows += [x for r in problem.rows if isinstance(r, LoopRow) for x in self._loop(r, moving)]
         with problem.floor.traced(t, problem.parameters):
             self._slots(poses, columns, v)
+
+    def _state_again(self, t: Tracer) -> list[Scalar]:
+        """States the problem with its symbols: sizes of geoms, which it gives, and inverse weights."""
+        model, sizes = with_sizes(self.problem.model, t, self.problem.parameters)
+        if t.symbols.made and self.problem.again:
+            stated = self.problem.again(model, t=t)
+            self.problem = replace(self.problem, slots=stated.slots, rows=stated.rows)
+        return sizes
 
     @property
     def symbols(self) -> tuple[Parameter, ...]:
@@ -342,8 +354,11 @@ class Evaluation:
         self.records: list[SlotLayout] = []
         self.kinds: list[int] = []  # a slot of each kind
         packs = [self._slot(s, x, gap, columns, v) for s, x, gap in zip(slots, touches, gaps)]
-        placed = [graph.edge(y) for x in used for y in placed_numbers(x.at(poses))]
-        firsts = [*self.main.edges(), *(graph.edge(x) for x in near), *placed]
+        self.geom_numbers = numbers_of_placed(x.geom for x in used)
+        sized = self.geom_numbers > PLACED_GEOM_NUMBERS
+        placed = [graph.edge(y) for x in used for y in placed_numbers(x.at(poses), x.geom if sized else None)]
+        weights = [graph.edge(x) for s in slots for x in s.weight]
+        firsts = [*self.main.edges(), *(graph.edge(x) for x in near), *placed, *weights]
         handed = _handed(graph, set(graph.live(firsts)), packs, [graph.edge(x) for x in gaps])
         self._declare(packs, gaps, [graph.edge(x) for x in near], handed, placed)
 
