@@ -296,7 +296,7 @@ def inverse_weights(model: Model, t: Tracer | None = None) -> Weights:
     t: a program in the making of which numbers of the model are symbols. Links that cannot move have none.
     NumericsError where M is singular there.
     """
-    tree, own = (t.tree, t.symbols.own) if t else (build_tree(model), number_itself)
+    tree, number = (t.tree, t.symbols.own) if t else (build_tree(model), number_itself)
     q = list(model.initial) if model.initial else neutral(model).tolist()
     try:
         f = Factors(mass_matrix_rows(tree, q), elimination_order(tree))
@@ -317,7 +317,7 @@ def inverse_weights(model: Model, t: Tracer | None = None) -> Weights:
             J = jacobian(tree, q, link.name, "local")
             com = _offset(model, carrier[link.name])
             if link.inertial:
-                com = Vec(*(own(f"{link.name}.com.{a}", x) for a, x in zip("xyz", link.inertial.com)))
+                com = Vec(*(number(f"{link.name}.com.{a}", x) for a, x in zip("xyz", link.inertial.com)))
             moved = zip(*(Vec(*v) + Vec(*w).cross(com) for v, w in zip(zip(*J[:3]), zip(*J[3:]))))
             translation, rotation = (sum(map(through, part), 0.0) * (1.0 / 3.0) for part in (moved, J[3:]))
             bodies[link.name] = translation, rotation
@@ -326,7 +326,7 @@ def inverse_weights(model: Model, t: Tracer | None = None) -> Weights:
         for first, last in ((at.start, at.start + 3), (at.start + 3, at.stop)) if joint.turns else ():
             rates[first:last] = [sum(rates[first:last], 0.0) * (1.0 / 3.0)] * (last - first)
     for name, mass, slides in _sliders(model):
-        bodies[name] = 1.0 / own(f"{name}.mass", mass), 0.0
+        bodies[name] = 1.0 / number(f"{name}.mass", mass), 0.0
         for k in slides:
             rates[k] = bodies[name][0]
     moving = Kinematics(tree, q, [0.0] * tree.nv)
@@ -335,8 +335,8 @@ def inverse_weights(model: Model, t: Tracer | None = None) -> Weights:
 
 
 def _offset(model: Model, joint: Joint) -> Vec:
-    """Where MuJoCo puts the centre of a body without mass: as far from its origin as this is from its parent's, of
-    a free one as it is from the world's where it begins."""
+    """The centre that MuJoCo gives a body without mass: as far from its origin as this is from its parent's, of a
+    free one as it is from the world's where it begins."""
     if joint.kind == "free" and model.initial:
         at = next(at for other, at, _ in model.slices() if other is joint)
         return Vec(*model.initial[at][:3])

@@ -71,17 +71,17 @@ def with_sizes(model: Model, t: Tracer, wanted: Sequence[str]) -> tuple[Model, l
                 "medium drags it, 'size.GEOM.0' and so on, of spheres, capsules, cylinders, boxes and ellipsoids, "
                 f"here {shorten(list(usual)) or 'none'}"
             )
-    made: dict[str, Scalar] = {}
+    symbols: dict[str, Scalar] = {}
     for name, size in usual.items():
         if any(names_parameter(pattern, name) for pattern in asked):
-            made[name] = x = t.graph.parameter(name)
+            symbols[name] = x = t.graph.parameter(name)
             t.symbols.made[name] = Parameter(name, x.edge >> 1, size)
 
-    def own(geom: Geom) -> Geom:
-        size = tuple(made.get(f"{SIZE}.{geom.name}.{k}", x) for k, x in enumerate(geom.size))
+    def with_symbols(geom: Geom) -> Geom:
+        size = tuple(symbols.get(f"{SIZE}.{geom.name}.{k}", x) for k, x in enumerate(geom.size))
         return geom if size == geom.size else replace(geom, size=size)
 
-    return replace(model, geoms=tuple(map(own, model.geoms))), list(made.values())
+    return replace(model, geoms=tuple(map(with_symbols, model.geoms))), list(symbols.values())
 
 
 def is_friction(parameter: str) -> bool:

@@ -68,7 +68,7 @@ def placed_numbers(placed: PlacedGeom, sized: Geom | None = None) -> list[Scalar
 
 
 def numbers_of_placed(geoms: Iterable[Geom]) -> int:
-    """How many of these the geoms of a block have, all of them if a size of one is a symbol."""
+    """The count of numbers of each placed geom of a block: with sizes if one of all geoms is a symbol."""
     return SIZED_GEOM_NUMBERS if any(map(is_sized, geoms)) else PLACED_GEOM_NUMBERS
 
 
@@ -95,8 +95,8 @@ class PairSearch:
             self.rows += [CORES[a.kind], len(a.points), CORES[b.kind], len(b.points)]
             self.rows += [behind + begins[a][1], behind + begins[b][1], begins[a][0], begins[b][0]]
             self.rows += [searched_places(a, b)]
-            own = [0.0] * 9 if self.sized else [*sizes_of(a), *sizes_of(b), a.radius + b.radius]
-            self.sizes += [*own, margins[k] if margins else 0.0]
+            numbers = [0.0] * 9 if self.sized else [*sizes_of(a), *sizes_of(b), a.radius + b.radius]
+            self.sizes += [*numbers, margins[k] if margins else 0.0]
         self.rows += graphs
 
     def _tables(self, c: StageCalls, k: Value | int) -> tuple[Value, ...]:
