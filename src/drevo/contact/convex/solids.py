@@ -67,9 +67,12 @@ def placed_numbers(placed: PlacedGeom, sized: Geom | None = None) -> list[Scalar
     return [*(x for row in placed.R for x in row), *placed.p, *sizes]
 
 
-def numbers_of_placed(geoms: Iterable[Geom]) -> int:
-    """The count of numbers of each placed geom of a block: with sizes if one of all geoms is a symbol."""
-    return SIZED_GEOM_NUMBERS if any(map(is_sized, geoms)) else PLACED_GEOM_NUMBERS
+def placed_block(solids: Iterable[Any], poses: Any) -> tuple[list[Scalar], int]:
+    """The numbers of geoms that bodies carry, and how many each has: with sizes if one of all is a symbol."""
+    solids = tuple(solids)
+    sized = any(is_sized(x.geom) for x in solids)
+    numbers = [y for x in solids for y in placed_numbers(x.at(poses), x.geom if sized else None)]
+    return numbers, SIZED_GEOM_NUMBERS if sized else PLACED_GEOM_NUMBERS
 
 
 class PairSearch:

@@ -118,6 +118,22 @@ def elimination_order(tree: Tree) -> list[int]:
     return order
 
 
+def touched_last(order: Sequence[int], M: SparseRows, touched: Mapping[int, int]) -> list[int]:
+    """Rates as they are eliminated, from the last on, children before parents; of those whose turn it may be the
+    one that the fewest places of contact move: what touches many limbs, as a block in a hand, would join them."""
+    at = {r: i for i, r in enumerate(order)}
+    met = {(r, c) if at[r] < at[c] else (c, r) for r, row in enumerate(M) for c in row if c != r}
+    below = {r: {c for p, c in met if p == r} for r in order}
+    out: list[int] = []
+    while below:
+        free = (r for r, children in below.items() if not children)
+        out.insert(0, first := min(free, key=lambda r: (touched.get(r, 0), -at[r])))
+        del below[first]
+        for children in below.values():
+            children.discard(first)
+    return out
+
+
 class SingularError(TraceError, ZeroDivisionError):
     """A pivot of M is a structural zero."""
 

@@ -25,10 +25,11 @@ from ....mechanics.algorithms.coulomb import DIVISION_GUARD
 from ....mechanics.algorithms.coulomb_newton import CARRIED_DAMPING, MIN_DECREASE, block_solved
 from ....mechanics.scalar import Matrix, Scalar, Vector, dot, maximum, sqrt, where
 from ...packing import of
+from ..soft.factor_loops import sum_of_values
 from ..soft.law import RowGroup
 from ..soft.layout import PackedRows, SlotLayout
 from ..soft.newton import symmetric_of
-from ..soft.pair_loops import Touching, sum_of_values
+from ..soft.pair_loops import Touching
 from ..soft.stages import StageTracer
 from .solve import DAMPING_FALL, DAMPING_RISE, MAX_HALVINGS, RESIDUAL_TOLERANCE
 

@@ -44,9 +44,9 @@ from ....mechanics.algorithms.coulomb_newton import (
 )
 from ....mechanics.algorithms.delassus import ContactSlot, free_motion, moved
 from ....mechanics.algorithms.kinematics import Poses, placed_bodies
-from ....mechanics.scalar import Scalar, Vector, dot, maximum, minimum, where
+from ....mechanics.scalar import Scalar, dot, maximum, minimum, where
 from ...convex.clipping import PLACE_NUMBERS
-from ...convex.solids import PLACED_GEOM_NUMBERS, numbers_of_placed, placed_numbers
+from ...convex.solids import placed_block
 from ...packing import Pack, Packed, of
 from ...parameters import Frictions, judged, numbers_of_model, with_sizes
 from ..soft.stages import StageTracer
@@ -125,7 +125,7 @@ class MoreauStages:
             self.robot = self.robot.sized({x.name: x for x in standing.geoms})
         r, pack = self.robot, Pack()
         with r.floor.traced(t, r.parameters):
-            slots, frictions = self._slots(t, q)
+            slots, frictions = self._slots(t)
             acting = judged(frictions.made.values(), tau, sizes)
             found = free_motion(t.tree, q, v, acting, slots, r.joints, r.stepping, r.checked)
         t.listed = r.parameters
@@ -150,30 +150,21 @@ class MoreauStages:
         self.sizes[self.named("free")] = len(pack)
         self.parts[self.named("free")] = t.program()
 
-    def _slots(self, t: Tracer, q: Vector) -> tuple[Sequence[ContactSlot], Frictions]:
-        """With symbols for friction that is a parameter; that by place stays as it is."""
-        slots = self._placed(t, q)
+    def _slots(self, t: Tracer) -> tuple[Sequence[ContactSlot], Frictions]:
+        """With places that are searched for, and symbols for friction that is a parameter; that by place stays."""
+        pairs, slots = self.robot.searched, found_slots(t, self.robot)
+        self.found = list(accumulated((pair.most for pair in pairs), initial=0))  # where each pair's places begin
+        self.sizes |= {"places": PLACE_NUMBERS * self.found[-1], "near": 1} if pairs else {}
         plain = [(0.0 if callable(x.mu) else x.mu, x.by) for x in slots]
         made = Frictions(t, self.robot.parameters, plain)
         return [x if callable(x.mu) else x._replace(mu=made.of(x.mu, x.by)) for x in slots], made
 
-    def _placed(self, t: Tracer, q: Vector) -> list[ContactSlot]:
-        """With the numbers of places that are searched for."""
-        pairs, slots = self.robot.searched, found_slots(t, self.robot)
-        self.found = list(accumulated((pair.most for pair in pairs), initial=0))  # where each pair's places begin
-        if pairs:
-            self.sizes |= {"places": PLACE_NUMBERS * self.found[-1], "near": 1}
-        return slots
-
     def _placing(self, t: Tracer, poses: Poses) -> Program:
         """The stage before the search, which places the solids."""
         ends = [solid for pair in self.robot.searched for solid in pair.solids]
-        self.geom_numbers = numbers_of_placed(x.geom for x in ends)
-        sized = self.geom_numbers > PLACED_GEOM_NUMBERS
-        self.sizes["placed"] = self.geom_numbers * len(ends)
-        placed = [placed_numbers(x.at(poses), x.geom if sized else None) for x in ends]
-        edges = [t.graph.edge(y) for x in placed for y in x]
-        return part_of_graph("placing", t.graph, tuple(t.inputs[:1]), {"placed": edges}, self.symbols)
+        numbers, self.geom_numbers = placed_block(ends, poses)
+        self.sizes["placed"], placed = len(numbers), [t.graph.edge(x) for x in numbers]
+        return part_of_graph("placing", t.graph, tuple(t.inputs[:1]), {"placed": placed}, self.symbols)
 
     def read(self, s: StageTracer, block: str) -> list[Expr]:
         return s.read(self.named(block))

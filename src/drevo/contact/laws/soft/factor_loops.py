@@ -7,7 +7,7 @@ So bodies that do not touch cost one another nothing, whatever might touch.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -28,6 +28,14 @@ def plus_product(c: StageCalls, z: Value, x: Value, y: Value) -> Value:
 def minus_product(c: StageCalls, z: Value, x: Value, y: Value) -> Value:
     """z - x y."""
     return plus_product(c, z, c.f.let(x.type, f"fneg {x.type} {x.text}"), y)
+
+
+def sum_of_values(terms: Iterable[Value]) -> Value:
+    """The sum of values of the code."""
+    first, *rest = terms
+    for x in rest:
+        first = first + x
+    return first
 
 
 class RowPattern(NamedTuple):

@@ -18,17 +18,22 @@ from ....compiler.tracer import Tracer
 from ....mechanics.spatial import Vec
 from ...convex.solids import PLACED_GEOM_NUMBERS, boxes_parted
 from ...parameters import is_friction
-from .factor_loops import FactorLoops, filled_shape, fixed_shape, minus_product, plus_product, triangle
+from .factor_loops import (
+    FactorLoops,
+    filled_shape,
+    fixed_shape,
+    minus_product,
+    plus_product,
+    sum_of_values,
+    triangle,
+)
 from .kernel import LAST_EVALUATION, STEP_ARGUMENTS, STEP_RESULTS, Loops, declare, evaluation
 from .layout import SlotLayout
-from .pair_rows import PAIR_NUMBERS, LoopedEvaluation, PairKind, axes_at
+from .pair_rows import PAIR_FIELDS, PAIR_NUMBERS, LoopedEvaluation, PairKind, PairRow, axes_at
 from .stages import Evaluation, SoftProblem
 
 RATE_NUMBERS = 9  # numbers of a rate: how it turns and moves, and the point of which that is said
 MAX_STRAIGHT_PAIRS = 48  # of places of contact; more are looped over
-PAIR_FIELDS = (
-    "block", "stride", "rates", "first", "slot", "a", "b", "numbers", "forces", "crosses", "search", "law",
-)  # fmt: skip
 
 
 def step_program(
@@ -72,16 +77,6 @@ class Touching(NamedTuple):
     counts: Value
     found: Value
     many: Value
-
-
-class PairRow:
-    """The numbers of a pair in a loop over those of its kind; index: its row."""
-
-    def __init__(self, row: Value, index: Value) -> None:
-        self.row, self.index = row, index
-
-    def __getattr__(self, field: str) -> Value:
-        return self.row.at(PAIR_FIELDS.index(field), I64).load(I64)
 
 
 class PairLoops(Loops):
@@ -442,14 +437,6 @@ class PairLoops(Loops):
                     out = self.part(c, c.at("touches").at(pair.forces * 2, I8), place * 6)
                     for j, x in enumerate((*range(at.place + 1, at.place + 4), *range(axes, axes + 3))):
                         self.put(c, out, j, self.load(c, block, x))
-
-
-def sum_of_values(terms: Iterator[Value] | Any) -> Value:
-    """The sum of values of the code."""
-    first, *rest = terms
-    for x in rest:
-        first = first + x
-    return first
 
 
 def _rows(numbers: Sequence[int]) -> Iterator[Sequence[int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ....codegen.graph.node import Expr
+from ....codegen.llvm.ir import I64, Value
 from ....mechanics.algorithms.boxes import PlacedGeom
 from ....mechanics.algorithms.colliders import between, found_place
 from ....mechanics.algorithms.kinematics import Poses
@@ -12,7 +13,7 @@ from ....mechanics.scalar import Scalar, Vector
 from ....mechanics.spatial import Mat, Vec
 from ....model.contact import GEOM_SIZES
 from ...convex.clipping import PLACE_NUMBERS
-from ...convex.solids import PLACED_GEOM_NUMBERS, half_sides, numbers_of_placed, placed_numbers, radius_of
+from ...convex.solids import PLACED_GEOM_NUMBERS, half_sides, placed_block, radius_of
 from ...packing import Packed
 from .layout import PackedRows, SlotLayout
 from .stages import Columns, Evaluation, Slot, StageTracer, declare_dynamics
@@ -21,6 +22,19 @@ MAX_GEOM_SIZES = 3  # of a geom
 PAIR_NUMBERS = (
     2 * MAX_GEOM_SIZES + 2
 )  # with the inverse weight and the margin; a reach, and half the sides of boxes, follow
+PAIR_FIELDS = (
+    "block", "stride", "rates", "first", "slot", "a", "b", "numbers", "forces", "crosses", "search", "law",
+)  # fmt: skip
+
+
+class PairRow:
+    """The numbers of a pair in a loop over those of its kind; index: its row."""
+
+    def __init__(self, row: Value, index: Value) -> None:
+        self.row, self.index = row, index
+
+    def __getattr__(self, field: str) -> Value:
+        return self.row.at(PAIR_FIELDS.index(field), I64).load(I64)
 
 
 class PairKind(NamedTuple):
@@ -52,9 +66,8 @@ class LoopedEvaluation(Evaluation):
                 self.kinds.append(len(self.contacts))
             self._add_slot(s, columns, self.kinds[laws.index(law)])
         self.places = [sum(s.most for s in slots[:k]) for k in range(len(slots) + 1)]
-        self.geom_numbers = numbers_of_placed(x.geom for x in used)
-        sized = self.geom_numbers > PLACED_GEOM_NUMBERS
-        placed = [graph.edge(y) for x in used for y in placed_numbers(x.at(poses), x.geom if sized else None)]
+        of_geoms, self.geom_numbers = placed_block(used, poses)
+        placed = [graph.edge(y) for y in of_geoms]
         numbers = [y for alike in self.alike.values() for k in alike for y in self.numbers_of(k)]
         self.by_lane = any(isinstance(y, Expr) for y in numbers)  # else they are a table
         by_rate = {r: (*m.w, *m.v, *p) for part in columns.parts for r, m, p in part}

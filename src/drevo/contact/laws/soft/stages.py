@@ -18,7 +18,13 @@ from ....ground import LEVEL, Deciding, Uneven
 from ....mechanics.algorithms.boxes import Proximity
 from ....mechanics.algorithms.constraints import Kinematics
 from ....mechanics.algorithms.delassus import MoreauStep
-from ....mechanics.algorithms.inertia_matrix import Factors, SparseRows, elimination_order, mass_matrix_rows
+from ....mechanics.algorithms.inertia_matrix import (
+    Factors,
+    SparseRows,
+    elimination_order,
+    mass_matrix_rows,
+    touched_last,
+)
 from ....mechanics.algorithms.inverse_dynamics import inverse_dynamics
 from ....mechanics.algorithms.kinematics import Poses, placed_bodies
 from ....mechanics.algorithms.passive import passive
@@ -29,7 +35,7 @@ from ....mechanics.tree import Tree
 from ....mechanics.tree_indices import ancestors
 from ....model.description import Joint, Model, Tendon
 from ...convex.clipping import PLACE_NUMBERS
-from ...convex.solids import PLACED_GEOM_NUMBERS, numbers_of_placed, placed_numbers
+from ...convex.solids import placed_block
 from ...packing import Pack, of
 from ...pairs import LEAST_FRICTION, HeldGeom
 from ...parameters import Frictions, judged, numbers_of_model, with_sizes
@@ -204,22 +210,6 @@ class StageTracer:
             self.t.output(Place(block, k), [x])
 
 
-def touched_last(order: Sequence[int], M: SparseRows, touched: Mapping[int, int]) -> list[int]:
-    """Rates as they are eliminated, from the last on, children before parents; of those whose turn it may be the
-    one that the fewest places of contact move: what touches many limbs, as a block in a hand, would join them."""
-    at = {r: i for i, r in enumerate(order)}
-    met = {(r, c) if at[r] < at[c] else (c, r) for r, row in enumerate(M) for c in row if c != r}
-    below = {r: {c for p, c in met if p == r} for r in order}
-    out: list[int] = []
-    while below:
-        free = (r for r, children in below.items() if not children)
-        out.insert(0, first := min(free, key=lambda r: (touched.get(r, 0), -at[r])))
-        del below[first]
-        for children in below.values():
-            children.discard(first)
-    return out
-
-
 class Evaluation:
     """The first stages of a problem: `parts` by name and `sizes` of the blocks between them, which others add to.
 
@@ -239,10 +229,8 @@ class Evaluation:
         self.noslip: Any = None  # the pass that follows, if there is one
         self.strides: list[int] = []  # by slot, the values of a place in its block
         self.crossing: list[bool] = []  # by slot, whether it joins rates that M does not
-        t = self.t = Tracer(
-            "dynamics", without_rows(problem.model), acting=True,
-            parameters=numbers_of_model(problem.parameters),
-        )  # fmt: skip
+        numbers = numbers_of_model(problem.parameters)
+        t = self.t = Tracer("dynamics", without_rows(problem.model), acting=True, parameters=numbers)
         t.listed = problem.parameters
         sizes = self._state_again(t)
         problem = self.problem
@@ -266,8 +254,7 @@ class Evaluation:
     def _state_again(self, t: Tracer) -> list[Scalar]:
         """States the problem with its symbols: sizes of geoms, which it gives, and inverse weights."""
         model, sizes = with_sizes(self.problem.model, t, self.problem.parameters)
-        if t.symbols.made and self.problem.again:
-            stated = self.problem.again(model, t=t)
+        if t.symbols.made and (stated := self.problem.again and self.problem.again(model, t=t)):
             self.problem = replace(self.problem, slots=stated.slots, rows=stated.rows)
         return sizes
 
@@ -354,11 +341,10 @@ class Evaluation:
         self.records: list[SlotLayout] = []
         self.kinds: list[int] = []  # a slot of each kind
         packs = [self._slot(s, x, gap, columns, v) for s, x, gap in zip(slots, touches, gaps)]
-        self.geom_numbers = numbers_of_placed(x.geom for x in used)
-        sized = self.geom_numbers > PLACED_GEOM_NUMBERS
-        placed = [graph.edge(y) for x in used for y in placed_numbers(x.at(poses), x.geom if sized else None)]
-        weights = [graph.edge(x) for s in slots for x in s.weight]
-        firsts = [*self.main.edges(), *(graph.edge(x) for x in near), *placed, *weights]
+        numbers, self.geom_numbers = placed_block(used, poses)
+        placed = list(map(graph.edge, numbers))
+        early = (graph.edge(x) for x in (*near, *(x for s in slots for x in s.weight)))
+        firsts = [*self.main.edges(), *placed, *early]
         handed = _handed(graph, set(graph.live(firsts)), packs, [graph.edge(x) for x in gaps])
         self._declare(packs, gaps, [graph.edge(x) for x in near], handed, placed)
 
