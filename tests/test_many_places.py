@@ -231,17 +231,16 @@ def test_what_friction_jams_parts_without_it(joints: str, monkeypatch: pytest.Mo
     q, v = np.tile(np.array(r.neutral()), (n, 1)), 0.1 * rng.normal(size=(n, r.nv))
     q[:, 0], q[:, 2] = rng.uniform(-4e-4, 4e-4, n), (0.1 - rng.uniform(5e-4, 3e-3, n)) / normals[0, 2]
     found = step(q, v, np.zeros(v.shape))
-    settled = found.residual <= RESIDUAL
-    assert settled.mean() > 0.95
+    assert found.residual.max() <= RESIDUAL
     moved = (found.q1 - q)[:, :3] / h
     kept = np.array([r.poses(a)[0, :3, :3] @ b[:3] if r.nq > 3 else b for a, b in zip(found.q1, found.v1)])
     wanted = np.clip(0.2 / h * (0.1 - 1e-4 - q[:, :3] @ normals.T), 0.0, 1.0)
     left = moved @ normals.T - wanted
     pushed = (moved - kept) @ np.linalg.pinv(normals)
     near = 1e-8  # m/s: residuals, twice over the sine of the groove
-    assert (left > -near)[settled].all() and (kept @ normals.T > -near)[settled].all()
-    assert (pushed > -near)[settled].all() and (pushed * left < near)[settled].all()
-    assert np.abs(moved - kept - pushed @ normals)[settled].max() < near  # along normals alone
+    assert (left > -near).all() and (kept @ normals.T > -near).all()
+    assert (pushed > -near).all() and (pushed * left < near).all()
+    assert np.abs(moved - kept - pushed @ normals).max() < near  # along normals alone
     assert (pushed.min(axis=1) > 1e-2).mean() > 0.5
     for k in range(0, n, 8):
         assert all(np.array_equal(x, y[k]) for x, y in zip(step(q[k], v[k], np.zeros(r.nv)), found))

@@ -300,16 +300,19 @@ class MultiplierLoops(PairLoops):
         s.write(failed=failed, residual=maximum(s.number("residual"), where(failed > 0.0, 0.0, last)))
 
     def _ease_rows(self, s: StageTracer) -> None:
-        """Begins once more, without the velocities that take joints back."""
-        push = s.read("push")
-        s.write(**{name: [x - y for x, y in zip(s.read(name), push)] for name in ("wanted", "c")})
-        going = s.number("going")
+        """Begins once more, without the velocities that take joints back; without the forces of what failed."""
+        going, failed, push = s.number("going"), s.number("failed") > 0.0, s.read("push")
+        c = [x - y for x, y in zip(s.read("c"), push)]
+        s.write(c=c, wanted=[where(failed, x, y - z) for x, y, z in zip(c, s.read("wanted"), push)])
         s.write(live=going, alpha=0.0, last=where(going > 0.0, NO_RESIDUAL, s.number("last")))
 
     def _ease(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
         """Takes from the wanted acceleration of a place the part that parts its bodies."""
-        push = s.here(at.slip + x.group.size + 1, 1)[0]
-        s.write_here({0: of(s.here(0, at.S), x.ref[0]) - push, at.slip: s.here(at.slip, 1)[0] - push})
+        (first, *rest), push = s.here(at.slip, x.group.size), s.here(at.slip + x.group.size + 1, 1)[0]
+        block, failed = s.here(0, at.S), s.number("failed") > 0.0
+        c, (normal, *tangents) = [first - push, *rest], [of(block, z) for z in x.ref]
+        ref = [where(failed, z, old) for z, old in zip(c, [normal - push, *tangents])]
+        s.write_here({0: ref, at.slip: c[0]})
 
     def _push_rows(self, s: StageTracer) -> None:
         """Begins once more in states that failed, beside the impulses of what is kept: limits and normals push."""
