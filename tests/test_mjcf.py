@@ -265,6 +265,44 @@ def test_attached_models_keep_their_own_settings(tmp_path: Path) -> None:
         load_model(tmp_path / "r.xml")
 
 
+HELD = """<mujoco model="held"><default><equality solref=".03 1"/></default>%s<worldbody>
+<site name="w" pos="0 0 2"/><body name="a"><joint name="i"/><geom name="a" size=".1"/><site name="a"/>
+<body name="b" pos=".3 0 0"><joint name="j"/><geom name="b" size=".1"/></body></body>
+<body name="c"><joint name="k"/><geom name="c" size=".1"/><site name="c" pos=".1 0 0"/>%s</body></worldbody>
+<tendon><fixed name="t" range="0 1"><joint joint="i" coef="1"/><joint joint="j" coef="2"/></fixed>
+<spatial name="u"><site site="a"/><site site="c"/></spatial>
+<fixed name="v"><joint joint="k" coef="3"/></fixed></tendon>
+<equality><joint joint1="i" joint2="j"/><joint joint1="i" joint2="k"/><connect body1="a" anchor="0 0 0"/>
+<weld body1="a" body2="world"/><tendon tendon1="t"/><connect site1="a" site2="w"/></equality>
+<contact><exclude body1="a" body2="b"/><exclude body1="a" body2="c"/><pair geom1="a" geom2="b"/></contact>
+<actuator><motor name="m" joint="i"/><motor name="o" joint="k"/></actuator></mujoco>"""
+HOLDERS = (
+    '<attach model="m" prefix="p_"/>',
+    '<attach model="m" body="a" prefix="p_"/><frame pos="1 0 0"><attach model="m" body="a" prefix="q_"/></frame>',
+    '<replicate count="2" offset="0 0 1"><attach model="m" body="c" prefix="p_"/></replicate>',
+    '<replicate count="2" offset="0 0 1"><body name="e"><joint name="e"/><geom size=".1"/></body></replicate>',
+)
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_what_holds_copies_is_copied(holder: str, tmp_path: Path) -> None:
+    """Of a whole model, of two bodies of one, of a model in a model, and of copies in the file itself."""
+    inner = '<asset><model name="n" file="n.xml"/></asset>', '<attach model="n" body="a" prefix="n_"/>'
+    (tmp_path / "n.xml").write_text((HELD % ("", "")).replace('"c"', '"d"').replace('"k"', '"l"'))
+    (tmp_path / "m.xml").write_text(HELD % inner)
+    own = '<tendon><fixed name="f"><joint joint="e" coef="1"/></fixed></tendon>' if 'name="e"' in holder else ""
+    file = tmp_path / "r.xml"
+    file.write_text(
+        '<mujoco><compiler autolimits="false"/><asset><model name="m" file="m.xml"/></asset><worldbody>'
+        f"<frame>{holder}</frame></worldbody>{own}</mujoco>"
+    )
+    ours, theirs = load_model(file), load_model(mujoco.MjModel.from_xml_path(str(file)))
+    for part in ("tendons", "couplings", "tendon_couplings", "loops", "exclusions", "pairs", "actuators"):
+        seen, wanted = (sorted(map(repr, getattr(x, part))) for x in (ours, theirs))
+        assert seen == wanted
+    assert ours.tendons
+
+
 KEYS = """<mujoco><worldbody><body name="a"><joint name="i"/><geom size=".1"/>
  <body name="b"><joint type="ball"/><geom size=".1"/></body></body>
 <body name="c"><freejoint/><geom size=".1"/></body></worldbody><keyframe>%s</keyframe></mujoco>"""

@@ -131,11 +131,11 @@ class EpisodeStages:
         self._add("judged", self._judge)
         e.opening = ["drive"]
         self._add("begun", self._begin)
-        if task.rise:
-            self._add("risen", self._rise)
+        if task.rise is not None:
+            self._add("clear", self._clear)
         if self.seen:
             self._add("look", self._look)
-        if self.seen or self.weighed:
+        if self.seen or self.weighed or task.rise is not None:
             self._add("placed", self._place)
         self._add("restarted", self._restart)
 
@@ -160,6 +160,7 @@ class EpisodeStages:
             for stage, q in (("rays", "q1"), ("rays0", "Q")):
                 self._add(stage, lambda s, q=q: s.write(rays=rays(s.read(q))[0], eyes=s.read(q)))
             self._add("ray", lambda s: s.write_here({6: near(s.read("eyes"), s.here(0, RAY_NUMBERS))[0]}))
+        sizes |= {"taken": 1} if self.task.rise is not None else {}
         sizes |= {"tries": 1} if self.task.rise else {}
         for k in self.felt:
             sizes[f"{FELT}{k}"] = len(self.task.felt[k][1].program.outputs[0].edges)
@@ -256,14 +257,18 @@ class EpisodeStages:
         extra |= self._drawn(chance)
         (q, v), taken = self.task.begin(chance)
         if self.task.rise:  # again from the same numbers
-            tries, taken = s.number("tries"), 0.0
+            tries = s.number("tries")
             q[2] = q[2] + self.task.rise * tries + RISE_SLACK
             s.write(tries=tries + 1.0)
+        if self.task.rise is not None:
+            s.write(taken=taken)
         new = {"q0": q, "v0": v} | {DRAWN[part]: x for part, x in extra.items() if x}
         new = {block: _chosen(seeking, x, s.read(block)) for block, x in new.items()}
         seed, drawn = s.read("stream1")
         more = drawn if self.task.rise else drawn + where(seeking > 0.5, float(len(draws)), 0.0)
-        s.write(**new, stream1=[seed, more], seeking=seeking * (1.0 - taken))
+        s.write(
+            **new, stream1=[seed, more], seeking=seeking * (1.0 - taken) if self.task.rise is None else seeking
+        )
 
     def _drawn(self, chance: Chance) -> dict[str, list[Scalar]]:
         """Commands, with the delay of actions last, and numbers of the model."""
@@ -292,10 +297,10 @@ class EpisodeStages:
         more = self.task.felt[k][1](s.read("Q"), touched[:3], touched[3:6], touched[6:])[0]
         s.write(**{f"{FELT}{k}": [x + y for x, y in zip(felt, more)]})
 
-    def _rise(self, s: StageTracer) -> None:
-        """Ends the rise where nothing presses."""
-        forces = s.read("forces")
-        s.write(seeking=where(dot(forces, forces) > 0.0, s.number("seeking"), 0.0))
+    def _clear(self, s: StageTracer) -> None:
+        """Ends the search where nothing presses."""
+        forces, seeking = s.read("forces"), s.number("seeking")
+        s.write(seeking=where(dot(forces, forces) > 0.0, seeking, seeking * (1.0 - s.number("taken"))))
 
     def _place(self, s: StageTracer) -> None:
         """Writes the state that a look at a beginning reads: no control yet, and no contact counted."""
@@ -367,11 +372,11 @@ class EpisodeStages:
             with c.f.loop(RISES if self.task.rise else TRIES, some=True) as loop:
                 write_draws(c, "draws", "stream1", self.n_log + self.n_even, self.n_log)
                 c.call("begun")
-                if self.task.rise:
+                if self.task.rise is not None:
                     c.call("placed")
                     c.fill(0.0, "warm", 0, 1)
                     c.run("forward")
-                    c.call("risen")
+                    c.call("clear")
                 loop.leave(~c.some_above("seeking"))
             if self.seen or self.weighed:
                 c.call("placed")

@@ -209,7 +209,8 @@ class SuiteBody:
         return actuator_efforts(self.model, action, q, v, self.pulls)
 
     def apart(self, q: Vector, moved: Mapping[int | str, Pose] | None = None) -> Scalar:
-        """1.0 where nothing touches, of pairs whose distance has a closed form, else 0.0. moved: their poses."""
+        """1.0 where nothing touches, of pairs whose distance has a closed form, else 0.0; of others `rise` sees to
+        it. moved: their poses."""
         poses, clear = {**placed_bodies(self.tree, q), **(moved or {})}, 1.0
         for x in self.slots:
             kinds = [solid.geom.kind for solid in x.held or ()]
@@ -248,7 +249,7 @@ class SuiteTask:
     drive: Callable[..., Sequence[Scalar]] | None = None  # efforts of action, q, v and what is drawn
     ended: Callable[[SuiteState], Scalar] = lambda state: 0.0
     shape: Callable[[Model], Model] | None = None  # changes the model of the file
-    rise: float = 0.0  # m, steps by which a start is raised until nothing presses
+    rise: float | None = None  # m, steps by which a start is raised until nothing presses; 0: it is drawn again
     boxes: bool = False  # the zones of sensors of touch are boxes
     settling: int = 0  # steps without action after a start
     limit: int = 1000  # actions of an episode

@@ -349,10 +349,10 @@ _SUITE_TASKS = {
     **{
         f"{file}-{name}": SuiteTask(
             file, seconds, partial(_humanoid, trunk, limbs), partial(_humanoid_stands, trunk, axis, speed),
-            _scattered_apart,
+            _scattered_apart, rise=rise,
         )
-        for file, trunk, axis, seconds, limbs in (
-            ("humanoid", "torso", "z", 0.025, LIMBS), ("humanoid_CMU", "thorax", "y", 0.02, CMU_LIMBS)
+        for file, trunk, axis, seconds, limbs, rise in (
+            ("humanoid", "torso", "z", 0.025, LIMBS, None), ("humanoid_CMU", "thorax", "y", 0.02, CMU_LIMBS, 0.0)
         )
         for name, speed in SPEEDS.items()
     },

@@ -136,7 +136,8 @@ class Task:
     random: Randomise = field(default_factory=Randomise)
     felt: Mapping[str, Feel] = field(default_factory=dict)  # by link what of places where it touches is summed up
     ranges: Rangefinders | None = None
-    rise: float = 0.0  # m, steps by which a free base is raised where it begins until nothing presses
+    rise: float | None = None  # m, steps by which a free base is raised where it begins until nothing presses; 0:
+    # another beginning is drawn
     settling: int = 0  # steps without action after a beginning
     placed: Callable[[Vector], Sequence[Scalar]] | None = None  # parameters of the model, of commands
     lags: tuple[float, ...] = ()  # s, by which actuators follow their controls, if they do so

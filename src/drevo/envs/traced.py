@@ -47,7 +47,7 @@ class TracedTask:
     placed: TracedFunction | None = None
     felt: tuple[tuple[str, TracedFunction], ...] = ()
     ranges: tuple[Geom, TracedFunction, TracedFunction] | None = None
-    rise: float = 0.0
+    rise: float | None = None
 
     def efforts(self, model: Model, action: Vector, q: Vector, v: Vector, *commands: Vector) -> Sequence[Scalar]:
         """Those of the task, else of the actuators of the model."""

@@ -29,6 +29,7 @@ from .file import (
     FramePose,
     PlacedElement,
     held_in,
+    in_section,
     limited,
     minus,
     placed_in,
@@ -282,7 +283,7 @@ def check_compensation(file: File) -> None:
         while name in above:
             carrying.add(above[name].name)
             name = above[name].parent
-    driven = "actuation" not in file.flags.off and any(x.children for x in file.root.all("actuator"))
+    driven = "actuation" not in file.flags.off and any(in_section(file, "actuator"))
     for joint in draft.joints:
         if joint.name in carrying.intersection(file.lifting):
             if not driven:

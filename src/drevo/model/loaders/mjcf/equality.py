@@ -30,7 +30,7 @@ from ...description import (
 from ...rotations import apply, matmul, matrix_of_quaternion, transpose
 from ...touching import Waypoint, segments_along
 from ..schema import nonzero
-from .file import IDENTITY_POSE, File, FramePose, limited, minus, placed_in, read_some, read_vector
+from .file import IDENTITY_POSE, File, FramePose, in_section, limited, minus, placed_in, read_some, read_vector
 from .posture import Posture
 from .settings import limit_and_friction, read_solimp, read_solref
 
@@ -162,14 +162,14 @@ def read_tendons(file: File, layout: Layout, stands: Posture) -> dict[str, float
     lengths: dict[str, float] = {}
     acting = {joint.name: joint.dynamics for joint in file.draft.joints if joint.kind in ("revolute", "prismatic")}
     slack = Posture(file.draft, {name: d.reference for name, d in acting.items() if d}, layout.bodies)
-    for element in (child for section in file.root.all("tendon") for child in section.children):
+    for source, element in in_section(file, "tendon"):
         if element.tag not in TENDONS:
             continue
-        attributes = file.attributes(element, "", "tendon")
+        attributes = source.attributes(element, "", "tendon")
         name = element.get("name") or f"{element.tag} on line {element.line}"
         reader = Reader(file.draft.problems.append, f"{element.tag} {name!r} (line {element.line})")
         if not all(_wrap(x, layout) for x in element.all("geom")):
-            _note_wrapping(file, reader, attributes, f"{element.tag} {name!r}")
+            _note_wrapping(source, reader, attributes, f"{element.tag} {name!r}")
             continue
         tendon = _route(reader, element, name, layout)
         if len(tendon.joints) + len(tendon.segments) == 0:
@@ -177,8 +177,8 @@ def read_tendons(file: File, layout: Layout, stands: Posture) -> dict[str, float
                 reader.report(f"{reader.owner} joins nothing; give it two sites, or a joint")
             continue
         lengths[name] = stands.length(tendon)
-        tendon = _with_forces(file, reader, attributes, tendon, slack)
-        file.draft.tendons.append(_with_limits(file, reader, attributes, tendon, stands))
+        tendon = _with_forces(source, reader, attributes, tendon, slack)
+        file.draft.tendons.append(_with_limits(source, reader, attributes, tendon, stands))
     return lengths
 
 

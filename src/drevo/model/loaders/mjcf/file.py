@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -98,6 +98,14 @@ class File:
         ):  # its own orientation is the one that holds
             usual = {key: value for key, value in usual.items() if key not in ROTATION_ATTRIBUTES}
         return Element(element.tag, laid_over(usual, element.attributes), element.line)
+
+
+def in_section(file: File, tag: str, within: Element | None = None) -> Iterator[tuple[File, Element]]:
+    """The elements in the sections of a tag, each with the file or the attached model that it is of."""
+    for section in (within or file.root).all(tag):
+        of_section = file.models[section.get(MODEL_SUFFIX)] if MODEL_SUFFIX in section.attributes else file
+        yield from in_section(of_section, tag, section)
+        yield from ((of_section, child) for child in section.children if child.tag != tag)
 
 
 def limited(file: File, element: Element, prefix: str = "") -> bool:

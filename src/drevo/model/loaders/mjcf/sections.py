@@ -13,7 +13,7 @@ from ..schema import label_of
 from .actuators import acts_alone, read_actuator, read_sensor
 from .defaults import PARAMETERS, SHARED_DEFAULTS
 from .equality import LOOP_ELEMENTS, TENDONS, Layout, read_equality, read_tendon_equality, read_tendons
-from .file import File
+from .file import File, in_section
 from .posture import Posture
 from .touching import read_pair
 
@@ -27,13 +27,12 @@ def read_sections(file: File, layout: Layout, stands: Posture) -> None:
     """Reads what stands beside the bodies, or lists it in the notes and warns where it acts on the motion."""
     lengths = read_tendons(file, layout, stands)
     for section in NOTED:
-        held = [child for element in file.root.all(section) for child in element.children]
         left: Counter[str] = Counter()
-        for child in held:
-            attributes = file.attributes(child, "", SHARED_DEFAULTS.get(section, ""))
-            _read(file, section, attributes, layout, lengths)
+        for of_child, child in in_section(file, section):
+            attributes = of_child.attributes(child, "", SHARED_DEFAULTS.get(section, ""))
+            _read(of_child, section, attributes, layout, lengths)
             left[child.tag] += not (
-                _driven(file, attributes, layout)
+                _driven(of_child, attributes, layout)
                 if section in LATE_SECTIONS
                 else child.tag in READ.get(section, ())
             )

@@ -15,7 +15,7 @@ from ...description import Vec3
 from ...rotations import quaternion_of
 from ..solids import hull_of, principal_axes
 from .equality import Layout
-from .file import File, FramePose, PlacedElement, placed_in, read_some
+from .file import File, FramePose, PlacedElement, in_section, placed_in, read_some
 from .geoms import SolidGeom, geom_of
 from .meshes import asset_name
 from .settings import read_friction, read_solimp, read_solref, read_whole
@@ -140,8 +140,7 @@ def _field(reader: Reader, geom: SolidGeom) -> tuple[tuple[Vec3, ...], tuple[flo
 
 def _paired(file: File) -> set[str]:
     """The names of geoms in explicit pairs."""
-    pairs = (pair for section in file.root.all("contact") for pair in section.all("pair"))
-    return {pair.get(end) for pair in pairs for end in ENDS}
+    return {pair.get(end) for _, pair in in_section(file, "contact") if pair.tag == "pair" for end in ENDS}
 
 
 def _unused(file: File, name: str) -> str:
