@@ -251,3 +251,26 @@ def test_free_joints_with_dry_friction_keep_to_few_places() -> None:
     r = drevo.load(SCENE.format("".join(BOX.format(0, 0.05 + 0.1 * k) for k in range(4)) + free))
     with pytest.warns(drevo.DrevoWarning, match="these pass through what they meet"):
         drevo.compile(r, "step", dt=0.005, ground=None, law="coulomb")
+
+
+ARM = """<body pos="{0}"><joint axis="1 0 0" range="-60 60"/><joint axis="0 1 0" range="-90 90"/>
+  <geom type="capsule" fromto="0 0 0 {0}" size=".05"/><body pos="{0}"><joint axis="0 0 1" range="-120 120"/>
+  <geom type="capsule" fromto="0 0 0 {1}" size=".05"/></body></body>"""
+
+
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+def test_a_soft_step_is_the_same_alone_and_beside_others(monkeypatch: pytest.MonkeyPatch, cone: str) -> None:
+    """Limbs that touch one another join rates that the mass matrix does not, in some of the states."""
+    from drevo.contact.laws.soft import program
+
+    monkeypatch.setattr(program, "MAX_STRAIGHT_PAIRS", 0)
+    ways = (".2 .1 0", "0 -.2 0"), (".2 -.1 0", "0 .2 0"), ("-.2 0 0", ".2 .1 0")
+    body = f'<body><freejoint/><geom type="sphere" size=".1"/>{"".join(ARM.format(*x) for x in ways)}</body>'
+    r = drevo.load(SCENE.format(body).replace("/>", f' cone="{cone}"/>', 1))
+    step, rng, n = drevo.compile(r, "step", dt=0.005, ground=None), np.random.default_rng(0), 64
+    q, v, tau = r.random(rng, n), rng.normal(size=(n, r.nv)), np.zeros((n, r.nv))
+    q[:, :3] *= 0.1
+    q[:, 2] += 0.25
+    found = step(q, v, tau)
+    for k in range(n):
+        assert all(np.array_equal(x, y[k]) for x, y in zip(step(q[k], v[k], tau[k]), found))

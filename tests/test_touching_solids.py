@@ -183,9 +183,9 @@ MIXED = SCENE.format(
 
 def in_loops(patch: pytest.MonkeyPatch, robot: drevo.Robot, **how: Any) -> Any:
     """A step that loops over its pairs, however few they are."""
-    from drevo.contact.laws.soft import newton, pair_loops
+    from drevo.contact.laws.soft import newton, program
 
-    patch.setattr(pair_loops, "MAX_STRAIGHT_PAIRS", 0)
+    patch.setattr(program, "MAX_STRAIGHT_PAIRS", 0)
     patch.setattr(newton, "MAX_STRAIGHT_FACTOR_PRODUCTS", 0)
     step = drevo.compile(drevo.Robot(robot.model), "step", ground=None, **how)
     patch.undo()

@@ -28,8 +28,8 @@ from .laws.exact.many import MultiplierEvaluation, MultiplierLoops, many_places_
 from .laws.exact.problem import exact_robot
 from .laws.soft.kernel import SoftDerivative
 from .laws.soft.law import LAW_SIZES, PENALTY_LAWS, RowGroup, require_slope
-from .laws.soft.pair_loops import step_program, takes_loops
 from .laws.soft.problem import soft_problem
+from .laws.soft.program import step_program, takes_loops
 from .laws.soft.stages import SoftProblem
 from .pairs import require_no_search, warn_of_untouched
 from .products import mark_of, prefix_of, require_one_product, step_product_program

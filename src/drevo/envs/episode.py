@@ -24,7 +24,8 @@ from ..codegen.store.build import Ahead
 from ..compiler.trace import requested
 from ..compiler.tracer import Tracer
 from ..contact.convex.fields import ray_to_field
-from ..contact.laws.soft.pair_loops import PairLoops, step_loops
+from ..contact.laws.soft.pair_loops import PairLoops
+from ..contact.laws.soft.program import step_loops
 from ..contact.laws.soft.stages import StageTracer
 from ..contact.step import soft_step_cost
 from ..mechanics.algorithms.kinematics import placed_bodies

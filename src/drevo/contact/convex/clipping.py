@@ -23,7 +23,7 @@ ON_SIDE = 1e-15  # m: what is less past a side is on it
 
 
 def clipped_by(
-    polygon: Floats, count: int, at: Vec, inward: Vec, out: Floats, leading: bool = False,
+    polygon: Floats, count: int, at: Vec, inward: Vec, out: Floats, leading: bool,
 ) -> int:  # fmt: skip
     """Cuts a polygon by a plane; gives the number of corners in `out` that are left on its inner side. leading:
     the corner stands first that was first, not the next one or a cut before it."""
@@ -53,7 +53,7 @@ def clipped_to_face(face: Floats, sides: int, n: Vec, polygon: Floats, count: in
     for k in range(sides):
         a, b = corner_of(face, k), corner_of(face, (k + 1) % sides)
         side = (b - a).cross(n)
-        count = clipped_by(polygon, count, a, side * (1.0 / sqrt(side.dot(side))), left)
+        count = clipped_by(polygon, count, a, side * (1.0 / sqrt(side.dot(side))), left, False)
         for m in range(count):
             put_corner(polygon, m, corner_of(left, m))
     return count

@@ -29,9 +29,10 @@ from ...packing import Packed, of
 from ..soft.couplings import CouplingRow, JointRow, Moves, TendonRow
 from ..soft.law import EllipticCone, OneSided
 from ..soft.layout import PackedRows, SlotLayout, slot_layout
-from ..soft.pair_loops import PairLoops, may_loop
+from ..soft.pair_loops import PairLoops
 from ..soft.pair_rows import LoopedEvaluation
 from ..soft.problem import soft_problem
+from ..soft.program import may_loop
 from ..soft.stages import Slot, SoftProblem, StageTracer
 from .natural import NaturalMap, kept_from, missed, slipping
 from .problem import MOST_PLACES
@@ -86,13 +87,13 @@ class MultiplierEvaluation(LoopedEvaluation):
 
     def _rows_of(self, k: int) -> None:
         s, at, m = StageTracer("rows", self.sizes), self.records[k], self.problem.slots[k].group.size
-        weight, margin = s.read("pair")[-2:]
-        distance, u, over = s.here(at.place, 1)[0], s.here(at.y, m), 1.0 / self.problem.step
+        weight, distance, gap = s.read("pair")[-2], s.here(at.place, 1)[0], s.here(at.gap, 1)[0]
+        u, over = s.here(at.y, m), 1.0 / self.problem.step
         assert self.problem.moreau
         closing = closing_speed(distance, u[0], self.problem.moreau)
         c, push = [-((u[0] + closing) * over), *(-(x * over) for x in u[1:])], maximum(-closing, 0.0) * over
-        D = where(distance - margin < 0.0, MULTIPLIER_STIFFNESS / weight, 0.0)
-        s.write_here({0: [*c, *[D] * m], at.gap: distance - margin, at.slip: [*c, weight, push]})
+        D = where(gap < 0.0, MULTIPLIER_STIFFNESS / weight, 0.0)
+        s.write_here({0: [*c, *[D] * m], at.slip: [*c, weight, push]})
         self.parts[f"rows_{k}"] = s.t.program()
 
     def _row(self, r: JointRow | CouplingRow | TendonRow, gap: Scalar, moves: Moves, v: Vector) -> PackedRows:

@@ -98,10 +98,10 @@ class FactorLoops:
         """The address of the numbers of the rows."""
         return self.c.at("x")
 
-    def write(self, right: str, out: str, where: str = "") -> None:
-        """out = -H^-1 right, over rates; where: the block that is positive in lanes that take it."""
+    def write(self, right: str, out: str) -> None:
+        """out = -H^-1 right, over rates."""
         self.factorise()
-        self.solve(self.c.at(right), self.c.at(out), where, minus=True)
+        self.solve(self.c.at(right), self.c.at(out), minus=True)
 
     def clear(self) -> None:
         """H = 0, beside the diagonal."""
@@ -111,7 +111,7 @@ class FactorLoops:
                 self._put(self.F, row + self._column(start + a.i), self.f.zero(self.c.l.type))
 
     def factorise(self) -> None:
-        """From the last row on: 1 / D to the diagonal, D L stays beside it."""
+        """From the last row on: 1 / D to the diagonal, L beside it, which round as `Newton` does."""
         c, f, F = self.c, self.f, self.F
         with f.loop(self.n, some=True) as i:
             k = f.value(self.n - 1) - i.i
@@ -119,34 +119,32 @@ class FactorLoops:
             inverse = f.const(c.l.type, 1.0) / self._load(F, row + k)
             self._put(F, row + k, inverse)
             with f.loop(count) as a:
-                j = self._column(start + a.i)
-                share, other = self._load(F, row + j) * inverse, j * (j + 1) >> 1
-                with f.loop(a.i + 1, some=True) as b:
+                last = count - 1 - a.i
+                at = self._column(start + last)
+                share, other = self._load(F, row + at) * inverse, at * (at + 1) >> 1
+                with f.loop(last + 1, some=True) as b:
                     j = self._column(start + b.i)
                     less = minus_product(c, self._load(F, other + j), share, self._load(F, row + j))
                     self._put(F, other + j, less)
+                self._put(F, row + at, share)
 
-    def solve(self, right: Value, out: Value, where: str = "", minus: bool = False) -> None:
+    def solve(self, right: Value, out: Value, minus: bool = False) -> None:
         """out = H^-1 right, or less it, at addresses of vectors over rates."""
-        c, f = self.c, self.f
+        f = self.f
         with f.loop(self.n, some=True) as i:
             self._put(self.x, i.i, self._load(right, self._item(self.order, i.i)))
         self._inwards()
         with f.loop(self.n, some=True) as i:
             p, rate = self._solved(i.i), self._item(self.order, i.i)
-            p = -p if minus else p
-            if where:
-                p = f.select(c.load(where) > 0.0, p, self._load(out, rate))
-            self._put(out, rate, p)
+            self._put(out, rate, -p if minus else p)
 
     def _inwards(self) -> None:
-        """x becomes D^-1 L^-T x, from the last row on."""
+        """x becomes L^-T x, from the last row on."""
         c, f, F, x = self.c, self.f, self.F, self.x
         with f.loop(self.n, some=True) as i:
             k = f.value(self.n - 1) - i.i
             start, count, row = self._row(k)
-            y = self._load(x, k) * self._load(F, row + k)
-            self._put(x, k, y)
+            y = self._load(x, k)
             with f.loop(count) as a:
                 j = self._column(start + a.i)
                 self._put(x, j, minus_product(c, self._load(x, j), self._load(F, row + j), y))
@@ -154,12 +152,12 @@ class FactorLoops:
     def _solved(self, k: Value) -> Value:
         """x of row k by those before it."""
         start, count, row = self._row(k)
-        with self.f.loop(count, carry={"sum": self.f.zero(self.c.l.type)}) as a:
-            j = self._column(start + a.i)
-            a.sum = plus_product(self.c, a.sum, self._load(self.F, row + j), self._load(self.x, j))
-        y = minus_product(self.c, self._load(self.x, k), self._load(self.F, row + k), a.sum)
-        self._put(self.x, k, y)
-        return y
+        first = self._load(self.x, k) * self._load(self.F, row + k)
+        with self.f.loop(count, carry={"y": first}) as a:
+            j = self._column(start + (count - 1 - a.i))
+            a.y = minus_product(self.c, a.y, self._load(self.F, row + j), self._load(self.x, j))
+        self._put(self.x, k, a.y)
+        return a.y
 
     def _row(self, k: Value) -> tuple[Value, Value, Value]:
         """Beginning and number of the columns of a row beside the diagonal, and its beginning in "H"."""

@@ -90,7 +90,7 @@ class Loops:
         """By how much velocities may be off."""
         c.call("judge")
         with c.f.when(c.some_above("doubt")):
-            self.solve(c, touching)
+            self.solve(c, touching, "doubt")
             c.call("weigh")
 
     def solved(self, c: StageCalls) -> list[Value]:
@@ -193,22 +193,41 @@ class Loops:
             self.where_touching(c, touching, k, lambda block, _, name=name: c.call(name, block))  # type: ignore[misc]
 
     def newton(self, c: StageCalls, touching: list[Value]) -> None:
-        f = c.f
+        f, living = c.f, self.room(c)
         self.crosses(c, touching)
         with f.loop(MAX_NEWTON_STEPS, some=True) as loop:
             c.call("gradient")
             self.each(c, "touch", touching)
             c.call("finish")
             loop.leave(~c.some_above("live"))
-            self.solve(c, touching)
+            self.keep(c, touching, living)
+            self.solve(c, living, "live")
             c.call("aim")
-            self.each(c, "along", touching)
+            self.each(c, "along", living)
             with f.loop(MAX_SEARCH_STEPS, some=True) as search:
                 c.call("slope")
-                self.each(c, "bend", touching)
+                self.each(c, "bend", living)
                 c.call("trial")
                 search.leave(~c.some_above("open"))
             c.call("move")
+
+    def room(self, c: StageCalls) -> list[Value]:
+        """Room for which slots touch in lanes that are live."""
+        return [c.f.alloca(I64 if k in self.pair_of else I1) for k in self.slots]
+
+    def keep(self, c: StageCalls, touching: list[Value], living: list[Value]) -> None:
+        """Lists the slots that touch in a lane that is live."""
+        for k, (flag, kept) in enumerate(zip(touching, living)):
+            if k in self.pair_of:
+                kept.store(flag.load(I64))
+                continue
+            kept.store(c.f.const(I1, 0))
+            with c.f.when(flag.load(I1)):
+                kept.store(c.any(self.touches(c, c.at(f"slot_{k}"), self.e.records[k]) & (c.load("live") > 0.0)))
+
+    def touches(self, c: StageCalls, block: Value, at: SlotLayout) -> Value:
+        """Lanes in which a place touches."""
+        return block.at(at.gap * c.l.bytes, I8).load(c.l.type, c.l.bytes) < 0.0
 
     def each_in_order(self, c: StageCalls, touching: list[Value], write: Callable[[int, Value], None]) -> None:
         """Writes calls for the slots that touch, in the order of the pass after the law."""
@@ -222,27 +241,28 @@ class Loops:
         one = c.f.const(c.l.type, 1.0)
         for k in self.slots:
             if self.e.crossing[k]:
-                gap = self.e.records[k].gap * c.l.bytes
 
-                def crossing(block: Value, _: Value | int, gap: int = gap) -> None:
-                    touches = block.at(gap, I8).load(c.l.type, c.l.bytes) < 0.0
-                    c.at("crosses").store(c.f.select(touches, one, c.load("crosses")), c.l.bytes)
+                def crossing(block: Value, _: Value | int, at: SlotLayout = self.e.records[k]) -> None:
+                    crosses = c.f.select(self.touches(c, block, at), one, c.load("crosses"))
+                    c.at("crosses").store(crosses, c.l.bytes)
 
                 self.where_touching(c, touching, k, crossing)
 
-    def solve(self, c: StageCalls, touching: list[Value]) -> None:
-        """p = -H^-1 g, by few entries of H in lanes that need no more, whatever the others need.
+    def solve(self, c: StageCalls, touching: list[Value], lanes: str) -> None:
+        """p = -H^-1 g in lanes where a block is positive, by few entries of H in those that need no more, whatever
+        the others need.
 
-        Loops pass over what is zero, so that all entries round as few do."""
+        Loops pass over what is zero and round as straight lines do: there all entries give what few give."""
         c.call("inertia")
         self.each(c, "hessian", touching)
         if not any(self.e.crossing):
             self.solve_once(c, "solve")
             return
-        few = ~c.some_above("crosses") if self.e.newton.solves_in_loops else c.some_below("crosses")
-        with c.f.when(few):
+        going, crosses = c.load(lanes) > 0.0, c.load("crosses")
+        crossing = c.any(going & (crosses > 0.0))
+        with c.f.when(~crossing if self.e.looped else c.any(going & (crosses < 0.0))):
             self.solve_once(c, "solve")
-        with c.f.when(c.some_above("crosses")):
+        with c.f.when(crossing):
             self.solve_once(c, "solve_crossing")
 
     def solve_once(self, c: StageCalls, stage: str) -> None:
@@ -260,7 +280,7 @@ class Loops:
 
             def tell(block: Value, i: Value | int, at: SlotLayout = at, first: int = first) -> None:
                 c.call(f"force_{at.kind}", block)
-                touches = block.at(at.gap * l.bytes, I8).load(l.type, l.bytes) < 0.0
+                touches = self.touches(c, block, at)
                 out = c.at("forces", 3 * first).at(i * (3 * l.bytes), I8)
                 for j in range(3):  # what does not touch has +0, whatever the lanes beside it do
                     force = block.at((at.size + j) * l.bytes, I8).load(l.type, l.bytes)

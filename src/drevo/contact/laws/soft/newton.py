@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
+from functools import partial, reduce
+from operator import sub
 
 from ....mechanics.algorithms.inertia_matrix import Factors
 from ....mechanics.scalar import Scalar, Vector, dot, is_zero, where
@@ -177,8 +178,14 @@ class Newton:
     # -- the step -------------------------------------------------------------------------------------------
 
     def _step(self, s: StageTracer, rows: Sequence[Sequence[int]]) -> list[Scalar]:
-        """p = -H^-1 g, of these entries."""
-        return [-x for x in self.factors(s, rows).solve(s.read("g"))]
+        """p = -H^-1 g, of these entries; y / D rounds by itself, as it does in loops, since it is made behind the
+        products that are subtracted."""
+        L = self.factors(s, rows)
+        p: list[Scalar] = [0.0] * self.n
+        for i, y in enumerate(L.solve_transposed(s.read("g"))):
+            less = [x * p[self.e.order[j]] for j, x in L.L[i].items()]
+            p[self.e.order[i]] = reduce(sub, less, y * L.inverse[i])
+        return [-x for x in p]
 
     def _solve_crossing(self, s: StageTracer, rows: Sequence[Sequence[int]]) -> None:
         """With all entries, which round in another order: for lanes that need them."""

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from itertools import chain
 from typing import Any, NamedTuple
 
-from ....codegen.graph.program import Program
 from ....codegen.llvm.ir import F64, I8, I64, Value
-from ....codegen.llvm.stages import StageCalls, Stages
-from ....compiler.tracer import Tracer
+from ....codegen.llvm.stages import StageCalls
 from ....mechanics.spatial import Vec
 from ...convex.solids import PLACED_GEOM_NUMBERS, boxes_parted
-from ...parameters import is_friction
 from .factor_loops import (
     FactorLoops,
     filled_shape,
@@ -27,47 +24,11 @@ from .factor_loops import (
     sum_of_values,
     triangle,
 )
-from .kernel import LAST_EVALUATION, STEP_ARGUMENTS, STEP_RESULTS, Loops, declare, evaluation
+from .kernel import Loops
 from .layout import SlotLayout
 from .pair_rows import PAIR_FIELDS, PAIR_NUMBERS, LoopedEvaluation, PairKind, PairRow, axes_at
-from .stages import Evaluation, SoftProblem
 
 RATE_NUMBERS = 9  # numbers of a rate: how it turns and moves, and the point of which that is said
-MAX_STRAIGHT_PAIRS = 48  # of places of contact; more are looped over
-
-
-def step_program(
-    problem: SoftProblem, stages: type[LoopedEvaluation] = LoopedEvaluation, calls: type[PairLoops] | None = None
-) -> Program:
-    """(q, v, tau) -> (q1, v1, forces, residual), and on request of the last evaluation Q, V and r, what holds."""
-    loops = calls(evaluation(problem, stages)) if calls else step_loops(problem)
-    e = loops.e
-    t = Tracer("step", problem.model)
-    t.state(*STEP_ARGUMENTS)
-    declare(t, e.sizes, results := (*STEP_RESULTS, *(LAST_EVALUATION if problem.last else ())))
-    symbols = (x._replace(node=t.graph.parameter(x.name).edge >> 1) for x in e.symbols)
-    blocks = {name: size for name, size in e.sizes.items() if name not in (*STEP_ARGUMENTS, *results)}
-    return replace(t.program(), parameters=tuple(symbols), stages=Stages(blocks, e.parts, loops.write))
-
-
-def step_loops(problem: SoftProblem) -> Loops:
-    """The calls of a step: over pairs of a kind where it has many places, else one after another."""
-    if takes_loops(problem):
-        return PairLoops(evaluation(problem, LoopedEvaluation))
-    return Loops(evaluation(problem, Evaluation))
-
-
-def takes_loops(problem: SoftProblem) -> bool:
-    """True where a step has many places of contact, and may loop over them."""
-    return len(problem.slots) > MAX_STRAIGHT_PAIRS and may_loop(problem)
-
-
-def may_loop(problem: SoftProblem) -> bool:
-    """True where places of contact need nothing that only straight lines know."""
-    stepping = problem.model.stepping
-    plain = not (any(map(is_friction, problem.parameters)) or "diagexact" in stepping.enabled)
-    still = all(s.held and not any(any(x.geom.surface) for x in s.held) for s in problem.slots)
-    return plain and still
 
 
 class Touching(NamedTuple):
@@ -179,9 +140,8 @@ class PairLoops(Loops):
 
     def all_touching(self, c: StageCalls) -> Touching:  # type: ignore[override]
         f = c.f
-        total = len(self.e.contacts)
-        counts, found = f.alloca(I64, total), f.alloca(I64, 2 * total)
-        touching = Touching(counts, found, f.alloca(I64, len(self.listed)))
+        touching = self.room(c)
+        counts = touching.counts
         for kind in self.e.alike:
             at = self.e.records[kind.law]
             touching.many.at(self.listed[kind][0], I64).store(f.const(I64, 0))
@@ -200,10 +160,14 @@ class PairLoops(Loops):
                     counts.at(pair.slot, I64).store(some)
                     self._list(c, kind, touching, pair.index)
             with self.places(c, kind, touching) as (pair, block, _):
-                self._make_rows(c, kind, pair, block)
-                if not kind.searched:
-                    gap = self.load(c, block, at.gap)
-                    counts.at(pair.slot, I64).store(c.any(gap < 0.0).cast("zext", I64))
+                self._make_place(c, kind, pair, block)
+                if kind.searched:
+                    self._make_rows(c, kind, pair, block)
+                    continue
+                some = c.any(self.load(c, block, at.gap) < 0.0)
+                counts.at(pair.slot, I64).store(some.cast("zext", I64))
+                with f.when(some):
+                    self._make_rows(c, kind, pair, block)
         return touching
 
     def _near(self, c: StageCalls, kind: PairKind, pair: PairRow) -> Value:
@@ -234,21 +198,20 @@ class PairLoops(Loops):
         for x in (pair.a, pair.b):
             yield [self.load(c, c.at("placed").at(x, I8), k) for k in range(PLACED_GEOM_NUMBERS)]
 
-    def _make_rows(self, c: StageCalls, kind: PairKind, pair: PairRow, block: Value) -> None:
-        """Distance, point and frame of a place, its rows, what these want and how firm they are."""
-        f, at, x = c.f, self.e.records[kind.law], self.e.contacts[kind.law]
-        both, placed = c.at("pair"), c.at("placed")
-        for i, start in enumerate((pair.a, pair.b)):
-            with f.loop(PLACED_GEOM_NUMBERS, some=True) as k:
-                self.put(c, both, k.i + PLACED_GEOM_NUMBERS * i, self.load(c, placed.at(start, I8), k.i))
+    def _make_place(self, c: StageCalls, kind: PairKind, pair: PairRow, block: Value) -> None:
+        """Distance, point and frame of a place."""
         number = self.numbers(c, pair)
-        with f.loop(PAIR_NUMBERS, some=True) as k:
-            self.put(c, both, k.i + 2 * PLACED_GEOM_NUMBERS, number(k.i))
+        for k, x in enumerate((*chain(*self._placed(c, pair)), *map(number, range(PAIR_NUMBERS)))):
+            self.put(c, c.at("pair"), k, x)
         c.call(f"place_{self.e.name_of(kind)}", block)
+
+    def _make_rows(self, c: StageCalls, kind: PairKind, pair: PairRow, block: Value) -> None:
+        """The rows of a place, what these want and how firm they are."""
+        at, x = self.e.records[kind.law], self.e.contacts[kind.law]
         self._columns(c, pair, block, [self.load(c, block, axes_at(x) + j) for j in range(9)], x.group.size, at)
         self.gather(c, kind, pair, block, "V", at.y)
         c.call(f"rows_{kind.law}", block)
-        self.put(c, block, at.piece, f.const(c.l.type, -1.0))
+        self.put(c, block, at.piece, c.f.const(c.l.type, -1.0))
 
     def _columns(
         self, c: StageCalls, pair: PairRow, block: Value, axes: Sequence[Value], m: int, at: SlotLayout
@@ -312,19 +275,37 @@ class PairLoops(Loops):
                 if stage == "touch":
                     self.scatter(c, kind, pair, block)
 
-    def solve(self, c: StageCalls, touching: Any) -> None:
+    def room(self, c: StageCalls) -> Touching:  # type: ignore[override]
+        n = len(self.e.contacts)
+        return Touching(*(c.f.alloca(I64, count) for count in (n, 2 * n, len(self.listed))))
+
+    def keep(self, c: StageCalls, touching: Any, living: Any) -> None:
+        f, live = c.f, c.load("live") > 0.0
+        for kind in self.e.alike:
+            (n, first), at = self.listed[kind], self.e.records[kind.law]
+            table = c.table(I64, self.rows[kind])
+            living.many.at(n, I64).store(f.const(I64, 0))
+            with f.loop(touching.many.at(n, I64).load(I64)) as i:
+                k = touching.found.at(i.i + first, I64).load(I64)
+                pair = PairRow(table.at(k * len(PAIR_FIELDS), I64), k)
+                count = touching.counts.at(pair.slot, I64).load(I64)
+                with f.loop(count, carry={"least": f.zero(c.l.type)}) as place:
+                    gap = self.load(c, c.work.at(pair.block + place.i * pair.stride, I8), at.gap)
+                    place.least = f.select(gap < place.least, gap, place.least)
+                with f.when(c.any((place.least < 0.0) & live)):
+                    living.counts.at(pair.slot, I64).store(count)
+                    self._list(c, kind, living, k)
+
+    def solve(self, c: StageCalls, touching: Any, lanes: str) -> None:
         if any(self.e.crossing):
             self.crossing.clear()
-        super().solve(c, touching)
+        super().solve(c, touching, lanes)
 
     def solve_once(self, c: StageCalls, stage: str) -> None:
-        newton = self.e.newton
         if stage in self.e.parts:
             c.call(stage)
-        elif stage == "solve":
-            self.within(c).write("g", "p")
         else:
-            self.crossing.write("g", "p", "" if newton.solves_in_loops else "crosses")
+            (self.within(c) if stage == "solve" else self.crossing).write("g", "p")
 
     def within(self, c: StageCalls) -> FactorLoops:
         """The loops over what M has."""

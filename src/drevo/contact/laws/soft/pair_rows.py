@@ -114,6 +114,7 @@ class LoopedEvaluation(Evaluation):
             proximity = between(a, b)[kind.place]
         s.write_here({
             at.place: [proximity.dist, *proximity.point],
+            at.gap: proximity.dist - s.read("pair")[-1],
             axes_at(self.contacts[k]): [x for row in proximity.frame for x in row],
         })  # fmt: skip
         self.parts[name] = s.t.program()
@@ -130,10 +131,9 @@ class LoopedEvaluation(Evaluation):
     def _rows_of(self, k: int) -> None:
         """The stage that says what the rows of a law want at their velocities, and how firm they are."""
         s, at, slot = StageTracer("rows", self.sizes), self.records[k], self.problem.slots[k]
-        weight, margin = s.read("pair")[-2:]
-        gap = s.here(at.place, 1)[0] - margin
+        weight, gap = s.read("pair")[-2], s.here(at.gap, 1)[0]
         ref, D = self.wanted(slot._replace(weight=(weight, weight)), gap, s.here(at.y, slot.group.size))
-        s.write_here({0: [*ref, *D], at.gap: gap})
+        s.write_here({0: [*ref, *D]})
         self.parts[f"rows_{k}"] = s.t.program()
 
     def numbers_of(self, k: int) -> list[Scalar]:
