@@ -246,11 +246,44 @@ def test_what_friction_jams_parts_without_it(joints: str, monkeypatch: pytest.Mo
         assert all(np.array_equal(x, y[k]) for x, y in zip(step(q[k], v[k], np.zeros(r.nv)), found))
 
 
-def test_free_joints_with_dry_friction_keep_to_few_places() -> None:
-    free = BOX.format(1, 3).replace("<freejoint/>", '<joint type="free" frictionloss="1"/>')
-    r = drevo.load(SCENE.format("".join(BOX.format(0, 0.05 + 0.1 * k) for k in range(4)) + free))
-    with pytest.warns(drevo.DrevoWarning, match="these pass through what they meet"):
-        drevo.compile(r, "step", dt=0.005, ground=None, law="coulomb")
+@pytest.mark.parametrize("most", [0, 1000])
+def test_dry_friction_of_free_joints_is_along_axes_of_the_world(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In loops and in straight lines: of a ball far from all, each velocity falls by h b / m, or to none."""
+    ball = '<joint type="free" frictionloss="1"/><geom type="sphere" size=".1" mass="2"/>'
+    r = drevo.load(SCENE.format(f'<body pos="0 0 9">{ball}</body>').replace("<option", '<option gravity="0 0 0"'))
+    monkeypatch.setattr(many, "MOST_LIMITED_PLACES", most)
+    h, n, rng = 0.005, 64, np.random.default_rng(0)
+    q, v = np.zeros((n, 7)), rng.normal(size=(n, 6)) * rng.choice([1e-3, 1.0], size=(n, 1))
+    q[:, 3:] = rng.normal(size=(n, 4))
+    q[:, 3:] /= np.linalg.norm(q[:, 3:], axis=1, keepdims=True)
+    q[:, 2] = 9.0
+    found = drevo.compile(r, "step", dt=h, ground=None, law="coulomb")(q, v, np.zeros((n, 6)))
+    assert found.residual.max() <= RESIDUAL
+    for a, b, c, d in zip(q, v, found.q1, found.v1):
+        R, R1 = (r.poses(x)[0, :3, :3] for x in (a, c))
+        was = R @ b[:3]
+        assert np.abs(R1 @ d[:3] - np.sign(was) * np.maximum(np.abs(was) - h / 2.0, 0.0)).max() < 2 * RESIDUAL
+        turn = h / np.diag(r.mass_matrix(a))[3:]
+        assert np.abs(d[3:] - np.sign(b[3:]) * np.maximum(np.abs(b[3:]) - turn, 0.0)).max() < 2 * RESIDUAL
+
+
+def test_a_box_with_dry_friction_falls_as_with_few_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a slippery floor, where velocities are unique, to the root of residuals times impulses."""
+    free = BOX.format(0, 0.06).replace("<freejoint/>", '<joint type="free" frictionloss="1.5"/>')
+    r = drevo.load(SCENE.format(free.replace("<geom", '<geom friction="0" priority="1"')))
+    few = drevo.compile(r, "step", dt=0.005, ground=None, law="coulomb", touching=["body"])
+    monkeypatch.setattr(many, "MOST_LIMITED_PLACES", 0)
+    loops = drevo.compile(r, "step", dt=0.005, ground=None, law="coulomb")
+    rng, count, apart = np.random.default_rng(0), 16, list[float]()
+    q, v = np.tile(np.array(r.model.initial), (count, 1)), rng.normal(size=(count, 6)) * [1, 1, 0.3, 1, 1, 3]
+    for _ in range(60):
+        ours, theirs = loops(q, v, 0.0 * v), few(q, v, 0.0 * v)
+        both = (ours.residual <= RESIDUAL) & (theirs.residual <= RESIDUAL)
+        apart += np.abs(ours.v1 - theirs.v1)[both].max(axis=1).tolist()
+        q, v = theirs.q1, theirs.v1
+    assert len(apart) > 0.95 * 60 * count and np.max(apart) < 1e-5
 
 
 ARM = """<body pos="{0}"><joint axis="1 0 0" range="-60 60"/><joint axis="0 1 0" range="-90 90"/>

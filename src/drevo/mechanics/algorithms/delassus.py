@@ -48,7 +48,7 @@ class ContactSlot(NamedTuple):
 
 class JointBounds(NamedTuple):
     """A rate with bounds of its coordinate, or dry friction, N m or N; ball: three rates and the quaternion from q
-    on, whose angle is bounded."""
+    on, whose angle is bounded. axis: of the world, along which a free joint rubs whose rates and q begin there."""
 
     rate: int
     q: int
@@ -56,9 +56,13 @@ class JointBounds(NamedTuple):
     upper: float
     friction: Scalar
     ball: bool = False
+    axis: int | None = None
 
     def coordinate(self, q: Vector) -> tuple[Scalar, dict[int, Scalar]]:
         """The bounded coordinate, and its time derivative by rates: {rate: factor}."""
+        if self.axis is not None:
+            R = from_quaternion(*q[self.q + 3 : self.q + 7])
+            return q[self.q + self.axis], {self.rate + i: R[self.axis][i] for i in range(3)}
         if not self.ball:
             return q[self.q], {self.rate: 1.0}
         angle, axis = angle_and_axis(q[self.q : self.q + 4])

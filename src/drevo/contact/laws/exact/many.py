@@ -53,7 +53,7 @@ def many_places_problem(
     model: Model, ground: Uneven | str | None, dt: float, repeat: int, friction: float | None
 ) -> SoftProblem | None:
     """The problem of a step with more places than are coupled in straight lines; None for what loops do not know:
-    joints that depend on others or are given by formula, dry friction of free joints, tendons."""
+    joints that depend on others or are given by formula, tendons."""
     model = replace(model, stepping=replace(model.stepping, noslip=0, impratio=1.0))
     odd = any(x.mimic or x.formula for x in model.joints)
     if model.closed or model.stepping.medium or isinstance(ground, Uneven) or odd:
@@ -61,7 +61,7 @@ def many_places_problem(
     found = soft_problem(model, ground, dt, "euler", repeat, friction)
     found = replace(found, slots=tuple(map(_slot, found.slots)), moreau=MoreauStep(dt))
     most = MOST_LIMITED_PLACES if found.rows else MOST_PLACES
-    known = all(isinstance(x, JointRow) and x.axis is None for x in found.rows)
+    known = all(isinstance(x, JointRow) for x in found.rows)
     return found if sum(x.most for x in found.slots) > most and known and may_loop(found) else None
 
 
@@ -77,8 +77,8 @@ class MultiplierEvaluation(LoopedEvaluation):
     """The first stages of such a step; a place keeps c and its inverse weight."""
 
     def __init__(self, problem: SoftProblem) -> None:
-        self.c_of_rows, self.push_of_rows = list[Scalar](), list[Scalar]()
-        self.rubs: Packed | None = None  # 1, the entry of rows of dry friction, or 0 where they are not to be felt
+        self.c_of_rows, self.push_of_rows, self.felt = list[Scalar](), list[Scalar](), list[Scalar]()
+        self.rubbing = list[Packed]()  # the entries of rows of dry friction, made 0 where they are not to be felt
         super().__init__(problem)
         self.sizes |= dict.fromkeys(("moves", "kept", "borne"), self.nv) | {"felt": 1}
 
@@ -100,14 +100,16 @@ class MultiplierEvaluation(LoopedEvaluation):
         """A limit, or dry friction, likewise: c is what it wants."""
         assert self.problem.moreau
         put, u = self.main.put, dot(list(moves.values()), [v[k] for k in moves])
-        if r.group.at_rates:
-            self.rubs = self.rubs or put(self.t.input("felt", 1)[0])
         closing = 0.0 if r.group.at_rates else closing_speed(gap, u, self.problem.moreau)
         c = -((u + closing) * (1.0 / self.problem.step))
         self.c_of_rows.append(c)
         self.push_of_rows.append(maximum(-closing, 0.0) * (1.0 / self.problem.step))
         D = MULTIPLIER_STIFFNESS / r.weight
-        B = [self.rubs] if r.group.at_rates and self.rubs else [put(x) for x in moves.values()]
+        if r.group.at_rates:
+            self.felt = self.felt or self.t.input("felt", 1)
+            moves = {k: x * self.felt[0] for k, x in moves.items()}
+        B = [put(x) for x in moves.values()]
+        self.rubbing += B if r.group.at_rates else []
         return PackedRows(r.group, tuple(moves), [B], [put(c)], [put(D)])
 
     def efforts(self, s: StageTracer) -> list[Scalar]:
@@ -322,8 +324,7 @@ class MultiplierLoops(PairLoops):
         s.write(kept=s.read("a"), borne=[x + y for x, y in zip(s.read("borne"), s.read("r"))])
         s.write(wanted=pushed, c=pushed, going=failed, live=failed, alpha=0.0)
         s.write(last=where(failed > 0.0, NO_RESIDUAL, s.number("last")))
-        if isinstance(self.e.rubs, tuple):
-            s.write_some("main", {self.e.rubs[0]: 0.0})
+        s.write_some("main", {x[0]: 0.0 for x in self.e.rubbing if isinstance(x, tuple)})
 
     def _push(self, s: StageTracer, x: PackedRows, at: SlotLayout) -> None:
         """Takes the wanted acceleration of a place for one that parts its bodies, along the normal alone."""

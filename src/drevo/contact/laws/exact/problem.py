@@ -156,7 +156,9 @@ def joint_rows(model: Model, limits: bool = True) -> tuple[JointBounds, ...]:
             high = math.inf if j.limit.upper is None else j.limit.upper
         eta = ratio * d.friction if d and "frictionloss" not in off else 0.0
         for k in range(j.sizes[1]):
-            before = out.get(iv + k, JointBounds(iv + k, iq + k, -math.inf, math.inf, 0.0))
+            along = (iv, iq, k) if j.kind == "free" and k < 3 else (iv + k, iq + k, None)
+            new = JointBounds(*along[:2], -math.inf, math.inf, 0.0, axis=along[2])
+            before = out.get(iv + k, new)
             out[iv + k] = before._replace(
                 lower=max(low, before.lower), upper=min(high, before.upper), friction=before.friction + eta
             )
