@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import drevo
-from drevo.envs.simulation import actuator_efforts, drevo_state, mujoco_state
+from drevo.envs.simulation import drevo_state, mujoco_state
 from drevo.model.loaders import schema
 from drevo.model.loaders.mjcf.defaults import PARAMETERS
 from drevo.model.loaders.schema import Node, parsed
@@ -336,12 +336,14 @@ def silent(made: Made, verdict: str, scene: Read) -> str:
 
 def steps(robot: drevo.Robot, there: Motion) -> tuple[Array, Array]:
     """Where the steps of a robot end that begins where MuJoCo does, in MuJoCo's coordinates."""
-    step = drevo.compile(robot, "step", dt=there.dt, method=METHODS[there.integrator])
+    driven = bool(robot.model.actuators) and not there.integrator
+    step = drevo.compile(robot, "step", dt=there.dt, method=METHODS[there.integrator], controls=driven)
+    given = np.full(len(robot.model.actuators), CONTROL) if driven else np.zeros(robot.nv)
+    act = np.zeros(sum(x.dynamics != "none" for x in robot.model.actuators if driven))
     state = tuple(np.array(x, float) for x in drevo_state(robot.model, list(there.q0), list(there.v0)))
     for _ in range(STEPS):
-        controls = [CONTROL] * len(robot.model.actuators)
-        tau = [0.0] * robot.nv if there.integrator else actuator_efforts(robot.model, controls, *map(list, state))
-        state = step(*state, np.array(tau, float))[:2]
+        after = step(*state, given, *([act] if act.size else []))
+        state, act = after[:2], getattr(after, "act1", act)
     q, v = (np.array(x, float) for x in mujoco_state(robot.model, *map(list, state)))
     return q, v
 

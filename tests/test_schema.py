@@ -253,7 +253,7 @@ def test_actuators_inherit_from_defaults_of_any_kind_as_in_mujoco(element: str) 
             assert (mine.gear, mine.control_range) == (m.actuator_gear[0][0], held_range), text
 
 
-@pytest.mark.parametrize("more, joints", [('jointinparent="k"', ["k"]), ('tendon="t"', []), ('site="s"', [])])
+@pytest.mark.parametrize("more, joints", [('jointinparent="k"', ["k"]), ('tendon="t"', [""]), ('site="s"', [])])
 def test_of_two_transmissions_an_actuator_has_the_one_of_mujoco(more: str, joints: list[str]) -> None:
     text = """<mujoco><worldbody><body name="b"><joint name="j"/><joint name="k" axis="1 0 0"/><geom size=".1"/>
      <site name="s"/></body></worldbody><tendon><fixed name="t"><joint joint="k" coef="1"/></fixed></tendon>

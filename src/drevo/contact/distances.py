@@ -26,7 +26,8 @@ from ..model.description import Model
 from ..model.draft import model_of
 from ..model.pairing import adjacent_links, as_ruled, touching_pairs, weld_bodies
 from .convex.solids import DISTANCE_NUMBERS, PLACED_GEOM_NUMBERS, PairSearch, placed_numbers
-from .laws.soft.stages import Columns, StageTracer
+from .laws.soft.couplings import Columns
+from .laws.soft.stages import StageTracer
 from .pairs import held_geom, with_ground
 
 Array = np.ndarray[Any, Any]

@@ -18,8 +18,9 @@ from ..errors import InputError, one_of, warn_caller
 from ..ground import Uneven, ground_of
 from ..io.given import asked, flag, number, seconds, whole
 from ..mechanics.acting import without_passive
+from ..mechanics.algorithms.sensors import HELD_SENSORS, felt_zones
 from ..model.description import Model
-from ..model.draft import model_of, names_in
+from ..model.draft import listed, model_of, names_in
 from ..model.dynamics import Described
 from ..model.regularity import require_masses
 from .laws.exact.derivative import ExactDerivative
@@ -32,7 +33,9 @@ from .laws.soft.problem import soft_problem
 from .laws.soft.program import step_program, takes_loops
 from .laws.soft.stages import SoftProblem
 from .pairs import require_no_search, warn_of_untouched
+from .parameters import is_friction
 from .products import mark_of, prefix_of, require_one_product, step_product_program
+from .signals import reading_slices, sensors_named
 
 _SOFT_METHODS = ("euler", "implicitfast", "rk4")  # the usual one first
 STEP_METHODS = {"soft": _SOFT_METHODS, "coulomb": ("moreau",)} | dict.fromkeys(PENALTY_LAWS, _SOFT_METHODS)
@@ -55,6 +58,8 @@ class StepRequest:
     product: tuple[str, ...] = ()
     parameters: tuple[str, ...] = ()
     numbers: bool = False  # tangents of q in products are of size nq
+    controls: bool = False
+    sensors: tuple[str, ...] = ()
 
 
 @partial(asked, name="step")
@@ -62,7 +67,8 @@ def compile_step(
     robot: Described | Model, *, dt: float, ground: object = "plane", law: str = "soft", method: str | None = None,
     repeat: int = 1, friction: float | None = None, restitution: float = 0.0,
     touching: Sequence[str] | None = None, last: bool = False, parameters: str | Sequence[str] = (),
-    product: str | Sequence[str] = (), tangents: str = "joints", passive: bool = True, spec: Spec | None = None,
+    product: str | Sequence[str] = (), tangents: str = "joints", passive: bool = True, controls: bool = False,
+    sensors: bool | str | Sequence[str] = (), spec: Spec | None = None,
 ) -> Function:  # fmt: skip
     """f(q, v, tau) -> (q1, v1, forces, residual): the state after dt; batches and threads as in every Function.
 
@@ -89,6 +95,10 @@ def compile_step(
     by_tau, [by_parameters] (2 nv, n), rows of q1 before those of v1. Of q and q1 all are of size nv, in the frames
     of the joints; of products with tangents="numbers" of size nq, as `drevo.compile` has it. What touches, sticks
     or slides, and which limits hold, stays as it is; under the exact law a step that has not converged has none.
+    controls: True takes controls of the model's actuators (nu,) in the place of tau, and activations where some
+    have any, f(q, v, ctrl, act) -> (q1, v1, forces, residual, .., act1). sensors: names of the model's, or True
+    for all: what they read of the evaluation that begins the step, a last result `sensordata`, of which
+    `f.sensors` tells the parts by name: docs/signals.md.
     passive: False leaves out the damping, dry friction and springs of the joints, tendons and weights taken away.
     Raises InputError; calls raise NumericsError. A DrevoWarning says what has no rule and passes through others.
     """
@@ -115,14 +125,57 @@ def compile_step(
         law, way, step, floor, times, friction, bounce, names, flag("step: last", last),
         names_in(product, "step: product"), names_in(parameters, "step: parameters"),
         one_of("step: tangents", tangents, TANGENTS, InputError) == "numbers" and bool(product),
+        flag("step: controls", controls), _sensor_names(model, sensors),
     )  # fmt: skip
+    _require_signals(model, request)
     function = LAWS[law](robot, model, request, spec or Spec())
     function.recipe = partial(
         compile_step, model, dt=step, ground=floor, law=law, method=way, repeat=times, friction=friction,
         restitution=bounce, touching=names, last=last, parameters=request.parameters, product=request.product,
-        tangents=tangents, spec=spec,
+        tangents=tangents, controls=controls, sensors=request.sensors, spec=spec,
     )  # fmt: skip
+    function.sensors = reading_slices(model, request.sensors)
     return function
+
+
+def _sensor_names(model: Model, asked: bool | str | Sequence[str]) -> tuple[str, ...]:
+    """The names of sensors that are read, all for True."""
+    known = [x.name for x in model.sensors]
+    if isinstance(asked, bool):
+        return tuple(known) if asked else ()
+    wanted = names_in(asked, "step: sensors")
+    rest = known or ["nothing that measures"]
+    return tuple(dict.fromkeys(one_of("step: sensors", x, rest, InputError) for x in wanted))
+
+
+def _require_signals(model: Model, r: StepRequest) -> None:
+    """InputError where controls drive nothing, sensors know not what they would read, or derivatives are asked for
+    with either."""
+    if r.controls and not model.actuators:
+        raise InputError(
+            f"step: robot {model.name!r} has no actuators that are read, so that controls drive nothing; give "
+            "efforts, without controls=True"
+        )
+    if (r.controls or r.sensors) and r.product:
+        raise InputError("step: products are by efforts and of states; leave out product, or controls and sensors")
+    asked = sensors_named(model, r.sensors)
+    if not r.controls and (of := [x.name for x in asked if x.kind == "jointactuatorfrc"]):
+        raise InputError(f"step: {listed(of)} read forces of actuators; give controls=True, or leave them out")
+    held = [x.name for x in asked if x.kind in HELD_SENSORS]
+    driven = {x.tendon for x in model.actuators if r.controls} | {x.tendon for x in model.tendon_couplings}
+    bounded = {x.name for x in model.tendons if x.lower is not None or x.upper is not None}
+    strung = [x for x in model.tendons if x.segments and (x.pulls or x.name in driven | bounded)]
+    if held and (model.loops or strung):
+        why = "loops are closed" if model.loops else f"tendon {strung[0].name!r} pulls at links"
+        raise InputError(
+            f"step: {listed(held)} read what holds links, which is not known of robot {model.name!r}, whose "
+            f"{why}; leave them out of sensors"
+        )
+    if held and (weighed := [x for x in r.parameters if not is_friction(x) and x != "ground"]):
+        raise InputError(
+            f"step: {listed(held)} read what holds links of the model's masses; leave them out, or the parameters "
+            f"{listed(weighed)}"
+        )
 
 
 def _exact(robot: Any, model: Model, r: StepRequest, spec: Spec) -> Function:
@@ -131,6 +184,7 @@ def _exact(robot: Any, model: Model, r: StepRequest, spec: Spec) -> Function:
     plain = not (r.product or r.parameters or r.restitution or r.touching)
     many = many_places_problem(model, r.ground, r.dt, r.repeat, r.friction) if plain else None
     if many:
+        many = _read(many, r)
         warn_of_untouched(model, r.ground)
         build = partial(step_program, many, MultiplierEvaluation, MultiplierLoops)
         ahead = Ahead(f"step of {model.name!r}", lambda: seconds_of_soft_step(model, [], ""))
@@ -151,7 +205,9 @@ def _exact(robot: Any, model: Model, r: StepRequest, spec: Spec) -> Function:
 
     def program() -> Program:
         if not r.product:
-            return moreau_program(replace(what, parameters=r.parameters), repeat=r.repeat)
+            sensors = sensors_named(model, r.sensors)
+            asked = replace(what, parameters=r.parameters, controls=r.controls, sensors=sensors)
+            return moreau_program(asked, repeat=r.repeat)
         kind = r.product[0]
         return step_product_program(ExactDerivative(what, mark_of(kind), r.numbers, prefix_of(kind)), kind)
 
@@ -174,7 +230,7 @@ def _soft(robot: Any, model: Model, r: StepRequest, spec: Spec) -> Function:
     @cache
     def stated() -> SoftProblem:
         problem = soft_problem(model, r.ground, r.dt, r.method, r.repeat, r.friction, r.law, apart=bool(product))
-        return replace(problem, last=r.last, parameters=r.parameters)
+        return _read(replace(problem, last=r.last, parameters=r.parameters), r)
 
     def program() -> Program:
         if not product:
@@ -192,6 +248,13 @@ def _soft(robot: Any, model: Model, r: StepRequest, spec: Spec) -> Function:
     if r.law in PENALTY_LAWS and model.stepping.noslip:
         raise InputError(f"step: noslip_iterations of a file are for law='soft', not {r.law!r}; set them to 0")
     return requested(robot, ("step", r), program, spec=spec, lasting=r.law not in _ADDED_LAWS, ahead=ahead)
+
+
+def _read(problem: SoftProblem, r: StepRequest) -> SoftProblem:
+    """With the controls and sensors of a request."""
+    sensors = sensors_named(problem.model, r.sensors)
+    touches = bool(felt_zones(problem.model, sensors))
+    return replace(problem, controls=r.controls, sensors=sensors, touches=touches)
 
 
 def soft_step_cost(problem: SoftProblem, product: str = "") -> float:

@@ -18,14 +18,6 @@ from ..mechanics.tree import Tree
 from ..model.description import Inertial, Model
 
 
-def links_from(model: Model, link: str) -> list[str]:
-    """A link and all that hangs on it."""
-    links = [link]
-    for joint in model.joints:  # parents stand first
-        links += [joint.child] if joint.parent in links else []
-    return links
-
-
 class Sight:
     """Features of an evaluation, computed where they are asked for: parts of `tasks.Look` by `part`.
 

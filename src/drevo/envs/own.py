@@ -15,6 +15,7 @@ from ..contact.pairs import warn_of_untouched
 from ..errors import InputError, UnknownNameError, one_of, shown
 from ..ground import ground_of
 from ..io.given import asked_methods, finite, seconds, whole
+from ..mechanics.algorithms.actuators import actuation
 from ..mechanics.algorithms.kinematics import pose, velocity
 from ..mechanics.scalar import Scalar, Vector, clip, maximum, where
 from ..mechanics.spatial import Mat, Vec
@@ -23,7 +24,6 @@ from ..model.description import Model
 from ..model.draft import expect_robot
 from ..model.regularity import require_masses
 from .randomise import randomised
-from .simulation import actuator_efforts
 from .tasks import Chance, Moment, Outcome, Task, TaskNumbers
 from .vector import StepEnv
 
@@ -236,7 +236,7 @@ class TaskFunctions:
         """nv efforts of an action."""
         nv = self.model.nv
         if self.action is None and self.model.actuators:
-            return actuator_efforts(self.model, action, q, v)
+            return actuation(self.model, q, v, action).efforts
         if self.action is None:
             if lost := [k for k, x in self.limits.items() if not np.isfinite(x)]:
                 joint = "".join(self.model.freedoms()[lost[0]])

@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
+from ..mechanics.algorithms.actuators import actuation
 from ..mechanics.algorithms.inertia_matrix import Factors, mass_matrix_rows
 from ..mechanics.algorithms.inverse_dynamics import inverse_dynamics
 from ..mechanics.algorithms.kinematics import jacobian, pose
@@ -27,7 +28,6 @@ from ..robot.face import Robot
 from .goals import DrawnEnv, endless, norms
 from .ours import PandaTask, installed_file, quiet_model
 from .rotations import of_axis, product, rotation_quaternions
-from .simulation import actuator_efforts
 from .tasks import Task
 
 Array = np.ndarray[Any, Any]
@@ -108,7 +108,7 @@ def _controlled(robot: Robot) -> Any:
         pull = [x - y for x, y in zip(force, taken)]
         held = inverse_dynamics(tree, q, v, [*away, *[0.0] * (model.nv - PANDA_JOINTS)])
         torques = [x + dot(column, pull) for x, column in zip(held, zip(*J))]
-        return actuator_efforts(model, [*torques, *fingers], q, v)
+        return actuation(model, q, v, [*torques, *fingers]).efforts
 
     return drive
 

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import gymnasium
 import numpy as np
 
+from ..mechanics.algorithms.sensors import links_from
 from ..model.loaders.solids import MOST_SUPPORTS
 from ..model.vectors import IDENTITY, ORIGIN, Vec3
 from ..robot.face import Robot
-from .features import links_from
 from .goals import DrawnEnv, norms
 from .ours import SawyerTask, installed_file, quiet_model
 from .rotations import product, rotation_quaternions

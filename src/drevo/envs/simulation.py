@@ -6,7 +6,7 @@ Pictures of an environment: by the plain renderer, or in a window of the browser
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from math import inf
@@ -22,7 +22,7 @@ from ..ground import ground_of
 from ..io.given import Array
 from ..io.packages import package
 from ..mechanics.rotation import from_quaternion
-from ..mechanics.scalar import Scalar, Vector, dot, maximum, minimum, sqrt
+from ..mechanics.scalar import Scalar, Vector, dot, sqrt
 from ..mechanics.spatial import Vec
 from ..model.description import Model
 from ..robot.face import Robot
@@ -117,31 +117,6 @@ def drevo_state(model: Model, q: Vector, v: Vector) -> tuple[list[Scalar], list[
                 at = slice(sv.start, sv.start + 3)
                 v[at] = from_quaternion(*unit).T @ Vec(*v[at])
     return q, v
-
-
-def actuator_efforts(
-    model: Model, controls: Vector, q: Vector, v: Vector, pulls: Mapping[str, Mapping[str, float]] | None = None
-) -> list[Scalar]:
-    """The generalised forces of the actuators: controls and forces cut to their ranges, forces by gains and
-    biases, along the joints by gears. pulls: of actuators of fixed tendons, by name, the shares of joints."""
-    slices = {joint.name: (joint, sq.start, sv.start) for joint, sq, sv in model.slices()}
-    tau: list[Scalar] = [0.0] * model.nv
-    most: dict[int, float] = {}
-    for x, control in zip(model.actuators, controls):
-        shares = (pulls or {}).get(x.name, {x.joint: 1.0})
-        ends = [(*slices[name], x.gear * share) for name, share in shares.items()]
-        state = 1.0, sum(arm * q[at] for _, at, _, arm in ends), sum(arm * v[rate] for *_, rate, arm in ends)
-        force = _cut(control, x.control_range) * dot(x.gain, state) + dot(x.bias, state)
-        for joint, _, rate, arm in ends:
-            tau[rate] = tau[rate] + arm * _cut(force, x.force_range)
-            most[rate] = (joint.limit and joint.limit.effort) or inf
-    return [_cut(x, (-most[k], most[k])) if k in most else x for k, x in enumerate(tau)]
-
-
-def _cut(x: Scalar, bounds: tuple[float, float] | None) -> Scalar:
-    low, high = bounds or (-inf, inf)
-    x = maximum(x, low) if low > -inf else x
-    return minimum(x, high) if high < inf else x
 
 
 def _loaded(name: str) -> Robot:

@@ -13,7 +13,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from ..contact.laws.soft.problem import soft_problem
+from ..mechanics.algorithms.actuators import actuation
 from ..mechanics.algorithms.kinematics import Pose, placed_bodies
+from ..mechanics.algorithms.sensors import links_from
 from ..mechanics.scalar import Scalar, Vector, cos, dot, maximum, minimum, sin, sqrt, where
 from ..mechanics.spatial import Mat, Vec
 from ..mechanics.tree import Tree, build_tree
@@ -21,10 +23,10 @@ from ..mechanics.tree_indices import ancestors
 from ..model.contact import Geom, Sensor
 from ..model.description import Model
 from ..robot.face import Robot
-from .features import Sight, links_from
+from .features import Sight
 from .ours import installed_file, quiet_model
 from .randomise import Randomise
-from .simulation import actuator_efforts, mujoco_state
+from .simulation import mujoco_state
 from .tasks import NOTHING_NEAR, Chance, Moment, Outcome, Rangefinders, Task, TaskNumbers
 from .traced import FELT
 
@@ -131,7 +133,7 @@ def _meets_box(start: Vec, way: Vec) -> Scalar:
 
 
 class SuiteBody:
-    """The robot of a task: its file, with what actuators of fixed tendons pull at."""
+    """The robot of a task, out of its file."""
 
     def __init__(
         self, file: str, edit: Callable[[Xml], None] | None, moved: str, shape: Callable[[Model], Model] | None
@@ -142,13 +144,6 @@ class SuiteBody:
             root.remove(include)
         if edit:
             edit(root)
-        fixed = {x.get("name"): x for x in root.iterfind("tendon/fixed")}
-        self.pulls: dict[str, dict[str, float]] = {}
-        for actuator in root.iterfind("actuator/*"):
-            if tendon := actuator.attrib.pop("tendon", None):
-                shares = {x.attrib["joint"]: float(x.attrib["coef"]) for x in fixed[tendon].iterfind("joint")}
-                actuator.set("joint", next(iter(shares)))
-                self.pulls[actuator.attrib["name"]] = shares
         folders = [path.parent, *(path.parent / x.attrib.pop("meshdir", "") for x in root.iter("compiler"))]
         model = quiet_model(ElementTree.tostring(root, encoding="unicode"), roots=folders[-1:])
         self.sights = [
@@ -206,7 +201,7 @@ class SuiteBody:
 
     def drive(self, action: Vector, q: Vector, v: Vector, drawn: Vector = ()) -> list[Scalar]:
         """The efforts of the actuators."""
-        return actuator_efforts(self.model, action, q, v, self.pulls)
+        return actuation(self.model, q, v, action).efforts
 
     def apart(self, q: Vector, moved: Mapping[int | str, Pose] | None = None) -> Scalar:
         """1.0 where nothing touches, of pairs whose distance has a closed form, else 0.0; of others `rise` sees to

@@ -14,10 +14,10 @@ import numpy as np
 from ..contact.laws.soft.stages import carried_rates
 from ..io.given import Array
 from ..mechanics.algorithms.kinematics import acceleration, placed_bodies, velocity
+from ..mechanics.algorithms.sensors import links_from
 from ..mechanics.scalar import Scalar, cos, maximum, sin, sqrt, where
 from ..mechanics.spatial import Mat, Vec
 from ..model.description import Model
-from .features import links_from
 from .scales import decay, log_of, tolerance
 from .suite import SuiteBody, SuiteState, SuiteTask, Xml, norm_of, normals, of_length_one
 from .tasks import Chance

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..compiler.tracer import TracedFunction, Tracer
+from ..mechanics.algorithms.actuators import actuation
 from ..mechanics.scalar import Scalar, Vector
 from ..mechanics.spatial import Vec
 from ..mechanics.tree import build_tree
@@ -13,7 +14,7 @@ from ..model.contact import Geom
 from ..model.description import Model
 from .features import Sight
 from .randomise import Randomise
-from .simulation import TaskRobot, actuator_efforts
+from .simulation import TaskRobot
 from .tasks import Chance, Feel, Look, Moment, Outcome, Rangefinders, Start, Task, TaskNumbers
 
 MOMENT_NAMES = ("q", "v", "before", "action")  # what every moment has
@@ -51,7 +52,7 @@ class TracedTask:
 
     def efforts(self, model: Model, action: Vector, q: Vector, v: Vector, *commands: Vector) -> Sequence[Scalar]:
         """Those of the task, else of the actuators of the model."""
-        return self.drive(action, q, v, *commands)[0] if self.drive else actuator_efforts(model, action, q, v)
+        return self.drive(action, q, v, *commands)[0] if self.drive else actuation(model, q, v, action).efforts
 
     def begin(self, chance: Chance) -> tuple[Start, Scalar]:
         """The state where an episode begins, and whether the task takes it, 1.0 or 0.0."""

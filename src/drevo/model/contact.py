@@ -114,9 +114,10 @@ class JointSoftness:
 @concise
 @dataclass(frozen=True, slots=True)
 class Actuator:
-    """An actuator with control u: f = gain . (1, l, l') u + bias . (1, l, l'), l = gear q; the joint feels gear f.
+    """An actuator with control u: f = gain . (1, l, l') w + bias . (1, l, l'), l = gear q; the joint feels gear f.
 
-    u is cut to control_range, the force to force_range.
+    q: of the joint, or the length of the tendon in its place. w: u, or with dynamics the activation that follows
+    it. u is cut to control_range, the force to force_range, the activation to activation_range.
     """
 
     name: str
@@ -126,12 +127,23 @@ class Actuator:
     bias: Vec3 = ORIGIN
     control_range: tuple[float, float] | None = None
     force_range: tuple[float, float] | None = None
+    tendon: str = ""  # joint is empty then
+    dynamics: str = "none"  # of ACTUATOR_DYNAMICS
+    times: Vec3 = (1.0, 0.0, 0.0)  # s, of a filter; of a muscle to rise and to fall; over what these are mixed
+    activation_range: tuple[float, float] | None = None
+    early: bool = False  # the force is that of the activation after the step
+    # of a muscle in place of gain and bias, in MuJoCo's order: range (2), force, scale, lmin, lmax, vmax, fpmax,
+    # fvmax, and the least and greatest length of what it pulls
+    muscle: tuple[float, ...] = ()
 
 
 @concise
 @dataclass(frozen=True, slots=True)
 class Sensor:
-    """A sensor at a joint, or on a link in a frame of its own; of touch `size` is that of its zone."""
+    """A sensor at a joint, or on a link in a frame of its own; of touch `shape` and `size` are those of its zone.
+
+    What it reads is cut to cutoff, to both sides unless it is never negative; 0: it is not.
+    """
 
     name: str
     kind: str  # of JOINT_SENSORS or LINK_SENSORS
@@ -140,11 +152,16 @@ class Sensor:
     origin: Vec3 = ORIGIN
     rotation: Mat3 = IDENTITY
     size: Vec3 = ORIGIN
+    shape: str = "sphere"  # of SENSOR_SHAPES
+    cutoff: float = 0.0
 
 
+ACTUATOR_DYNAMICS = ("none", "integrator", "filter", "filterexact", "muscle")
+MUSCLE_NUMBERS = 11
+SENSOR_SHAPES = ("sphere", "capsule", "ellipsoid", "cylinder", "box")
 JOINT_SENSORS = ("jointpos", "jointvel", "jointactuatorfrc")
 LINK_SENSORS = (
-    *("accelerometer", "gyro", "velocimeter", "touch", "force", "torque"),
+    *("accelerometer", "gyro", "velocimeter", "touch", "force", "torque", "rangefinder"),
     *("framepos", "framequat", "framelinvel", "frameangvel"),
 )
 

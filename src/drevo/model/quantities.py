@@ -85,6 +85,8 @@ class StepOptions(TypedDict, total=False):
     restitution: float
     touching: Sequence[str]
     last: bool
+    controls: bool
+    sensors: bool | str | Sequence[str]
 
 
 class CompileOptions(DerivativeOptions, StepOptions, total=False):

@@ -10,13 +10,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from .contact import (
+    ACTUATOR_DYNAMICS,
     CONDIMS,
     CONES,
     DRAGGED,
     GEOM_SIZES,
     JOINT_SENSORS,
     LINK_SENSORS,
+    MUSCLE_NUMBERS,
     PAIR_FRICTION,
+    SENSOR_SHAPES,
     STEP_INTEGRATORS,
     Actuator,
     ContactPair,
@@ -48,15 +51,7 @@ def check_touching(draft: Draft) -> None:
     for soft in draft.softness:
         _say(draft, f"the softness of joint {soft.joint!r}", _joint(draft, soft, joints))
     for actuator in draft.actuators:
-        label, driven = f"actuator {actuator.name!r}", joints.get(actuator.joint)
-        _say(draft, label, _unknown(draft, "joint", actuator.joint, joints))
-        if driven and (driven.nq, driven.nv) != (1, 1):
-            _say(
-                draft,
-                label,
-                [f"acts on joint {driven.name!r}, which does not own just one coordinate; name another"],
-            )
-        _say(draft, label, _actuator(actuator))
+        _say(draft, f"actuator {actuator.name!r}", _actuator(draft, actuator, joints))
     for sensor in draft.sensors:
         _say(draft, f"sensor {sensor.name!r}", _sensor(draft, sensor, links, joints))
     _check_stepping(draft)
@@ -169,8 +164,22 @@ def _soft(solref: Solref, solimp: Solimp | None) -> Iterator[str]:
         yield "has a solimp that is not finite; correct it"
 
 
-def _actuator(actuator: Actuator) -> Iterator[str]:
-    for signal, bounds in (("control", actuator.control_range), ("force", actuator.force_range)):
+def _actuator(draft: Draft, actuator: Actuator, joints: Mapping[str, Joint]) -> Iterator[str]:
+    driven = joints.get(actuator.joint)
+    if actuator.tendon:
+        yield from _unknown(draft, "tendon", actuator.tendon, [x.name for x in draft.tendons])
+    if actuator.joint or not actuator.tendon:
+        yield from _unknown(draft, "joint", actuator.joint, joints)
+    if driven and (driven.nq, driven.nv) != (1, 1):
+        yield f"acts on joint {driven.name!r}, which does not own just one coordinate; name another"
+    if actuator.dynamics not in ACTUATOR_DYNAMICS:
+        yield f"has the unknown dynamics {actuator.dynamics!r}; known are {', '.join(ACTUATOR_DYNAMICS)}"
+    if actuator.joint and actuator.tendon:
+        yield f"acts on joint {actuator.joint!r} and along tendon {actuator.tendon!r}; name one of the two"
+    if actuator.muscle and len(actuator.muscle) != MUSCLE_NUMBERS:
+        yield f"has {len(actuator.muscle)} numbers of a muscle; a muscle has {MUSCLE_NUMBERS}"
+    for signal in ("control", "force", "activation"):
+        bounds = getattr(actuator, f"{signal}_range")
         if bounds and not bounds[0] < bounds[1]:
             yield f"has the {signal} range {bounds[0]:g} to {bounds[1]:g}, which is none; exchange or widen it"
 
@@ -182,6 +191,8 @@ def _sensor(draft: Draft, sensor: Sensor, links: Iterable[str], joints: Iterable
         yield from _unknown(draft, "link", sensor.link, links)
     else:
         yield f"has the unknown kind {sensor.kind!r}; known are {', '.join((*JOINT_SENSORS, *LINK_SENSORS))}"
+    if sensor.shape not in SENSOR_SHAPES:
+        yield f"has the unknown shape {sensor.shape!r}; known are {', '.join(SENSOR_SHAPES)}"
 
 
 def _check_stepping(draft: Draft) -> None:

@@ -16,7 +16,17 @@ from ..model.dynamics import START_TIME
 from ..model.pairing import strangers
 
 Found = TypeVar("Found")
-ON_GROUND = {"friction", "restitution", "touching", "impacts", "threads", "parameters"}  # of motions on a ground
+ON_GROUND = {
+    "friction",
+    "restitution",
+    "touching",
+    "impacts",
+    "threads",
+    "parameters",
+    "controls",
+    "act",
+    "sensors",
+}  # of motions on a ground
 OFF_GROUND = {
     "rtol",
     "atol",
@@ -163,20 +173,23 @@ class MotionMethods:
         max_steps: int | None = None, events: Sequence[Event] | None = None, contacts: Contacts = None,
         constraints: Sequence[Constraint] | None = None, stabilise: tuple[ArrayLike, ArrayLike] | None = None,
         progress: Callable[[float], None] | None = None, step: float | None = None,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Any] | None = None, controls: Any = None, act: ArrayLike | None = None,
+        sensors: bool | str | Sequence[str] | None = None,
     ) -> Table:  # fmt: skip
         """The motion from a state, compiled with its integrator: `drevo.simulate.simulate`.
 
         With ground or law, of which the other then is "plane" or "soft": under one-sided contact, by steps that
         take friction, restitution, touching, threads, and impacts with method "dop853", and parameters, numbers
-        of the model or poses of motion capture by name, each a value or a function of t; such a motion takes no
-        rtol, events, contacts and what follows them. None: the usual one. step is dt.
+        of the model or poses of motion capture by name, each a value or a function of t; controls of the actuators
+        in the place of tau, with activations act, and sensors, True for all. Such a motion takes no rtol, events,
+        contacts and what follows them. None: the usual one. step is dt.
         """
         chosen = {
             "dt": step if dt is None else dt, "method": method, "friction": friction, "restitution": restitution,
             "touching": touching, "impacts": impacts, "threads": threads, "rtol": rtol, "atol": atol,
             "max_steps": max_steps, "events": events, "contacts": contacts, "constraints": constraints,
             "stabilise": stabilise, "progress": progress, "law": law, "parameters": parameters,
+            "controls": controls, "act": act, "sensors": sensors,
         }  # fmt: skip
         given: dict[str, Any] = {name: x for name, x in chosen.items() if x is not None}
         given |= {"duration": duration, "every": every, "passive": passive}

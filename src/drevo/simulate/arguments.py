@@ -61,17 +61,22 @@ class RightHandSide:
     control: Control | None = None
 
 
-def by_step(robot: Dynamics, tau: ArrayLike, lead: tuple[int, ...]) -> tuple[Array, bool]:
-    """Constant efforts, or those of every step, (1 or steps, *lead, nv), and which of the two they are."""
-    x = numbers("tau", tau, (..., robot.nv))
+def by_step(
+    robot: Dynamics, tau: ArrayLike, lead: tuple[int, ...], name: str = "tau", size: int | None = None
+) -> tuple[Array, bool]:
+    """Constant efforts, or those of every step, (1 or steps, *lead, nv), and which of the two they are; controls
+    have another name and size."""
+    n, letters = (robot.nv, "nv") if size is None else (size, str(size))
+    x = numbers(name, tau, (..., n))
     if not np.isfinite(x).all():
-        raise NumericsError("simulate: tau is not finite")
+        raise NumericsError(f"simulate: {name} is not finite")
     stepped = x.ndim == len(lead) + 2
     try:
-        return np.broadcast_to(x, (len(x) if stepped else 1, *lead, robot.nv)), stepped
+        return np.broadcast_to(x, (len(x) if stepped else 1, *lead, n)), stepped
     except ValueError:
         raise InputError(
-            f"tau has shape {np.shape(tau)}; it is (..., nv) or (steps, ..., nv) with leading dimensions {lead}"
+            f"{name} has shape {np.shape(tau)}; it is (..., {letters}) or (steps, ..., {letters}) with leading "
+            f"dimensions {lead}"
         ) from None
 
 
@@ -142,23 +147,26 @@ def _law(robot: Dynamics, control: Control | None) -> Efforts:
     return efforts
 
 
-def checked_law(robot: Dynamics, efforts: Efforts, lead: tuple[int, ...]) -> NumericLaw:
-    """Efforts (count, nv) of a function that sees (..., nq) and (..., nv)."""
+def checked_law(
+    robot: Dynamics, efforts: Efforts, lead: tuple[int, ...], name: str = "tau", size: int | None = None
+) -> NumericLaw:
+    """Efforts (count, nv), or controls by their name and size, of a function that sees (..., nq) and (..., nv)."""
+    n, letters = (robot.nv, "nv") if size is None else (size, str(size))
 
     def checked(t: float, q: Array, v: Array) -> Array:
         try:
             result = efforts(t, q.reshape(*lead, robot.nq), v.reshape(*lead, robot.nv))
         except TypeError as error:
-            raise InputError(f"tau(t, q, v) raised TypeError: {error}; correct it") from error
+            raise InputError(f"{name}(t, q, v) raised TypeError: {error}; correct it") from error
         except NumericsError as error:
             off = beyond_law(efforts, t, neutral(robot.model))
             raise NumericsError(f"simulate: at t = {t:.6g} s {off or error}") from None
-        given = numbers("tau(t, q, v)", result, (..., robot.nv))
+        given = numbers(f"{name}(t, q, v)", result, (..., n))
         try:
-            return np.broadcast_to(given, (*lead, robot.nv)).reshape(len(v), robot.nv)
+            return np.broadcast_to(given, (*lead, n)).reshape(len(v), n)
         except ValueError:
             raise InputError(
-                f"tau(t, q, v) has shape {given.shape}; it is (..., nv) with leading dimensions {lead}"
+                f"{name}(t, q, v) has shape {given.shape}; it is (..., {letters}) with leading dimensions {lead}"
             ) from None
 
     return checked

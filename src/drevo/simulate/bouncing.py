@@ -22,11 +22,13 @@ from ..contact.pairs import warn_of_untouched
 from ..contact.step import STEP_METHODS, compile_step
 from ..errors import InputError, NumericsError, one_of, shown, warn_caller
 from ..io.given import Array, asked, finite, flag, seconds, spelled_out, whole
+from ..mechanics.algorithms.actuators import activated, actuation
 from ..mechanics.algorithms.delassus import ContactSlot, impact_problem
 from ..mechanics.algorithms.kinematics import placed_bodies
 from ..mechanics.algorithms.passive import passive_tree
 from ..mechanics.tree import Tree
 from ..model.contact import Stepping
+from ..model.description import Model
 from ..model.dynamics import Dynamics
 from .arguments import NumericLaw, by_step, checked_law, start
 from .constraints import MAX_FIXED_STEPS, bounded
@@ -128,11 +130,14 @@ LARGE_RESIDUAL = 1e-6  # m/s, rad/s: a residual that is told
 
 
 class GroundOptions(TypedDict, total=False):
-    """Options that some laws of contact take; the last three are of method "dop853"."""
+    """Options that some laws of contact take, controls and sensors; the last three are of method "dop853"."""
 
     restitution: float
     touching: Sequence[str]
     parameters: Mapping[str, Any]
+    controls: Any
+    act: ArrayLike
+    sensors: bool | str | Sequence[str]
     impacts: int
     rtol: float
     atol: float
@@ -141,33 +146,25 @@ class GroundOptions(TypedDict, total=False):
 @asked
 @spelled_out(GroundOptions)
 def simulate_touching(
-    robot: Dynamics,
-    q0: ArrayLike,
-    v0: ArrayLike | None = None,
-    tau: ArrayLike | None = None,
-    *,
-    duration: float,
-    dt: float | None = None,
-    ground: object = "plane",
-    law: str = "soft",
-    method: str | None = None,
-    every: int = 1,
-    friction: float | None = None,
-    threads: int = 1,
-    passive: bool = True,
-    **more: Unpack[GroundOptions],
-) -> Table:
+    robot: Dynamics, q0: ArrayLike, v0: ArrayLike | None = None, tau: ArrayLike | None = None, *,
+    duration: float, dt: float | None = None, ground: object = "plane", law: str = "soft",
+    method: str | None = None, every: int = 1, friction: float | None = None, threads: int = 1,
+    passive: bool = True, **more: Unpack[GroundOptions],
+) -> Table:  # fmt: skip
     """The motion from (q0, v0) on a ground; leading dimensions are a batch.
 
     tau: nothing, constant efforts (..., nv), efforts held over each step (steps, ..., nv), or a law, a Control or
     any function (t, q, v): the efforts at the beginning of a step are held over it. ground, law, method, friction:
     see `contact.step.compile_step`; restitution, touching: of a law that takes them. parameters: by names or
-    patterns of numbers of the model, values (n,), (count, n) or functions of t that give such. With law "coulomb"
+    patterns of numbers of the model, values (n,), (count, n) or functions of t that give such. controls: of the
+    actuators, (..., nu), (steps, ..., nu) or a function, in the place of tau, with activations act (..., na) at
+    first, 0 unless given; sensors: their names, or True for all. With law "coulomb"
     and method "dop853" impacts are found by events, `bouncing.simulate_bouncing`. dt: s, by default the file's
     timestep where it says one, else 1 ms; a record every `every`.
     passive: with the damping, dry friction and springs of the joints. The table has `contact_forces`
-    (n, ..., places, 3), N in world axes, and `residual` (n, ...): of the steps up to a record the worst. Raises
-    InputError, ModelError, NumericsError.
+    (n, ..., places, 3), N in world axes, and `residual` (n, ...): of the steps up to a record the worst; by name
+    in `sensors` what these read at the records, and `act` (n, ..., na). Raises InputError, ModelError,
+    NumericsError.
     """
     one_of("simulate: law", law, STEP_METHODS, InputError)
     if dt is None:
@@ -176,25 +173,32 @@ def simulate_touching(
     if law == "coulomb" and isinstance(method, str) and method == "dop853":
         given: dict[str, Any] = {"duration": duration, "dt": dt, "ground": ground, "friction": friction, **more}
         return simulate_bouncing(robot, q0, v0, tau, **given)
-    end, dt = seconds("duration", duration), seconds("dt", dt)
-    every = whole("every", every, use=": a record is kept every 1, 2, ... steps")
-    bounded(end, dt, MAX_FIXED_STEPS, "steps")
+    dt, every = seconds("dt", dt), whole("every", every, use=": a record is kept every 1, 2, ... steps")
+    bounded(end := seconds("duration", duration), dt, MAX_FIXED_STEPS, "steps")
     records = -(-max(1, math.ceil(end / dt - 1e-9)) // every)
     lead, q, v = start(robot, q0, v0, records + 1.0)
-    by_name = more.pop("parameters", {})
-    drive, repeat = _drive(robot, tau, lead, dt, records * every, _held_over(by_name, every))
-    given = {"friction": friction, "parameters": tuple(by_name), **more}
+    by_name, controls = more.pop("parameters", {}), more.pop("controls", None)
+    held, drives = _held_over(by_name, every), ("tau", robot.nv)
+    act = _first_activations(robot.model, tau, controls, more.pop("act", None), lead)
+    if controls is not None:
+        tau, drives = controls, ("controls", len(robot.model.actuators))
+    signals = bool(more.get("sensors")) or act.size > 0
+    drive, repeat = _drive(robot, tau, lead, dt, records * every, 1 if signals else held, *drives)
+    given = {"friction": friction, "parameters": tuple(by_name), "controls": controls is not None, **more}
     given |= {} if method is None else {"method": method}
     f = compile_step(robot, dt=dt, ground=ground, law=law, repeat=repeat, **given)
-    step = partial(_step_at, partial(f, threads=threads), by_name)
+    step = _SignalledStep(partial(_step_at, partial(f, threads=threads), by_name), act, every // repeat)
     out = _stepped(robot, step, q, v, drive, records, every // repeat, dt * repeat)
     _tell_unsettled(out[3], dt * every)
-    shape = (records + 1, *lead)
-    qs, vs, forces, residual, driven = (x.reshape(*shape, *x.shape[2:]) for x in out)
+    out += step.signals(dt * every * records if signals else None, out[0], out[1], out[4])
+    if controls is not None:
+        out = (*out[:4], _efforts_of_controls(robot.model, dt, *out[:2], *out[4:6]), *out[5:])
+    qs, vs, forces, residual, driven, acts, read = (x.reshape(records + 1, *lead, *x.shape[2:]) for x in out)
     times = dt * every * np.arange(records + 1)
     return Table(
         robot, times, qs, vs, f"{method or STEP_METHODS[law][0]} under the {law} law", records * every,
-        passive=True, driven=driven, contact_forces=forces, residual=residual,
+        passive=True, driven=driven, contact_forces=forces, residual=residual, act=acts,
+        sensors={name: read[..., at] for name, at in f.sensors.items()},
     )  # fmt: skip
 
 
@@ -205,7 +209,48 @@ def _held_over(by_name: Any, every: int) -> int:
     return 1 if any(map(callable, by_name.values())) else every
 
 
-def _step_at(f: Any, by_name: Mapping[str, Any], t: float, q: Array, v: Array, tau: Array) -> tuple[Array, ...]:
+class _SignalledStep:
+    """Calls of a step that go on with its activations; of every so many what these were and what sensors read."""
+
+    def __init__(self, step: Any, act: Array, every: int) -> None:
+        self.step, self.act, self.every, self.calls = step, act, every, 0
+        self.acts, self.read = list[Array](), list[Array]()
+
+    def __call__(self, t: float, q: Array, v: Array, tau: Array) -> tuple[Array, ...]:
+        after = self.step(t, q, v, tau, *([self.act] if self.act.size else []))
+        if self.calls % self.every == 0:
+            self.acts.append(self.act)
+            self.read.append(getattr(after, "sensordata", self.act[:, :0]))
+        self.calls += 1
+        self.act = getattr(after, "act1", self.act)
+        return after[:4]  # type: ignore[no-any-return]
+
+    def signals(self, last: float | None, q: Array, v: Array, tau: Array) -> tuple[Array, ...]:
+        """Activations and readings at the records; last: the time of the last one, which one step more tells."""
+        if last is None:
+            return (np.zeros((*q.shape[:2], 0)),) * 2
+        self(last, q[-1], v[-1], tau[-1])
+        return np.array(self.acts), np.array(self.read)
+
+
+def _efforts_of_controls(model: Model, dt: float, *given: Array) -> Array:
+    """Efforts (..., nv) of actuators at states q, v, under controls and activations."""
+    q, v, controls, act = ([*np.moveaxis(x, -1, 0)] for x in given)
+    return np.stack(np.broadcast_arrays(*actuation(model, q, v, controls, act, dt).efforts), -1)
+
+
+def _first_activations(model: Model, tau: Any, controls: Any, given: Any, lead: tuple[int, ...]) -> Array:
+    """Activations (count, na), 0 unless given."""
+    if controls is not None and tau is not None:
+        raise InputError("simulate: tau and controls both drive the robot; give one of the two")
+    n = 0 if controls is None else len(activated(model))
+    if given is not None and not n:
+        raise InputError("simulate: act is of actuators with dynamics under controls=; leave it out")
+    x = finite("simulate: act", np.zeros(n) if given is None else given, (..., n), InputError)
+    return np.ascontiguousarray(np.broadcast_to(x, (*lead, n)).reshape(math.prod(lead), n))
+
+
+def _step_at(f: Any, by_name: Mapping[str, Any], t: float, q: Array, v: Array, *given: Array) -> Any:
     """A call of a step with its parameters at t."""
     count, parts = len(q), list[Array]()
     for name, x in by_name.items():
@@ -215,7 +260,7 @@ def _step_at(f: Any, by_name: Mapping[str, Any], t: float, q: Array, v: Array, t
                 f"simulate: parameters[{name!r}] has the shape {y.shape}; (n,) or ({count}, n) is due"
             )
         parts.append(np.broadcast_to(y, (count, y.shape[-1])))
-    return f(q, v, tau, *([np.concatenate(parts, 1)] if parts else []))  # type: ignore[no-any-return]
+    return f(q, v, *given, *([np.concatenate(parts, 1)] if parts else []))
 
 
 def _tell_unsettled(residual: Array, interval: float) -> None:
@@ -227,24 +272,25 @@ def _tell_unsettled(residual: Array, interval: float) -> None:
         warn_caller(f"{sentence}; the table's residual says where: take a shorter step")
 
 
-def _efforts(robot: Dynamics, tau: Any, lead: tuple[int, ...], steps: int) -> Array:
-    """(1 or steps, count, nv)."""
-    x, stepped = by_step(robot, np.zeros(robot.nv) if tau is None else tau, lead)
+def _efforts(robot: Dynamics, tau: Any, lead: tuple[int, ...], steps: int, name: str, size: int) -> Array:
+    """(1 or steps, count, size)."""
+    x, stepped = by_step(robot, np.zeros(size) if tau is None else tau, lead, name, size)
     if stepped and len(x) < steps:
-        raise InputError(f"tau has {len(x)} steps; the motion takes {steps}")
-    return np.ascontiguousarray(x.reshape(len(x), math.prod(lead), robot.nv))
+        raise InputError(f"{name} has {len(x)} steps; the motion takes {steps}")
+    return np.ascontiguousarray(x.reshape(len(x), math.prod(lead), size))
 
 
 def _drive(
-    robot: Dynamics, tau: Any, lead: tuple[int, ...], dt: float, steps: int, every: int
+    robot: Dynamics, tau: Any, lead: tuple[int, ...], dt: float, steps: int, every: int, name: str, size: int
 ) -> tuple[NumericLaw, int]:
-    """Efforts (count, nv) by time and state, and over how many steps they are held."""
+    """Efforts (count, nv) by time and state, or controls by their name and size, and over how many steps they are
+    held."""
     if isinstance(tau, Control):
         f = law_function(robot, tau)
         return checked_law(robot, lambda t, q, v: f(np.array([t]), q, v), lead), 1
     if callable(tau):
-        return checked_law(robot, tau, lead), 1
-    held = _efforts(robot, tau, lead, steps)
+        return checked_law(robot, tau, lead, name, size), 1
+    held = _efforts(robot, tau, lead, steps, name, size)
     last = len(held) - 1
     return lambda t, *_: held[min(round(t / dt), last)], 1 if last else every
 
@@ -273,7 +319,7 @@ def _stepped(
                     f"{start} the motion overflows: joint {name!r} moves at {fastest:.3g}; a smaller dt or a "
                     "softer controller may help"
                 ) from error
-            shapes = q1.shape, v1.shape, forces.shape, residual.shape, v1.shape
+            shapes = q1.shape, v1.shape, forces.shape, residual.shape, tau.shape
             out = out or tuple(np.zeros((records + 1, *x)) for x in shapes)
             if n == k * times:
                 out[0][k], out[1][k], out[4][k] = q, v, tau

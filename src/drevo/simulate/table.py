@@ -42,7 +42,8 @@ class Occurrence:
 class Table(Pictured):
     """t (n,) s; q (n, ..., nq), v and efforts (n, ..., nv); method, steps and passive say how they came about.
 
-    contact_forces (n, ..., places, 3) N and residual (n, ...): of a motion on a ground, see `simulate_touching`.
+    contact_forces (n, ..., places, 3) N, residual (n, ...), act (n, ..., na) and sensors, (n, ..., k) by name: of
+    a motion on a ground, see `simulate_touching`.
     reference (n, nq): what `beside` put beside it.
     energy: T + V, J, (n, ...). drift: energy less what it was at the start; useful where nothing drives or brakes.
     """
@@ -62,6 +63,8 @@ class Table(Pictured):
     dense: Dense | None = field(default=None, repr=False)
     contact_forces: Array | None = field(default=None, repr=False)
     residual: Array | None = field(default=None, repr=False)
+    act: Array | None = field(default=None, repr=False)
+    sensors: Mapping[str, Array] = field(default_factory=dict, repr=False)
     reference: Array | None = field(default=None, repr=False)
 
     if not TYPE_CHECKING:  # a type checker knows all the names there are

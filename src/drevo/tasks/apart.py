@@ -15,7 +15,7 @@ from ..codegen.graph.program import Program
 from ..codegen.llvm.stages import StageCalls
 from ..codegen.lower.loops import Place
 from ..compiler.tracer import Tracer
-from ..contact.laws.soft.stages import Columns
+from ..contact.laws.soft.couplings import Columns
 from ..contact.pairs import ContactCandidate
 from ..mechanics.algorithms.kinematics import Pose, placed_bodies
 from ..mechanics.scalar import Scalar, is_zero

@@ -94,6 +94,7 @@ class FunctionFace:
         self.dtype, self.layout, self.packed = np.dtype(spec.dtype), spec.layout, spec.packed
         self.counts, self.meta, self.parameters = m.counts, m.meta, m.parameters
         self.recipe: Callable[[], Any] | None = None  # how a pickle makes it again
+        self.sensors: Mapping[str, slice] = {}  # of a step, where the readings of each stand in `sensordata`
         self._sizes = [prod(s) for _, s in m.outputs]
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -62,10 +62,11 @@ class Track(NamedTuple):
 
 
 class Kinematics:
-    """Poses, velocities and bias accelerations of the bodies at one state, shared by all rows."""
+    """Poses, velocities and accelerations of the bodies at one state, shared by all rows; of bias unless a is
+    given."""
 
-    def __init__(self, tree: Tree, q: Vector, v: Vector) -> None:
-        self.tree, self.q, self.v = tree, q, v
+    def __init__(self, tree: Tree, q: Vector, v: Vector, a: Vector | None = None) -> None:
+        self.tree, self.q, self.v, self.a = tree, q, v, a
         self.parents = tree.parents
         self.explicit = Explicit(tree, q) if tree.formulas else None
         X, rates, rates2 = self._joints()
@@ -81,11 +82,12 @@ class Kinematics:
             self.acceleration.append(step_acceleration(X[i], m, a, rates[i], rates2[i]))
 
     def _joints(self) -> tuple[list[Placement], list[Motion], list[Motion]]:
-        """Placements, rates and the rates of the rates at a = 0."""
+        """Placements, rates and the rates of the rates."""
         tree, e = self.tree, self.explicit
         if e is None:
-            return tree.placements(self.q), tree.rates(self.v), [NO_MOTION] * len(tree)
-        bias = e.accelerations(self.v, [0.0] * tree.nv)
+            rates2 = tree.rates(self.a) if self.a is not None else [NO_MOTION] * len(tree)
+            return tree.placements(self.q), tree.rates(self.v), rates2
+        bias = e.accelerations(self.v, [0.0] * tree.nv if self.a is None else self.a)
         return e.tree.placements(e.expanded_q), e.tree.rates(e.rates(self.v)), e.tree.rates(bias)
 
     def pose(self, link: str) -> Pose:

@@ -128,29 +128,38 @@ def joint_softness(soft: JointSoftness | None) -> dict[str, TextValue | None]:
 
 def actuator_of(actuator: Actuator) -> list[str]:
     """Any actuator as <general>."""
-    gain, bias = actuator.gain, actuator.bias
+    gain, bias, muscle = actuator.gain, actuator.bias, actuator.muscle
     affine = any(gain[1:])
+    law: dict[str, TextValue | None] = {
+        "gaintype": "affine" if affine else None, "gainprm": unless(gain if affine else gain[0], 1.0),
+        "biastype": "affine" if any(bias) else None, "biasprm": unless(bias, ORIGIN),
+    }  # fmt: skip
+    if muscle:
+        law = dict.fromkeys(("gaintype", "biastype"), "muscle") | {"lengthrange": muscle[9:]}
+        law |= dict.fromkeys(("gainprm", "biasprm"), muscle[:9])
     return element(
-        "general", name=actuator.name, joint=actuator.joint, gear=unless(actuator.gear, 1.0),
-        gaintype="affine" if affine else None, gainprm=unless(gain if affine else gain[0], 1.0),
-        biastype="affine" if any(bias) else None, biasprm=unless(bias, ORIGIN),
-        ctrlrange=actuator.control_range, forcerange=actuator.force_range,
+        "general", name=actuator.name, joint=actuator.joint or None, tendon=actuator.tendon or None,
+        gear=unless(actuator.gear, 1.0), **law, dyntype=unless(actuator.dynamics, "none"),
+        dynprm=unless(actuator.times, (1.0, 0.0, 0.0)), ctrlrange=actuator.control_range,
+        forcerange=actuator.force_range, actrange=actuator.activation_range,
+        actearly="true" if actuator.early else None,
     )  # fmt: skip
 
 
 def sensor_site(k: int, sensor: Sensor) -> list[str]:
     """The <site> of a sensor of a link."""
-    size = sensor.size if any(sensor.size) else None
-    return element("site", name=f"{SITE}{k}", size=size, **place_of((sensor.origin, sensor.rotation)))
+    size, shape = sensor.size if any(sensor.size) else None, unless(sensor.shape, "sphere")
+    return element("site", name=f"{SITE}{k}", type=shape, size=size, **place_of((sensor.origin, sensor.rotation)))
 
 
 def sensor_of(k: int, sensor: Sensor) -> list[str]:
     """The sensor with its joint or its site."""
+    where = {"site": f"{SITE}{k}"}
     if sensor.kind in JOINT_SENSORS:
-        return element(sensor.kind, name=sensor.name, joint=sensor.joint)
-    if sensor.kind.startswith("frame"):
-        return element(sensor.kind, name=sensor.name, objtype="site", objname=f"{SITE}{k}")
-    return element(sensor.kind, name=sensor.name, site=f"{SITE}{k}")
+        where = {"joint": sensor.joint}
+    elif sensor.kind.startswith("frame"):
+        where = {"objtype": "site", "objname": f"{SITE}{k}"}
+    return element(sensor.kind, name=sensor.name, **where, cutoff=unless(sensor.cutoff, 0.0))
 
 
 def option_of(gravity: tuple[float, ...], stepping: Stepping) -> list[str]:

@@ -310,7 +310,7 @@ _OTHERWISE: dict[type, FieldReaders] = {
     Loop: {"kind": _of(*LOOP_KINDS)},
     JointCoupling: dict.fromkeys(("joint", "driver"), values.text),
     TendonCoupling: dict.fromkeys(("tendon", "driver"), values.text),
-    Actuator: dict.fromkeys(("gain", "bias"), values.tuple_of(3, ANY)),
+    Actuator: dict.fromkeys(("gain", "bias"), values.tuple_of(3, ANY)) | {"joint": values.text},
     Model: dict.fromkeys(("links", "joints"), lambda rows: ()),
 }
 _UNBOUNDED = (Limit, JointDynamics, Tendon, Link, Actuator, Stepping)  # their numbers are no lengths

@@ -43,9 +43,9 @@ from ...packing import of
 from ...sweeps import StepSweep, argument_chart, result_chart
 from ..soft.stages import StageTracer
 from .kernel import ImpulseSolver
-from .problem import TouchingRobot
+from .problem import TouchingRobot, found_slots
 from .solve import RESIDUAL_TOLERANCE
-from .stages import MoreauStages, found_slots
+from .stages import MoreauStages
 
 PUSHED_PREFIX = "pushed_"  # before blocks of rates that move bodies, where these are not kept
 NEAR_BOUND = 1e-8  # m/s: as near to a bound a joint is at it

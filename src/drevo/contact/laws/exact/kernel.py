@@ -14,14 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from ....codegen.graph.program import Program
+from ....codegen.graph.program import Input, Program
 from ....codegen.llvm.dense.tile import DenseCode, MatrixTile
 from ....codegen.llvm.ir import I8, Value
 from ....codegen.llvm.stages import StageCalls, Stages
-from ....compiler.tracer import Tracer
+from ....compiler.tracer import Tracer, nodes_of, unknowns
 from ...convex.clipping import PLACE_NUMBERS
 from ...convex.solids import PairSearch
-from ..soft.kernel import STEP_ARGUMENTS, STEP_RESULTS, declare
+from ...signals import SensorStages
+from ..soft.integrate import in_body, in_world
+from ..soft.kernel import STEP_RESULTS, step_ports
+from ..soft.stages import carried_rates
 from .problem import TouchingRobot
 from .solve import MAX_HALVINGS, MAX_PARTING_SWEEPS, RESIDUAL_TOLERANCE, SOLVER_ATTEMPTS, Attempt
 from .stages import NO_RESIDUAL, MoreauStages
@@ -38,13 +41,13 @@ def moreau_program(robot: TouchingRobot, tolerance: float = RESIDUAL_TOLERANCE, 
     sets = [MoreauStages(_without_limits(robot), tolerance)]
     if sets[0].checked:
         sets.append(MoreauStages(robot, tolerance, "all_", "beyond"))
+    sensing = _sensing(sets[0])
     t, sizes = Tracer("step", robot.model), {k: x for s in sets for k, x in s.sizes.items()}
-    t.state(*STEP_ARGUMENTS)
-    declare(t, sizes, STEP_RESULTS)
+    ports = step_ports(t, sizes, STEP_RESULTS, robot.controls)
     parts = {k: x for s in sets for k, x in s.parts.items()}
-    blocks = {k: x for k, x in sizes.items() if k not in (*STEP_ARGUMENTS, *STEP_RESULTS)}
+    blocks = {k: x for k, x in sizes.items() if k not in ports}
     symbols = tuple(x._replace(node=t.graph.parameter(x.name).edge >> 1) for x in sets[0].symbols)
-    stages = Stages(blocks, parts, partial(_write, sets, repeat))
+    stages = Stages(blocks, parts, partial(_write, sets, repeat, sensing))
     about: dict[str, Any] = {"undefined": NO_FRICTION} if robot.floor.friction else {}
     return replace(t.program(**about), parameters=symbols, stages=stages)
 
@@ -56,7 +59,22 @@ def _without_limits(robot: TouchingRobot) -> TouchingRobot:
     return replace(robot, joints=held, checked=limited)
 
 
-def _write(sets: Sequence[MoreauStages], repeat: int, c: StageCalls) -> None:
+def _sensing(x: MoreauStages) -> SensorStages | None:
+    """The stages that read sensors, of the accelerations over the step."""
+    r, t, tree = x.robot, x.t, x.tree
+    if not r.sensors:
+        return None
+    q, v = ([t.graph.expr(2 * n) for n in port.nodes] for port in t.inputs if port.name in ("Q", "V"))
+    after = {"q1": unknowns(t.graph, "q1", tree.nq), "v1": unknowns(t.graph, "v1", tree.nv)}
+    gained = zip(in_world(tree, after["q1"], after["v1"]), in_world(tree, q, v))
+    along = in_body(tree, q, [(a - b) * (1.0 / r.stepping.h) for a, b in gained])
+    a = [a - b for a, b in zip(along, carried_rates(tree, v))]
+    ends = [(place.geoms[0].link, place.geoms[1].link) for place in r.places]
+    more = [Input(name, (len(y),), nodes_of(y)) for name, y in after.items()]
+    return SensorStages(t, r.model, r.sensors, x.sizes, x.parts, ends, (q, v, a), more, x.efforts, x.symbols)
+
+
+def _write(sets: Sequence[MoreauStages], repeat: int, sensing: SensorStages | None, c: StageCalls) -> None:
     solvers = [ImpulseSolver(x) for x in sets]
     for solver in solvers:
         solver.routines(c)
@@ -66,6 +84,8 @@ def _write(sets: Sequence[MoreauStages], repeat: int, c: StageCalls) -> None:
         for more in solvers[1:]:
             with c.f.when(c.some_above(more.s.only)):
                 more.write(c)
+        if sensing:
+            sensing.write(c)
         c.call("next")
 
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
+from ....compiler.tracer import Tracer
 from ....errors import InputError, one_of, warn_caller
 from ....ground import LEVEL, Deciding, Height, Uneven, ground_of
 from ....io.given import number, seconds
 from ....mechanics.acting import offsets_of
 from ....mechanics.algorithms.delassus import ContactSlot, JointBounds, MoreauStep
-from ....model.contact import Geom
+from ....model.contact import Geom, Sensor
 from ....model.description import Model
+from ...convex.clipping import PLACE_NUMBERS
 from ...convex.solids import is_sized, searched_places
 from ...pairs import ContactCandidate, HeldGeom, contact_candidates, with_ground
 
@@ -37,6 +40,8 @@ class TouchingRobot:
     searched: tuple[SearchedSlots, ...] = ()
     whole: bool = True  # whether all pairs that are searched for are among them
     places: tuple[ContactCandidate, ...] = ()  # of the slots
+    controls: bool = False  # of the actuators, in the place of efforts
+    sensors: tuple[Sensor, ...] = ()  # that are read
 
     def sized(self, geoms: Mapping[str, Geom]) -> TouchingRobot:
         """The problem with other sizes of its geoms; the reach of pairs that are searched for stays."""
@@ -169,3 +174,14 @@ def joint_rows(model: Model, limits: bool = True) -> tuple[JointBounds, ...]:
     ]
     found = (*out.values(), *balls)
     return tuple(x for x in found if x.friction or x.lower > -math.inf or x.upper < math.inf)
+
+
+def found_slots(t: Tracer, robot: TouchingRobot) -> list[ContactSlot]:
+    """The slots of a robot, with what has been searched for of their places as inputs."""
+    slots, count = list(robot.slots), sum(pair.most for pair in robot.searched)
+    given = iter(t.input("places", PLACE_NUMBERS * count) if count else [])
+    for pair in robot.searched:
+        for k in range(pair.first, pair.first + pair.most):
+            place = [next(given) for _ in range(PLACE_NUMBERS)]
+            slots[k] = slots[k]._replace(touch=partial(slots[k].touch, place=place))
+    return slots

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 from itertools import accumulate as accumulated
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ from ....codegen.graph.node import Expr
 from ....codegen.graph.program import Program
 from ....codegen.graph.rebuild import part_of_graph
 from ....compiler.tracer import Tracer
+from ....mechanics.algorithms.actuators import next_activations
 from ....mechanics.algorithms.coulomb import (
     Block,
     Carriers,
@@ -49,8 +49,9 @@ from ...convex.clipping import PLACE_NUMBERS
 from ...convex.solids import placed_block
 from ...packing import Pack, Packed, of
 from ...parameters import Frictions, judged, numbers_of_model, with_sizes
+from ...signals import ACTIVATION, TOUCH_NUMBERS, driven_by
 from ..soft.stages import StageTracer
-from .problem import TouchingRobot
+from .problem import TouchingRobot, found_slots
 from .solve import DAMPING_FALL, DAMPING_RISE
 
 NO_RESIDUAL = 1e300  # of a residual: there is none yet
@@ -79,10 +80,10 @@ class MoreauStages:
         self.robot, self.tolerance, self.prefix, self.only = robot, tolerance, prefix, only
         self.parts: dict[str, Program] = {}
         self.sizes: dict[str, int] = {}
-        t = Tracer("free", robot.model, parameters=numbers_of_model(robot.parameters), acting=True)
-        q, v, tau = t.input("Q", t.tree.nq), t.input("V", t.tree.nv), t.input("tau", t.tree.nv)
+        t = self.t = Tracer("free", robot.model, parameters=numbers_of_model(robot.parameters), acting=True)
+        q, v, self.efforts, self.drives = driven_by(t, robot.model, self.sizes, robot.controls, robot.stepping.h)
         self.tree = t.tree
-        self._declare_free(t, q, v, tau)
+        self._declare_free(t, q, v, self.efforts)
         n, laws = len(self.b), len(self.laws)
         self.rows, self.padded = n, -(-n // 4) * 4
         self.state = [len(kind(x).start(x, 1.0, 1.0)) for x in self.laws]  # numbers of its blocks on the path
@@ -92,10 +93,10 @@ class MoreauStages:
                "A": self.padded * self.padded, "inverse": n, "changes": n, "row": self.padded, "curved": 3 * laws,
                "path": sum(self.state), "told": sum(self.told)} | dict.fromkeys(SCALAR_NAMES, 1)  # fmt: skip
         self.sizes |= {self.named(k): max(1, size) for k, size in made.items()}
-        self.sizes |= dict.fromkeys(("q", "Q", "q1"), t.tree.nq) | dict.fromkeys(
-            ("v", "V", "v1", "tau"), t.tree.nv
-        )
+        self.sizes |= dict.fromkeys(("q", "Q", "q1"), t.tree.nq)
+        self.sizes |= dict.fromkeys(("v", "V", "v1", "tau"), t.tree.nv)
         self.sizes |= {"forces": 3 * len(robot.slots), "residual": 1, "now": 1} | ({only: 1} if only else {})
+        self.sizes |= {"touches": TOUCH_NUMBERS * len(robot.slots)} if robot.sensors else {}
         if not prefix:
             self._add("begin", self.begin)
             self._add("next", self.next)
@@ -119,11 +120,12 @@ class MoreauStages:
 
     # -- the problem ----------------------------------------------------------------------------------------
 
-    def _declare_free(self, t: Tracer, q: Sequence[Expr], v: Sequence[Expr], tau: Sequence[Expr]) -> None:
+    def _declare_free(self, t: Tracer, q: Sequence[Expr], v: Sequence[Expr], tau: Sequence[Scalar]) -> None:
         standing, sizes = with_sizes(self.robot.model, t, self.robot.parameters)
         if sizes:
             self.robot = self.robot.sized({x.name: x for x in standing.geoms})
-        r, pack = self.robot, Pack()
+        r, pack, drives = self.robot, Pack(), self.drives
+        self.act_rates = pack.put_all(drives.rates if drives else ())
         with r.floor.traced(t, r.parameters):
             slots, frictions = self._slots(t)
             acting = judged(frictions.made.values(), tau, sizes)
@@ -145,6 +147,7 @@ class MoreauStages:
         self.vf, self.Y = put(judged(by_place, found.vf)), [put(row) for row in found.rows]
         self.factors = found.factors.mapped(pack.put)
         self.frames = [put(x for axis in a.frame for x in axis) for a in found.touches]
+        self.points = [put(a.point) if r.sensors else [] for a in found.touches]
         self.checked = [(list(row), put(row.values()), put(bounds)) for row, *bounds in found.bounds]
         t.output(self.named("free"), pack.values(t.graph))
         self.sizes[self.named("free")] = len(pack)
@@ -208,11 +211,17 @@ class MoreauStages:
         for o in self.tree.owners():
             if o.nq > o.nv:
                 s.t.require_unit(q[o.q + o.nq - 4 : o.q + o.nq])
-        s.write(Q=q, V=s.read("v"), residual=0.0)
+        acts = {ACTIVATION: s.read("act")} if self.act_rates else {}
+        s.write(Q=q, V=s.read("v"), residual=0.0, **acts)
 
     def next(self, s: StageTracer) -> None:
         """On from the state after a step; the residual is the largest."""
-        s.write(Q=s.read("q1"), V=s.read("v1"), residual=maximum(s.number("residual"), s.number("now")))
+        acts, r = dict[str, list[Scalar]](), self.robot
+        if self.act_rates:
+            rates = [of(self.read(s, "free"), x) for x in self.act_rates]
+            acts["act1"] = acts[ACTIVATION] = next_activations(r.model, s.read(ACTIVATION), rates, r.stepping.h)
+        residual = maximum(s.number("residual"), s.number("now"))
+        s.write(Q=s.read("q1"), V=s.read("v1"), residual=residual, **acts)
 
     # -- the solver -----------------------------------------------------------------------------------------
 
@@ -419,24 +428,16 @@ class MoreauStages:
                 if isinstance(limit := of(free, bound), Expr):  # an infinite one is no node
                     eased = minimum(sign * limit, 0.0) if self.robot.stepping.splits else sign * limit
                     beyond = maximum(beyond, maximum(sign * (limit - moves), eased - sign * speed))
-        made: Mapping[str, list[Scalar]] = {"q1": q1, "v1": v1, "forces": forces, "now": [self.number(s, "least")]}
+        made: dict[str, list[Scalar]] = {"q1": q1, "v1": v1, "forces": forces, "now": [self.number(s, "least")]}
+        if self.robot.sensors:
+            places = zip(self.points, self.frames)
+            made["touches"] = [of(free, x) for point, frame in places for x in (*point, *frame[:3])]
         if self.only:
             flagged = s.number(self.only) > 0.0
             made = {k: [where(flagged, a, b) for a, b in zip(x, s.read(k))] for k, x in made.items() if x}
         else:
             self.write(s, beyond=beyond)
         s.write(**{k: x for k, x in made.items() if x})
-
-
-def found_slots(t: Tracer, robot: TouchingRobot) -> list[ContactSlot]:
-    """The slots of a robot, with what has been searched for of their places as inputs."""
-    slots, count = list(robot.slots), sum(pair.most for pair in robot.searched)
-    given = iter(t.input("places", PLACE_NUMBERS * count) if count else [])
-    for pair in robot.searched:
-        for k in range(pair.first, pair.first + pair.most):
-            place = [next(given) for _ in range(PLACE_NUMBERS)]
-            slots[k] = slots[k]._replace(touch=partial(slots[k].touch, place=place))
-    return slots
 
 
 def _packed(x: Block, pack: Pack) -> PackedBlock:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ....mechanics.algorithms.constraints import Kinematics
+from ....mechanics.algorithms.kinematics import Poses
 from ....mechanics.algorithms.passive import tendon_coupling, tendon_length
+from ....mechanics.joints import Motion
 from ....mechanics.rotation import angle_and_axis, from_quaternion, unit_quaternion
 from ....mechanics.scalar import Scalar, is_zero
 from ....mechanics.spatial import Mat, Vec
+from ....mechanics.tree import Tree
+from ....mechanics.tree_indices import ancestors
 from ....model.description import Loop, Tendon
 from .law import Equality, RowGroup, Softness
 
@@ -130,3 +134,33 @@ def closure(r: LoopRow, k: Kinematics) -> Closure:
     bias = turned(turn.dd + turn.d.cross(of_b.d)) - u * (0.5 * half * turn.d.dot(turn.d))
     rows = [list(row) for row in zip(*map(turned, turn.columns))]
     return Closure([*found.place, *(u * (2.0 * half))], [*found.rows, *rows], [*found.bias, *bias])
+
+
+class Columns:
+    """The motion that every rate gives to points, in world axes."""
+
+    def __init__(self, tree: Tree, poses: Poses) -> None:
+        self.tree = tree
+        self.parts: list[list[tuple[int, Motion, Vec]]] = []
+        for i, b in enumerate(tree.bodies):
+            R, p = poses[i]
+            subspace = enumerate(tree.motion_subspace(b), b.v)
+            self.parts.append([(k, Motion(R @ (s.w * b.factor), R @ (s.v * b.factor)), p) for k, s in subspace])
+
+    def chain(self, body: int) -> set[int]:
+        return set(ancestors(self.tree.parents, body)) if body >= 0 else set()
+
+    def moving(self, first: int, second: int) -> set[int]:
+        """The rates that move one body as the other sees it."""
+        return {r for i in self.chain(first) ^ self.chain(second) for r, _, _ in self.parts[i]}
+
+    def relative(self, first: int, second: int, point: Vec) -> dict[int, Motion]:
+        """By rate, how it turns and moves the second body at a point as the first one sees it."""
+        out: dict[int, Motion] = {}
+        a, b = self.chain(first), self.chain(second)
+        for i in sorted(a ^ b):
+            for rate, s, p in self.parts[i]:
+                moved = Motion(s.w, s.v if s.w.zero else s.v + s.w.cross(point - p))
+                moved = moved if i in b else moved * -1.0
+                out[rate] = out[rate] + moved if rate in out else moved
+        return out

@@ -30,13 +30,17 @@ def dampers(tree: Tree, q: Vector, v: Vector) -> DampingSlopes:
     return out
 
 
-def damping_slopes(tree: Tree, q: Vector, v: Vector) -> DampingSlopes:
-    """The symmetric part of -dp/dv of the passive forces p, where M may have entries: none across branches."""
+def damping_slopes(tree: Tree, q: Vector, v: Vector, driven: DampingSlopes) -> DampingSlopes:
+    """The symmetric part of -dp/dv of the passive forces p, and of what is driven, where M may have entries: none
+    across branches."""
     out: DampingSlopes = {}
-    joined = _rates_of_chains(tree) if tree.tendons else set()
+    joined = _rates_of_chains(tree) if tree.tendons or driven else set()
     for r, c, _, slope in passive_slopes(tree, q, v):
         if (at := (max(r, c), min(r, c))) in joined or not tree.tendons:
             accumulate(out, at, -slope if r == c else -0.5 * slope)
+    for at, slope in driven.items():
+        if at in joined:
+            accumulate(out, at, slope)
     return out
 
 

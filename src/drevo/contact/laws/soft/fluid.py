@@ -19,7 +19,7 @@ from ....mechanics.scalar import Scalar, Vector, maximum, sqrt
 from ....mechanics.spatial import ZERO, Mat, Vec
 from ....model.contact import Geom
 from ....model.description import Inertial, Model
-from .stages import Columns
+from .couplings import Columns
 
 TENSOR_ROUNDING = 1e-12  # of a tensor: beyond its diagonal that much is rounding
 LEAST_FLOW = 1e-300  # of a speed, so that its root has a slope, and of what divides

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ....mechanics.algorithms.actuators import activated, next_activations
 from ....mechanics.algorithms.inertia_matrix import Factors, SparseRows
 from ....mechanics.manifold import RotationVector, multiply
 from ....mechanics.rotation import from_quaternion
@@ -105,10 +106,13 @@ class Steps:
         self.e, self.tree, self.h = e, e.tree, e.problem.step
         n = e.nv
         e.sizes |= {"q": self.tree.nq, "v": n, "q1": self.tree.nq, "v1": n, "warm": 1, "residual": 1, "doubt": 1}
+        self.driven = activated(e.problem.model) if e.problem.controls else []
+        e.sizes |= dict.fromkeys(("act", "act1"), len(self.driven))
         if e.problem.method == "rk4":
             e.sizes |= {"Q0": self.tree.nq, "W": n, "K": n, "sum_k": n, "sum_a": n}
+            e.sizes |= dict.fromkeys(("activation0", "sum_w"), len(self.driven))
         self.add("begin", self._begin)
-        self.add("again", lambda s: s.write(Q=s.read("q1"), V=s.read("v1"), **self._first(s.read("q1"))))
+        self.add("again", self._again)
         self.add("judge", self._judge)
         self.add("weigh", self._weigh)
         e.stages = ["end"]
@@ -134,11 +138,17 @@ class Steps:
         for o in self.tree.owners():
             if o.nq > o.nv:
                 s.t.require_unit(q[o.q + o.nq - 4 : o.q + o.nq])
-        s.write(q1=q, v1=v)
+        s.write(q1=q, v1=v, **({"act1": s.read("act")} if self.driven else {}))
 
-    def _first(self, q: Vector) -> dict[str, Any]:
-        """The blocks from which the stages of the Runge-Kutta method begin."""
-        return {"Q0": q} if self.e.problem.method == "rk4" else {}
+    def _again(self, s: StageTracer) -> None:
+        """Writes the state of an evaluation, and from what the stages of the Runge-Kutta method begin."""
+        now = {"Q": s.read("q1"), "V": s.read("v1")} | ({"activation": s.read("act1")} if self.driven else {})
+        first = {f"{name}0": now[name] for name in ("Q", "activation") if name in now}
+        s.write(**now, **(first if self.e.problem.method == "rk4" else {}))
+
+    def _activated(self, w: Vector, rates: Vector) -> dict[str, list[Scalar]]:
+        """The activations after a step."""
+        return {"act1": next_activations(self.e.problem.model, w, rates, self.h)}
 
     def _judge(self, s: StageTracer) -> None:
         """The largest h |g_k| / M_kk, or a doubt."""
@@ -174,7 +184,9 @@ class Steps:
         if self.e.problem.moreau:  # with what parts bodies
             moves = in_world(self.tree, q, [x + h * y for x, y in zip(v, s.read("moves"))])
         q1 = moved_along(self.tree, q, [h * x for x in moves])
-        s.write(q1=q1, v1=in_body(self.tree, q1, w))
+        rates = [of(s.read("main"), x) for x in self.e.rates]
+        acts = self._activated(s.read("activation"), rates) if self.driven else {}
+        s.write(q1=q1, v1=in_body(self.tree, q1, w), **acts)
 
     def _damp(self, s: StageTracer) -> None:
         """H of an implicit step, and in g less M a; for loops that solve for the accelerations in p."""
@@ -189,13 +201,21 @@ class Steps:
         w0 = s.read("W") if k else in_world(tree, q0, s.read("V"))
         rate = s.read("K") if k else w0
         sum_k, sum_a = [b * x for x in rate], [b * x for x in a]
+        rates = [of(s.read("main"), x) for x in self.e.rates]
+        sum_w = [b * x for x in rates]
+        if k and rates:
+            sum_w = [x + y for x, y in zip(sum_w, s.read("sum_w"))]
         if k:
             sum_k = [x + y for x, y in zip(sum_k, s.read("sum_k"))]
             sum_a = [x + y for x, y in zip(sum_a, s.read("sum_a"))]
         if k == 3:
             q1 = moved_along(tree, q0, [h * x for x in sum_k])
-            s.write(q1=q1, v1=in_body(tree, q1, [x + h * y for x, y in zip(w0, sum_a)]))
+            acts = self._activated(s.read("activation0"), sum_w) if rates else {}
+            s.write(q1=q1, v1=in_body(tree, q1, [x + h * y for x, y in zip(w0, sum_a)]), **acts)
             return
+        if rates:
+            w1 = [x + h * c * y for x, y in zip(s.read("activation0"), rates)]
+            s.write(activation=w1, sum_w=sum_w)
         u = [h * c * x for x in rate]
         w = [x + h * c * y for x, y in zip(w0, a)]
         there = moved_along(tree, q0, u)
@@ -207,3 +227,6 @@ class Steps:
         axes, f = [of(s.here(0, at.S), y) for y in x.axes], s.here(at.f, x.group.size)
         world = [sum((axes[3 * i + j] * f[i] for i in range(min(3, len(f)))), 0.0) for j in range(3)]
         s.write_here({at.size: world})
+        if x.point:  # over what was found of a place
+            block = s.here(0, at.S)
+            s.write_here({at.place + 1: [*(of(block, y) for y in x.point), *axes[:3]]})

@@ -25,13 +25,15 @@ from ...convex.clipping import PLACE_NUMBERS
 from ...convex.solids import PairSearch
 from ...noslip import NoSlip, SlipCalls
 from ...packing import Pack, of
+from ...signals import EVALUATION_INPUTS, TOUCH_NUMBERS, SensorStages
 from ...sweeps import StepSweep, argument_chart, result_chart
 from .integrate import Steps
 from .layout import PackedRows, SlotLayout
 from .newton import MAX_NEWTON_STEPS, MAX_SEARCH_STEPS, Newton, symmetric_of
-from .stages import FOUND_BLOCK, PLACE_INPUT, Evaluation, SoftProblem, StageTracer
+from .stages import FOUND_BLOCK, PLACE_INPUT, Evaluation, SoftProblem, StageTracer, carried_rates
 
 STEP_ARGUMENTS, STEP_RESULTS = ("q", "v", "tau"), ("q1", "v1", "forces", "residual")
+DRIVEN_ARGUMENTS, DRIVEN_RESULTS = ("ctrl", "act"), ("act1", "sensordata")  # where there are any
 LAST_EVALUATION = ("Q", "V", "r")  # blocks that tell of the last evaluation
 
 
@@ -42,10 +44,21 @@ def declare(t: Tracer, sizes: Mapping[str, int], results: Sequence[str]) -> None
         t.output(name, [0.0] * sizes[name], shapes.get(name))
 
 
+def step_ports(t: Tracer, sizes: Mapping[str, int], results: Sequence[str], controls: bool) -> set[str]:
+    """Declares a step of blocks of these names; controls: in the place of efforts. Gives all names."""
+    t.state(*STEP_ARGUMENTS[: 2 if controls else 3])
+    for name in DRIVEN_ARGUMENTS if controls else ():
+        if sizes[name]:
+            t.input(name, sizes[name])
+    declare(t, sizes, results := (*results, *(name for name in DRIVEN_RESULTS if sizes.get(name))))
+    return {port.name for port in t.inputs} | {*results}
+
+
 def evaluation(problem: SoftProblem, kind: type[Evaluation] = Evaluation) -> Evaluation:
     """All stages of a step."""
     e = kind(problem)
     e.sizes["forces"] = 3 * e.places[-1]
+    e.sizes |= {"touches": TOUCH_NUMBERS * e.places[-1]} if problem.touches else {}
     e.newton = Newton(e)
     Steps(e)
     e.noslip = NoSlip(e) if problem.model.stepping.noslip else None
@@ -53,9 +66,24 @@ def evaluation(problem: SoftProblem, kind: type[Evaluation] = Evaluation) -> Eva
     alpha = s.number("alpha")
     s.write(a=[where(alpha > 0.0, x + alpha * y, x) for x, y in zip(s.read("a"), s.read("p"))])
     e.parts["move"] = s.t.program()
+    if problem.sensors:
+        _add_sensors(e)
     e.strides = [e.sizes[f"slot_{k}"] for k in range(len(e.contacts))]
     e.sizes |= {f"slot_{k}": n * x.most for k, (n, x) in enumerate(zip(e.strides, problem.slots))}
     return e
+
+
+def _add_sensors(e: Evaluation) -> None:
+    """The stages that read the sensors of a problem."""
+    q, v, *given = ([e.t.graph.expr(2 * n) for n in x.nodes] for x in e.t.inputs if x.name in EVALUATION_INPUTS)
+    a = unknowns(e.t.graph, "a", e.nv)
+    along = [x - y for x, y in zip(a, carried_rates(e.tree, v))]
+    ends = [x.links for x in e.problem.slots for _ in range(x.most)]
+    efforts = e.drives.efforts if e.drives else given[0]
+    e.sensing = SensorStages(
+        e.t, e.problem.model, e.problem.sensors, e.sizes, e.parts, ends, (q, v, along),
+        [Input("a", (e.nv,), nodes_of(a))], efforts, e.symbols,
+    )  # fmt: skip
 
 
 class Loops:
@@ -78,6 +106,8 @@ class Loops:
                 c.call(stage)
             for stage in self.e.stages:
                 c.run("forward")
+                if self.e.sensing and stage == self.e.stages[0]:
+                    self.e.sensing.write(c)
                 self.finish(c, stage)
                 c.fill(1.0, "warm", 0, 1)
 
@@ -285,6 +315,11 @@ class Loops:
                 for j in range(3):  # what does not touch has +0, whatever the lanes beside it do
                     force = block.at((at.size + j) * l.bytes, I8).load(l.type, l.bytes)
                     out.at(j * l.bytes, I8).store(f.select(touches, force, none), l.bytes)
+                if self.e.problem.touches:
+                    out = c.at("touches", TOUCH_NUMBERS * first).at(i * (TOUCH_NUMBERS * l.bytes), I8)
+                    for j in range(TOUCH_NUMBERS):
+                        given = block.at((at.place + 1 + j) * l.bytes, I8).load(l.type, l.bytes)
+                        out.at(j * l.bytes, I8).store(given, l.bytes)
 
             self.where_touching(c, touching, k, tell)
 

@@ -14,7 +14,7 @@ from .law import RowGroup
 class PackedRows(NamedTuple):
     """A group packed: the rates that move it, its rows B over them, what they want, D, the axes of a contact.
 
-    mu: where friction is a parameter, mu0 of the group and its mu.
+    mu: where friction is a parameter, mu0 of the group and its mu. point: of a place, where that is told.
     """
 
     group: RowGroup
@@ -24,6 +24,7 @@ class PackedRows(NamedTuple):
     D: list[Packed]
     axes: list[Packed] = []
     mu: list[Packed] = []
+    point: list[Packed] = []
 
     def law(self, block: Vector) -> RowGroup:
         """The group of rows with its coefficients of friction, read from the block that has its numbers."""

@@ -15,8 +15,9 @@ from ....model.contact import GEOM_SIZES
 from ...convex.clipping import PLACE_NUMBERS
 from ...convex.solids import PLACED_GEOM_NUMBERS, half_sides, placed_block, radius_of
 from ...packing import Packed
+from .couplings import Columns
 from .layout import PackedRows, SlotLayout
-from .stages import Columns, Evaluation, Slot, StageTracer, declare_dynamics
+from .stages import Evaluation, Slot, StageTracer, declare_dynamics
 
 MAX_GEOM_SIZES = 3  # of a geom
 PAIR_NUMBERS = (

@@ -8,7 +8,7 @@ from ....codegen.graph.program import Program
 from ....codegen.llvm.stages import Stages
 from ....compiler.tracer import Tracer
 from ...parameters import is_friction
-from .kernel import LAST_EVALUATION, STEP_ARGUMENTS, STEP_RESULTS, Loops, declare, evaluation
+from .kernel import LAST_EVALUATION, STEP_RESULTS, Loops, evaluation, step_ports
 from .pair_loops import PairLoops
 from .pair_rows import LoopedEvaluation
 from .stages import Evaluation, SoftProblem
@@ -23,10 +23,10 @@ def step_program(
     loops = calls(evaluation(problem, stages)) if calls else step_loops(problem)
     e = loops.e
     t = Tracer("step", problem.model)
-    t.state(*STEP_ARGUMENTS)
-    declare(t, e.sizes, results := (*STEP_RESULTS, *(LAST_EVALUATION if problem.last else ())))
+    results = (*STEP_RESULTS, *(LAST_EVALUATION if problem.last else ()))
+    ports = step_ports(t, e.sizes, results, problem.controls)
     symbols = (x._replace(node=t.graph.parameter(x.name).edge >> 1) for x in e.symbols)
-    blocks = {name: size for name, size in e.sizes.items() if name not in (*STEP_ARGUMENTS, *results)}
+    blocks = {name: size for name, size in e.sizes.items() if name not in ports}
     return replace(t.program(), parameters=tuple(symbols), stages=Stages(blocks, e.parts, loops.write))
 
 

@@ -28,18 +28,18 @@ from ....mechanics.algorithms.inertia_matrix import (
 from ....mechanics.algorithms.inverse_dynamics import inverse_dynamics
 from ....mechanics.algorithms.kinematics import Poses, placed_bodies
 from ....mechanics.algorithms.passive import passive
-from ....mechanics.joints import Motion
 from ....mechanics.scalar import Scalar, Vector, accumulate, dot, is_zero, maximum, sqrt, where
 from ....mechanics.spatial import Vec
 from ....mechanics.tree import Tree
-from ....mechanics.tree_indices import ancestors
+from ....model.contact import Sensor
 from ....model.description import Joint, Model, Tendon
 from ...convex.clipping import PLACE_NUMBERS
 from ...convex.solids import placed_block
 from ...packing import Pack, of
 from ...pairs import LEAST_FRICTION, HeldGeom
 from ...parameters import Frictions, judged, numbers_of_model, with_sizes
-from .couplings import CouplingRow, JointRow, LoopRow, Moves, TendonRow, closure
+from ...signals import SensorStages, driven_by
+from .couplings import Columns, CouplingRow, JointRow, LoopRow, Moves, TendonRow, closure
 from .damping import DampingSlopes, dampers, damping_slopes
 from .law import Equality, RowGroup, Softness
 from .layout import PackedRows, SlotLayout, slip_numbers, slot_layout
@@ -86,6 +86,9 @@ class SoftProblem:
     method: str = "euler"
     repeat: int = 1
     last: bool = False  # the results tell of the last evaluation too
+    controls: bool = False  # of the actuators, in the place of efforts
+    sensors: tuple[Sensor, ...] = ()  # that are read
+    touches: bool = False  # the points and normals of places are told
     apart: bool = False  # each place that is searched for is a slot, as derivatives want it
     parameters: tuple[str, ...] = ()
     medium: Callable[[Columns, Poses, Vector], list[Scalar]] | None = None  # what it exerts on the rates
@@ -130,36 +133,6 @@ def carried_rates(tree: Tree, v: Vector) -> list[Scalar]:
 
 
 # -- rows --------------------------------------------------------------------------------------------------
-
-
-class Columns:
-    """The motion that every rate gives to points, in world axes."""
-
-    def __init__(self, tree: Tree, poses: Poses) -> None:
-        self.tree = tree
-        self.parts: list[list[tuple[int, Motion, Vec]]] = []
-        for i, b in enumerate(tree.bodies):
-            R, p = poses[i]
-            subspace = enumerate(tree.motion_subspace(b), b.v)
-            self.parts.append([(k, Motion(R @ (s.w * b.factor), R @ (s.v * b.factor)), p) for k, s in subspace])
-
-    def chain(self, body: int) -> set[int]:
-        return set(ancestors(self.tree.parents, body)) if body >= 0 else set()
-
-    def moving(self, first: int, second: int) -> set[int]:
-        """The rates that move one body as the other sees it."""
-        return {r for i in self.chain(first) ^ self.chain(second) for r, _, _ in self.parts[i]}
-
-    def relative(self, first: int, second: int, point: Vec) -> dict[int, Motion]:
-        """By rate, how it turns and moves the second body at a point as the first one sees it."""
-        out: dict[int, Motion] = {}
-        a, b = self.chain(first), self.chain(second)
-        for i in sorted(a ^ b):
-            for rate, s, p in self.parts[i]:
-                moved = Motion(s.w, s.v if s.w.zero else s.v + s.w.cross(point - p))
-                moved = moved if i in b else moved * -1.0
-                out[rate] = out[rate] + moved if rate in out else moved
-        return out
 
 
 def basis(s: Slot, touch: Proximity, columns: Columns) -> tuple[tuple[int, ...], list[list[Scalar]]]:
@@ -227,6 +200,7 @@ class Evaluation:
         self.end: Callable[[StageTracer], None] | None = None  # writes the one that ends a step, of one evaluation
         self.newton: Any = None  # whose matrix is asked for
         self.noslip: Any = None  # the pass that follows, if there is one
+        self.sensing: SensorStages | None = None  # what reads sensors
         self.strides: list[int] = []  # by slot, the values of a place in its block
         self.crossing: list[bool] = []  # by slot, whether it joins rates that M does not
         numbers = numbers_of_model(problem.parameters)
@@ -239,7 +213,8 @@ class Evaluation:
         tree = self.tree = t.tree
         self.nv, self.main = tree.nv, Pack()
         self.sizes = {"Q": tree.nq, "V": tree.nv, "tau": tree.nv}
-        q, v, tau = (t.input(name, self.sizes[name]) for name in ("Q", "V", "tau"))
+        q, v, tau, self.drives = driven_by(t, problem.model, self.sizes, problem.controls, problem.step)
+        self.rates = self.main.put_all(self.drives.rates if self.drives else ())
         poses = placed_bodies(tree, q)
         columns = Columns(tree, poses)
         self.touched = Counter(r for s in problem.slots for r in columns.moving(*s.bodies))
@@ -281,7 +256,7 @@ class Evaluation:
         h = inverse_dynamics(tree.replace(armature={}), q, v, [-x for x in carried_rates(tree, v)])  # rotors coast
         slopes: DampingSlopes = {}
         if self.problem.method == "implicitfast":
-            slopes = damping_slopes(tree, q, v)
+            slopes = damping_slopes(tree, q, v, self.drives.slopes if self.drives else {})
         elif self.problem.method == "euler" and "eulerdamp" not in self.problem.model.stepping.disabled:
             slopes = dampers(tree, q, v)
         if self.problem.moreau:  # whose impulses are of an implicit step
@@ -368,8 +343,10 @@ class Evaluation:
         ref, D = self.wanted(s, gap, u, dict(zip(rates, law.firm_row(B))))
         put = pack.put_all
         axes = put(x for f in touch.frame for x in f)
+        point = put(touch.point) if self.problem.touches else []
         mu = put((law.mu0, *law.mu)) if law is not s.group else []
-        self.contacts.append(PackedRows(s.group, rates, [put(row) for row in B], put(ref), put(D), axes, mu))
+        rows = [put(row) for row in B]
+        self.contacts.append(PackedRows(s.group, rates, rows, put(ref), put(D), axes, mu, point))
         alike = (k for k in self.kinds if self.contacts[k] == self.contacts[-1])
         first = next(alike, None)
         if first is None:

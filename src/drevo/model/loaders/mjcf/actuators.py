@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ....io import xml
 from ....io.xml import Element, Reader
-from ...contact import JOINT_SENSORS, LINK_SENSORS, Actuator, Sensor
+from ...contact import ACTUATOR_DYNAMICS, JOINT_SENSORS, LINK_SENSORS, Actuator, Sensor
 from ...description import ORIGIN, Limit, Vec3
 from ...rotations import IDENTITY_POSE
 from ..schema import nonzero
@@ -12,37 +14,48 @@ from .defaults import as_general
 from .equality import Layout
 from .file import File, limited, read_some
 
-TRANSMISSIONS = ("jointinparent", "joint")  # of two MuJoCo takes the first
-UNREAD_TRANSMISSIONS = ("tendon", "cranksite", "slidersite", "site", "body")  # and before them one of these
+TRANSMISSIONS = ("tendon", "jointinparent", "joint")  # of two MuJoCo takes the first
+UNREAD_TRANSMISSIONS = ("cranksite", "slidersite", "site", "body")  # and before them one of these
+USUAL_TIMES, USUAL_MUSCLE = (1.0, 0.0, 0.0), (0.75, 1.05, -1.0, 200.0, 0.5, 1.6, 1.5, 1.3, 1.2)
+DELAYS = ("delay", "interval", "nsample")  # of a sensor that tells what has been
 OBJECTS = {"body": "body", "xbody": "body", "site": "site"}  # what a frame sensor measures
 
 
 def read_actuator(file: File, element: Element, label: str) -> bool:
-    """Enter what acts on one hinge or slide by gains without a state; False for the rest, which is not read."""
+    """Enter what acts on one hinge or slide, or along a tendon; False for the rest, which is not read."""
     reader = Reader(file.draft.problems.append, label)
     get = element.get
-    target = next((get(key) for key in TRANSMISSIONS if get(key)), "")
+    by, target = next(((key, get(key)) for key in TRANSMISSIONS if get(key)), ("joint", ""))
     joint = next((joint for joint in file.draft.joints if joint.name == target), None)
+    tendon = target if by == "tendon" and target in _unbounded_tendons(file) else ""
     law = Element("general", as_general(element.tag, element.attributes), element.line)
-    odd = any(map(get, UNREAD_TRANSMISSIONS))
-    odd |= law.get("dyntype", "none") != "none" or get("actdim", "-1") not in ("-1", "0")
-    if target and joint is None:
+    dynamics = law.get("dyntype", "none")
+    odd = any(map(get, UNREAD_TRANSMISSIONS)) or dynamics not in ACTUATOR_DYNAMICS
+    odd |= get("actdim", "-1") not in ("-1", str(int(dynamics != "none")))
+    if target and joint is None and by != "tendon":
         file.draft.doubts.append(f"{_at(element)}: the joint {target!r} does not exist; correct the name")
-    if joint is None or joint.kind not in ("revolute", "prismatic") or odd:
+    alone = joint is not None and by != "tendon" and joint.kind in ("revolute", "prismatic")
+    if odd or not (tendon or alone):
         return False
-    laws = _law(reader, law)
+    muscle = _muscle(reader, law, element)
+    laws = (ORIGIN, ORIGIN) if muscle else _law(reader, law)
     if laws is None:
         return False
     gear = read_some(reader, element, "gear", (1.0,) + (0.0,) * 5, xml.ANY)[0]
     if gear == 0.0:
         file.draft.doubts.append(f"{_at(element)} has the gear 0 and drives nothing; correct it")
-    name = element.get("name") or _unused(file, f"{joint.name}_{element.tag}")
+    name = element.get("name") or _unused(file, f"{target}_{element.tag}")
     control, force = (_range(file, reader, element, key) for key in ("ctrl", "force"))
     inherit = reader.scalar(element, "inheritrange", 0.0)
     fixed = law.get("gaintype", "fixed") == "fixed"
-    if inherit > 0.0 and fixed and laws[1][1] and laws[0][0] == -laws[1][1]:
-        control = _inherited(joint.limit or Limit(), inherit)
-    file.draft.actuators.append(Actuator(name, joint.name, gear, *laws, control, force))
+    activation = _range(file, reader, element, "act")
+    if joint and not tendon and inherit > 0.0 and fixed and laws[1][1] and laws[0][0] == -laws[1][1]:
+        inherited = _inherited(joint.limit or Limit(), inherit)
+        control, activation = (control, inherited) if dynamics == "integrator" else (inherited, activation)
+    a, b, c = read_some(reader, _first(law, "dynprm"), "dynprm", USUAL_TIMES)
+    early = law.get("actearly", "false") == "true"
+    plain = Actuator(name, "" if tendon else target, gear, *laws, control, force, tendon, dynamics, (a, b, c))
+    file.draft.actuators.append(replace(plain, activation_range=activation, early=early, muscle=muscle))
     return True
 
 
@@ -61,6 +74,21 @@ def _law(reader: Reader, element: Element) -> tuple[Vec3, Vec3] | None:
     if kinds[1] == "affine" and a == -e and f > 0.0:
         return None  # a ratio of damping, which MuJoCo turns into damping by the inertia that is moved
     return (a, b, c) if kinds[0] == "affine" else (a, 0.0, 0.0), (d, e, f) if kinds[1] == "affine" else ORIGIN
+
+
+def _unbounded_tendons(file: File) -> set[str]:
+    """Tendons that are read, and whose sum of forces is not cut."""
+    every = (file.attributes(x, "", "tendon") for section in file.root.all("tendon") for x in section.children)
+    return {x.name for x in file.draft.tendons} - {x.get("name") for x in every if limited(file, x, "actuatorfrc")}
+
+
+def _muscle(reader: Reader, law: Element, element: Element) -> tuple[float, ...]:
+    """The numbers of a muscle of which the file says between which lengths it works; empty for others."""
+    kinds, ends = (law.get("gaintype", "fixed"), law.get("biastype", "none")), element.get("lengthrange", "0 0")
+    if kinds != ("muscle", "muscle") or law.get("gainprm") != law.get("biasprm") or not nonzero(ends):
+        return ()
+    numbers = read_some(reader, _first(law, "gainprm", len(USUAL_MUSCLE)), "gainprm", USUAL_MUSCLE, xml.ANY)
+    return (*numbers, *reader.vector(element, "lengthrange", (0.0, 0.0), xml.ANY))
 
 
 def acts_alone(actuator: Element) -> bool:
@@ -83,9 +111,9 @@ def _excludes_zero(text: str) -> bool:
     return low < high and (low > 0.0 or high < 0.0)
 
 
-def _first(element: Element, attribute: str) -> Element:
-    """The element with three numbers of an attribute at most; others are of other kinds of gains."""
-    text = " ".join(element.get(attribute).split()[:3])
+def _first(element: Element, attribute: str, count: int = 3) -> Element:
+    """The element with so many numbers of an attribute at most; others are of other kinds of gains."""
+    text = " ".join(element.get(attribute).split()[:count])
     return Element(element.tag, {attribute: text} if text else {}, element.line)
 
 
@@ -113,14 +141,16 @@ def _unused(file: File, name: str) -> str:
 def read_sensor(file: File, element: Element, layout: Layout) -> bool:
     """Enter what is measured at a joint, at a site or in the frame of a body; False for the rest."""
     tag, get = element.tag, element.get
-    name = get("name") or f"{tag}_{len(file.draft.sensors)}"
+    name, reader = get("name") or f"{tag}_{len(file.draft.sensors)}", Reader(file.draft.problems.append, tag)
     if tag in JOINT_SENSORS:
         if get("joint") not in {joint.name for joint in file.draft.joints}:
             return False
-        file.draft.sensors.append(Sensor(name, tag, get("joint")))
+        cutoff = reader.scalar(element, "cutoff", 0.0)
+        file.draft.sensors.append(Sensor(name, tag, get("joint"), cutoff=cutoff))
         return True
-    if tag not in LINK_SENSORS or get("reftype"):
+    if tag not in LINK_SENSORS or get("reftype") or get("camera") or any(nonzero(get(x, "0")) for x in DELAYS):
         return False
+    cutoff = reader.scalar(element, "cutoff", 0.0)
     kind, target = OBJECTS.get(get("objtype", "site")), get("site") or get("objname")
     if kind == "site" and target in layout.sites:
         body, (place, turn) = layout.sites[target]
@@ -128,5 +158,6 @@ def read_sensor(file: File, element: Element, layout: Layout) -> bool:
         body, (place, turn) = target, IDENTITY_POSE
     else:
         return False
-    file.draft.sensors.append(Sensor(name, tag, "", body, place, turn, layout.sizes.get(target, ORIGIN)))
+    size, shape = layout.sizes.get(target, (ORIGIN, "sphere"))
+    file.draft.sensors.append(Sensor(name, tag, "", body, place, turn, size, shape, cutoff))
     return True

@@ -80,7 +80,7 @@ def _read_sites(layout: Layout, body: str, inside: list[PlacedElement]) -> None:
             name = element.get("name")
             layout.sites[name] = body, placed_in(frame, pose)
             size = read_some(reader, site, "size", (0.005, 0.0, 0.0))
-            layout.sizes[name] = (size[0], size[1], size[2])
+            layout.sizes[name] = (size[0], size[1], size[2]), site.get("type", "sphere")
 
 
 def _read_round(layout: Layout, body: str, geoms: Iterable[SolidGeom]) -> None:

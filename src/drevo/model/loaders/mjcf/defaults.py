@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import pi
 
 from ....errors import ModelError
-from ....io.xml import Element
+from ....io.xml import Element, parse_number
 from ..schema import nonzero
 
 Attributes = Mapping[str, str]
@@ -24,6 +25,10 @@ SHARED_DEFAULTS = {"tendon": "tendon", "equality": "equality"}
 
 # kinds of actuators -> the parameters of their own; all other attributes are shared by all kinds
 SERVO = ("kp", "kv", "dampratio")
+MUSCLE = {
+    "range": "0.75 1.05", "force": "-1", "scale": "200", "lmin": "0.5", "lmax": "1.6", "vmax": "1.5",
+    "fpmax": "1.3", "fvmax": "1.2",
+}  # fmt: skip
 GENERAL = ("gaintype", "gainprm", "biastype", "biasprm", "dyntype", "dynprm", "actdim", "actearly")
 PARAMETERS: dict[str, tuple[str, ...]] = {
     "general": GENERAL,
@@ -35,7 +40,7 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "orientation": SERVO,
     "pid": (*SERVO, "ki", "imax", "slewmax"),
     "cylinder": ("timeconst", "area", "diameter", "bias"),
-    "muscle": ("timeconst", "tausmooth", "range", "force", "scale", "lmin", "lmax", "vmax", "fpmax", "fvmax"),
+    "muscle": ("timeconst", "tausmooth", *MUSCLE),
     "adhesion": ("gain",),
     "dcmotor": (),
     "plugin": (),
@@ -130,18 +135,21 @@ def as_general(tag: str, given: Attributes) -> dict[str, str]:
         damping, slow = given.get("dampratio") or _minus(kv), nonzero(given.get("timeconst", "0"))
         dynamics = "integrator" if tag == "intvelocity" else "filterexact" if slow else "none"
         servo = {"gainprm": f"{kp} 0 0", "biastype": "affine", "biasprm": f"0 {_minus(kp)} {damping}"}
-        return {**plain, **servo, "dyntype": dynamics}
+        return {**plain, **servo, "dyntype": dynamics, "dynprm": given.get("timeconst", "1") if slow else "1"}
     if tag == "velocity":
         kv = given.get("kv", "1")
         return {**plain, "gainprm": f"{kv} 0 0", "biastype": "affine", "biasprm": f"0 0 {_minus(kv)}"}
     if tag == "damper":
         return {**plain, "gaintype": "affine", "gainprm": f"0 0 {_minus(kv)}"}
     if tag == "cylinder":
-        return {
-            **plain,
-            "gainprm": given.get("area") or "1",
-            "biastype": "affine",
-            "biasprm": given.get("bias", "0"),
-            "dyntype": "filter",
-        }
+        across = given.get("diameter")
+        area = repr(0.25 * pi * parse_number(across) ** 2) if across else given.get("area") or "1"
+        moved = {"gainprm": area, "biastype": "affine", "biasprm": given.get("bias", "0")}
+        return {**plain, **moved, "dyntype": "filter", "dynprm": given.get("timeconst", "1")}
+    if tag == "muscle":
+        numbers = " ".join(given.get(x, usual) for x, usual in MUSCLE.items())
+        times = f"{given.get('timeconst', '0.01 0.04')} {given.get('tausmooth', '0')}"
+        return dict.fromkeys(("gaintype", "biastype", "dyntype"), tag) | {
+            "gainprm": numbers, "biasprm": numbers, "dynprm": times,
+        }  # fmt: skip
     return {"gaintype": tag, "biastype": "none" if tag == "adhesion" else tag, "dyntype": tag}

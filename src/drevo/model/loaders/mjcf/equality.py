@@ -42,13 +42,13 @@ MIMIC = "mimic_"  # how the names of couplings begin that leave the first joint 
 class Layout(NamedTuple):
     """The poses of the bodies of the file in the world; sites with their bodies, in these; q there by joint.
 
-    sizes: of the sites. round: spheres and cylinders with names, around which tendons may lie.
+    sizes: of the sites, with their shapes. round: spheres and cylinders with names, around which tendons may lie.
     """
 
     bodies: dict[str, FramePose]
     sites: dict[str, tuple[str, FramePose]]
     at: dict[str, float]
-    sizes: dict[str, Vec3]
+    sizes: dict[str, tuple[Vec3, str]]
     round: dict[str, TendonWrap]
 
 

@@ -1,0 +1,192 @@
+"""Forces of actuators over any scalar: f = g(l, l') w + b(l, l'), and the activations w that follow controls u.
+
+l is gear times a joint's coordinate or a tendon's length. An integrator has w' = u, a filter w' = (u - w) / T, an
+exact one is stepped by w + T w' (1 - exp(-h / T)); muscles have times by w, and forces by their length and speed.
+
+  MuJoCo documentation, "Computation: actuation model"; Millard, Uchida, Seth, Delp 2013, "Flexing computational
+  muscle".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import exp, inf
+from typing import NamedTuple
+
+import numpy as np
+
+from ...errors import InputError
+from ...model.contact import Actuator
+from ...model.description import Joint, Model
+from ...model.draft import listed
+from ..configuration import neutral
+from ..jet import Jet
+from ..scalar import Scalar, Vector, accumulate, clip, dot, is_zero, maximum, minimum, where
+from ..tree import Tree, build_tree
+from .constraints import Kinematics
+from .inertia_matrix import mass_matrix
+from .passive import tendon_length
+
+Arms = dict[int, Scalar]  # by rate
+LEAST = 1e-15  # of times and lengths that are divided by
+
+
+class Actuation(NamedTuple):
+    """Efforts of actuators (nv,), rates of their activations, and -d efforts / d v, of the lower triangle."""
+
+    efforts: list[Scalar]
+    rates: list[Scalar]
+    slopes: dict[tuple[int, int], Scalar]
+
+
+def activated(model: Model) -> list[Actuator]:
+    """Actuators with an activation, in its order."""
+    return [x for x in model.actuators if x.dynamics != "none"]
+
+
+def actuation(
+    model: Model, q: Vector, v: Vector, controls: Vector, act: Vector = (), step: float = 0.0,
+    tree: Tree | None = None,
+) -> Actuation:  # fmt: skip
+    """The actuation of controls (nu,) and activations (na,). step: s, for forces of activations after it."""
+    efforts, rates, steeps = [0.0] * model.nv, list[Scalar](), list[tuple[Scalar, Arms, str]]()
+    if "actuation" in model.stepping.disabled:
+        return Actuation(efforts, [0.0 for _ in act], {})
+    if len(act) != len(lag := activated(model)):
+        raise InputError(
+            f"robot {model.name!r} has {len(lag)} actuators with activations, {listed([x.name for x in lag])}, "
+            f"and {len(act)} of these are given; steps and simulate take them as act, environments want action="
+        )
+    states, peaks, clamped = iter(act), muscle_peaks(model), "clampctrl" not in model.stepping.disabled
+    for x, control, (length, speed, arms) in zip(model.actuators, controls, _transmissions(model, q, v, tree)):
+        w = _cut(control, x.control_range) if clamped else control
+        if x.dynamics != "none":
+            state = next(states)
+            rates.append(rate := _activation_rate(x, w, state))
+            w = _next_activation(x, state, rate, step) if x.early else state
+        force, slope = (_force(x, peaks.get(x.name, 0.0), length, u, w) for u in (speed, Jet(speed, 1.0)))
+        steep = slope.d if isinstance(slope, Jet) else 0.0
+        if x.force_range:
+            low, high = x.force_range
+            steep = where(force > low, where(force < high, steep, 0.0), 0.0)
+            force = _cut(force, x.force_range)
+        for k, arm in arms.items():
+            efforts[k] = efforts[k] + arm * force
+        steeps.append((steep, arms, "" if x.tendon else x.joint))
+    held = {joint.name: _held(joint, efforts, sv.start) for joint, _, sv in model.slices() if joint.nv == 1}
+    slopes = dict[tuple[int, int], Scalar]()
+    for steep, arms, name in steeps:  # of a joint that is held at its bound nothing more, as in MuJoCo
+        steep = steep * held.get(name, 1.0)
+        for k, j in ((k, j) for k in arms for j in arms if j <= k and not is_zero(steep)):
+            accumulate(slopes, (k, j), -(arms[k] * arms[j] * steep))
+    return Actuation(efforts, rates, slopes)
+
+
+def _transmissions(model: Model, q: Vector, v: Vector, tree: Tree | None) -> Iterator[tuple[Scalar, Scalar, Arms]]:
+    """Yields of each actuator the length that it has, its rate, and the arms by which it moves the rates."""
+    at = {joint.name: (sq.start, sv.start) for joint, sq, sv in model.slices()}
+    tendons, moving = {x.name: x for x in model.tendons}, None
+    for x in model.actuators:
+        if x.tendon:
+            moving = moving or Kinematics(tree or build_tree(model), q, v)
+            (length,), (speed,), (row,), _ = tendon_length(moving, tendons[x.tendon])
+            yield x.gear * length, x.gear * speed, {k: x.gear * y for k, y in enumerate(row) if not is_zero(y)}
+        else:
+            i, k = at[x.joint]
+            yield x.gear * q[i], x.gear * v[k], {k: x.gear}
+
+
+def _held(joint: Joint, efforts: list[Scalar], k: int) -> Scalar:
+    """Cuts the effort of a joint to its bound, and is 0 where it is cut, else 1."""
+    whole, most = efforts[k], joint.limit.effort if joint.limit else None
+    if most is None or is_zero(whole):
+        return 1.0
+    efforts[k] = _cut(whole, (-most, most))
+    return where(whole > most, 0.0, where(whole < -most, 0.0, 1.0))
+
+
+def _cut(x: Scalar, bounds: tuple[float, float] | None) -> Scalar:
+    low, high = bounds or (-inf, inf)
+    x = maximum(x, low) if low > -inf else x
+    return minimum(x, high) if high < inf else x
+
+
+# -- activations -----------------------------------------------------------------------------------------------
+
+
+def _activation_rate(x: Actuator, u: Scalar, w: Scalar) -> Scalar:
+    if x.dynamics == "integrator":
+        return u
+    if x.dynamics == "muscle":
+        return _muscle_rate(x, clip(u, 0.0, 1.0) - w, clip(w, 0.0, 1.0))
+    return (u - w) / max(LEAST, x.times[0])
+
+
+def _muscle_rate(x: Actuator, lack: Scalar, w: Scalar) -> Scalar:
+    """The rate at which a muscle follows what it lacks; it rises and falls in times that depend on w."""
+    rise, fall, width = x.times
+    rising, falling = rise * (0.5 + 1.5 * w), fall / (0.5 + 1.5 * w)
+    share = where(lack > 0.0, 1.0, 0.0)
+    if width >= LEAST:
+        y = clip(lack * (1.0 / width) + 0.5, 0.0, 1.0)
+        share = y * y * y * (3.0 * y * (2.0 * y - 5.0) + 10.0)
+    return lack / maximum(falling + (rising - falling) * share, LEAST)
+
+
+def next_activations(model: Model, act: Vector, rates: Vector, step: float) -> list[Scalar]:
+    """The activations after a step of so many seconds at these rates."""
+    return [_next_activation(*row, step) for row in zip(activated(model), act, rates)]
+
+
+def _next_activation(x: Actuator, w: Scalar, rate: Scalar, step: float) -> Scalar:
+    if x.dynamics == "filterexact":
+        time = max(LEAST, x.times[0])
+        step = time * (1.0 - exp(-step / time))
+    return _cut(w + rate * step, x.activation_range)
+
+
+# -- forces ----------------------------------------------------------------------------------------------------
+
+
+def _force(x: Actuator, peak: float, length: Scalar, speed: Scalar, w: Scalar) -> Scalar:
+    if x.muscle:
+        return _muscle_force(x, peak, length, speed, w)
+    return w * dot(x.gain, (1.0, length, speed)) + dot(x.bias, (1.0, length, speed))
+
+
+def _muscle_force(x: Actuator, peak: float, length: Scalar, speed: Scalar, w: Scalar) -> Scalar:
+    """-peak (FL(l) FV(v) w + FP(l)) of Hill's muscle: active force by length and speed, passive by length."""
+    first, last, _, _, least, most, fastest, passive, lengthening, short, long = x.muscle
+    unit = (long - short) / max(LEAST, last - first)
+    at = (length - short) * (1.0 / max(LEAST, unit)) + first
+    rate = speed * (1.0 / max(LEAST, unit * fastest))
+    low, high = 0.5 * (least + 1.0), 0.5 * (1.0 + most)
+    spans = (at - least, low - least), (1.0 - at, 1.0 - low), (at - 1.0, high - 1.0), (most - at, most - high)
+    rise, left, right, fall = (y * (1.0 / max(LEAST, over)) for y, over in spans)
+    beyond = right - 1.0
+    above = where(at - high > 0.0, 0.5 * fall * fall, 1.0 - 0.5 * right * right)
+    inner = where(at - low > 0.0, where(at > 1.0, above, 1.0 - 0.5 * left * left), 0.5 * rise * rise)
+    by_length = where(at - least < 0.0, 0.0, where(at - most > 0.0, 0.0, inner))
+    y = lengthening - 1.0
+    stretched = lengthening - (y - rate) * (y - rate) * (1.0 / max(LEAST, y))
+    shortened = where(rate > -1.0, (rate + 1.0) * (rate + 1.0), 0.0)
+    by_rate = where(rate - y > 0.0, lengthening, where(rate > 0.0, stretched, shortened))
+    held = where(at > 1.0, where(at - high > 0.0, 0.5 + beyond, 0.5 * right * right), 0.0) * passive
+    return -peak * (by_length * by_rate * w + held)
+
+
+def muscle_peaks(model: Model) -> dict[str, float]:
+    """The peak forces of muscles by name, N: what is given, or the scale over the acceleration by a unit of force
+    at the initial configuration."""
+    peaks = {x.name: x.muscle[2] for x in model.actuators if x.muscle}
+    if all(x >= 0.0 for x in peaks.values()):
+        return peaks
+    q = list(model.initial) or neutral(model).tolist()
+    tree, still, unit = build_tree(model), [0.0] * model.nv, [1.0] * len(model.actuators)
+    M = np.array(mass_matrix(tree, q), float).reshape(model.nv, model.nv)
+    for x in (x for x in model.actuators if x.muscle and x.muscle[2] < 0.0):
+        alone = replace(model, actuators=(replace(x, muscle=(), gain=(1.0, 0.0, 0.0), dynamics="none"),))
+        row = np.array(actuation(alone, q, still, unit, tree=tree).efforts, float)
+        peaks[x.name] = float(x.muscle[3] / max(LEAST, float(np.linalg.norm(np.linalg.solve(M, row)))))
+    return peaks
