@@ -23,7 +23,8 @@ from ...convex.clipping import PLACE_NUMBERS
 from ...convex.solids import PairSearch
 from ...signals import SensorStages
 from ..soft.integrate import in_body, in_world
-from ..soft.kernel import STEP_RESULTS, step_ports
+from ..soft.kernel import STEP_RESULTS
+from ..soft.program import step_ports
 from ..soft.stages import carried_rates
 from .problem import TouchingRobot
 from .solve import MAX_HALVINGS, MAX_PARTING_SWEEPS, RESIDUAL_TOLERANCE, SOLVER_ATTEMPTS, Attempt

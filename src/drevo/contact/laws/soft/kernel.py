@@ -33,7 +33,6 @@ from .newton import MAX_NEWTON_STEPS, MAX_SEARCH_STEPS, Newton, symmetric_of
 from .stages import FOUND_BLOCK, PLACE_INPUT, Evaluation, SoftProblem, StageTracer, carried_rates
 
 STEP_ARGUMENTS, STEP_RESULTS = ("q", "v", "tau"), ("q1", "v1", "forces", "residual")
-DRIVEN_ARGUMENTS, DRIVEN_RESULTS = ("ctrl", "act"), ("act1", "sensordata")  # where there are any
 LAST_EVALUATION = ("Q", "V", "r")  # blocks that tell of the last evaluation
 
 
@@ -42,16 +41,6 @@ def declare(t: Tracer, sizes: Mapping[str, int], results: Sequence[str]) -> None
     for name in results:
         shapes: dict[str, Any] = {"forces": (sizes["forces"] // 3, 3), "residual": ()}
         t.output(name, [0.0] * sizes[name], shapes.get(name))
-
-
-def step_ports(t: Tracer, sizes: Mapping[str, int], results: Sequence[str], controls: bool) -> set[str]:
-    """Declares a step of blocks of these names; controls: in the place of efforts. Gives all names."""
-    t.state(*STEP_ARGUMENTS[: 2 if controls else 3])
-    for name in DRIVEN_ARGUMENTS if controls else ():
-        if sizes[name]:
-            t.input(name, sizes[name])
-    declare(t, sizes, results := (*results, *(name for name in DRIVEN_RESULTS if sizes.get(name))))
-    return {port.name for port in t.inputs} | {*results}
 
 
 def evaluation(problem: SoftProblem, kind: type[Evaluation] = Evaluation) -> Evaluation:

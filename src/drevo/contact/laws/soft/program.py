@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ....codegen.graph.program import Program
 from ....codegen.llvm.stages import Stages
 from ....compiler.tracer import Tracer
 from ...parameters import is_friction
-from .kernel import LAST_EVALUATION, STEP_RESULTS, Loops, evaluation, step_ports
+from .kernel import LAST_EVALUATION, STEP_ARGUMENTS, STEP_RESULTS, Loops, declare, evaluation
 from .pair_loops import PairLoops
 from .pair_rows import LoopedEvaluation
 from .stages import Evaluation, SoftProblem
 
 MAX_STRAIGHT_PAIRS = 48  # of places of contact; more are looped over
+DRIVEN_ARGUMENTS, DRIVEN_RESULTS = ("ctrl", "act"), ("act1", "sensordata")  # where there are any
+
+
+def step_ports(t: Tracer, sizes: Mapping[str, int], results: Sequence[str], controls: bool) -> set[str]:
+    """Declares a step of blocks of these names; controls: in the place of efforts. Gives all names."""
+    t.state(*STEP_ARGUMENTS[: 2 if controls else 3])
+    for name in DRIVEN_ARGUMENTS if controls else ():
+        if sizes[name]:
+            t.input(name, sizes[name])
+    declare(t, sizes, results := (*results, *(name for name in DRIVEN_RESULTS if sizes.get(name))))
+    return {port.name for port in t.inputs} | {*results}
 
 
 def step_program(
