@@ -68,6 +68,11 @@ PILED = """<mujoco><option {option}/><default><geom type="box" condim="{condim}"
  <worldbody><geom type="plane" size="9 9 1"/><geom size=".3 .25 .05" {floor}/>
   <body pos="0 0 .12"><freejoint/><geom size=".15 .2 .07"/></body>
   <body pos=".05 0 .24"><freejoint/><geom size=".1 .05 .05"/></body></worldbody></mujoco>"""
+RAILS = """<mujoco><option noslip_iterations="3"/><default><geom type="capsule" size=".05"/></default><worldbody>
+  <geom name="0" type="plane" size="9 9 1"/><geom name="1" fromto="-1 0 .2 1 0 .2"/>
+  <geom name="2" fromto="-1 .3 .2 1 .3 .2"/><body pos="0 0 .3"><freejoint/>
+   <geom name="3" type="sphere" pos=".15 0 0"/><geom name="4" fromto="-.1 -.05 0 -.1 .35 0"/>
+   <geom name="5" type="sphere" pos=".15 .3 0"/></body></worldbody></mujoco>"""
 
 
 def flags(text: str) -> str:
@@ -149,6 +154,20 @@ def test_steps_are_those_of_mujoco(name: str) -> None:
     assert np.abs(q1 - [q for q, _ in told]).max() < DIGITS
     assert np.abs(v1 - [v for _, v in told]).max() < DIGITS * (1.0 + np.abs(v1).max())
     assert residual.max() < 1e-10
+
+
+def test_sweeps_against_slip_go_over_contacts_in_mujocos_order() -> None:
+    """By bodies, then by geoms, of which the one of the simpler kind is the first."""
+    m, robot, _ = case(RAILS)
+    sweeps = evaluation(soft_problem(robot.model, None, m.opt.timestep, "euler"))
+    held = [sweeps.problem.slots[k].held for k in sweeps.noslip.order]
+    pairs = [tuple(int(x.geom.name) for x in ends) for ends in held if ends]
+    seen = set[tuple[tuple[int, int], ...]]()
+    for end in batch(m, 80)[1]:
+        seen.add(tuple(dict.fromkeys((int(c.geom1), int(c.geom2)) for c in end.contact)))
+    for contacts in seen:
+        assert (places := [pairs.index(x) for x in contacts]) == sorted(places)
+    assert any({(1, 4), (3, 1)} <= set(x) for x in seen)
 
 
 @pytest.mark.filterwarnings("ignore:.*its range is held by a spring")

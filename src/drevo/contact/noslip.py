@@ -249,10 +249,12 @@ def within_cone(A: Sequence[Vector], b: Vector, mu: Sequence[Scalar], normal: Sc
 
 
 def slot_order(e: Evaluation) -> list[int]:
-    """Slots by the pairs of their links, as MuJoCo's contacts are."""
+    """Slots by the pairs of their links, then of their geoms, as MuJoCo's contacts are."""
     place = {link.name: k for k, link in enumerate(e.problem.model.links)}
+    number = {geom.name: k for k, geom in enumerate(e.problem.model.geoms)}
 
-    def links(k: int) -> tuple[int, ...]:
-        return tuple(sorted(place[name] for name in e.problem.slots[k].links))
+    def pair(k: int) -> tuple[list[int], list[int]]:
+        slot = e.problem.slots[k]
+        return sorted(place[x] for x in slot.links), [number[x.geom.name] for x in slot.held or ()]
 
-    return sorted(range(len(e.problem.slots)), key=links)
+    return sorted(range(len(e.problem.slots)), key=pair)

@@ -8,6 +8,7 @@ their way, Kutta's and Magnus' lift and added mass, without its accelerations: "
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from math import pi
 
@@ -18,7 +19,7 @@ from ....mechanics.joints import Force, Motion
 from ....mechanics.scalar import Scalar, Vector, maximum, sqrt
 from ....mechanics.spatial import ZERO, Mat, Vec
 from ....model.contact import Geom
-from ....model.description import Inertial, Model
+from ....model.description import Inertial, Mat3, Model
 from .couplings import Columns
 
 TENSOR_ROUNDING = 1e-12  # of a tensor: beyond its diagonal that much is rounding
@@ -30,13 +31,16 @@ KRONROD_WEIGHTS = np.array(
 )
 
 
-def box_of(body: Inertial) -> tuple[Mat, list[float]]:
-    """The axes of a body's inertia, as columns, and the lengths of its box."""
+def box_of(body: Inertial, frames: Sequence[Mat3] = ()) -> tuple[Mat, list[float]]:
+    """The axes of a body's inertia, as columns, and the lengths of its box. frames: those of its geoms, of which
+    one that is such axes is preferred, for of rods any across would do."""
     tensor = np.array(body.tensor)
-    axes, moments = np.eye(3), tensor.diagonal()
-    if np.abs(tensor - np.diag(moments)).max() > TENSOR_ROUNDING * np.abs(moments).max():
-        moments, axes = np.linalg.eigh(tensor)
-        axes = axes * np.linalg.det(axes)
+    for axes in (np.eye(3), *map(np.array, frames), np.linalg.eigh(tensor)[1]):
+        turned = axes.T @ tensor @ axes
+        moments = turned.diagonal()
+        if np.abs(turned - np.diag(moments)).max() <= TENSOR_ROUNDING * np.abs(moments).max():
+            break
+    axes = axes * np.linalg.det(axes)
     squares = 6.0 / body.mass * (moments.sum() - 2.0 * moments)
     return Mat.of(axes.tolist()), np.sqrt(np.maximum(squares, 0.0)).tolist()
 
@@ -48,10 +52,10 @@ def fluid_efforts(model: Model, columns: Columns, poses: Poses, v: Vector) -> li
         body, at = link.inertial, tree.frames[link.name]
         if not body or not body.mass or at.body < 0:
             continue
-        axes, box = box_of(body)
+        touching = [x for x in model.geoms if x.link == link.name]
+        axes, box = box_of(body, [x.rotation for x in touching] + [x.rotation for x in link.shapes])
         here = poses[at.body].compose(at.R, at.p)
-        geoms = [x for x in model.geoms if x.link == link.name and x.fluid]
-        shapes = [(Mat.of(x.rotation), x.origin, partial(_ellipsoid_drag, x)) for x in geoms]
+        shapes = [(Mat.of(x.rotation), x.origin, partial(_ellipsoid_drag, x)) for x in touching if x.fluid]
         for own, centre, drag in shapes or [(axes, body.com, partial(_box_drag, box))]:
             turned, moved = here.R.mul(own), columns.relative(-1, at.body, here.p + here.R @ Vec(*centre))
             motion = Motion(ZERO, ZERO)
