@@ -360,3 +360,20 @@ def test_added_laws_are_tried(group: type[RowGroup], words: str) -> None:
 def test_names_of_the_packages_laws_are_not_given_again() -> None:
     with pytest.raises(InputError, match="there is a law 'soft'"):
         add_law("soft", OneSided)
+
+
+@pytest.mark.parametrize("margin", [0.05, 0.3])
+def test_limits_that_are_near_each_other_both_hold(margin: float) -> None:
+    """Of a wide margin both limits count at once, of a narrow one the nearer."""
+    import mujoco
+
+    text = f"""<mujoco><option timestep="0.002"/><worldbody><body>
+      <joint axis="0 1 0" range="-10 10" margin="{margin}"/>
+      <geom type="capsule" fromto="0 0 0 .3 0 0" size=".03"/></body></worldbody></mujoco>"""
+    m, r = mujoco.MjModel.from_xml_string(text), drevo.load(text)
+    d, step, rng = mujoco.MjData(m), drevo.compile(r, "step", dt=0.002, ground=None), np.random.default_rng(0)
+    for q, v in zip(rng.uniform(-0.4, 0.4, 40), rng.normal(size=40)):
+        mujoco.mj_resetData(m, d)
+        d.qpos[:], d.qvel[:] = q, v
+        mujoco.mj_step(m, d)
+        assert abs(step([q], [v], [0.0]).v1 - d.qvel).max() < 1e-12

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from ....mechanics.algorithms.constraints import Kinematics
 from ....mechanics.algorithms.kinematics import Poses
 from ....mechanics.algorithms.passive import tendon_coupling, tendon_length
 from ....mechanics.joints import Motion
 from ....mechanics.rotation import angle_and_axis, from_quaternion, unit_quaternion
-from ....mechanics.scalar import Scalar, is_zero
+from ....mechanics.scalar import Scalar, is_zero, where
 from ....mechanics.spatial import Mat, Vec
 from ....mechanics.tree import Tree
 from ....mechanics.tree_indices import ancestors
@@ -92,6 +93,38 @@ class TendonRow(NamedTuple):
         if self.group.at_rates:
             return 0.0, moves
         return self.sign * (found.value[0] - self.at) - self.soft.margin, moves
+
+
+class LimitRow(NamedTuple):
+    """The nearer one of a lower and an upper limit, which are so far apart that never both hold."""
+
+    lower: JointRow | TendonRow
+    upper: JointRow | TendonRow
+    group: RowGroup
+    soft: Softness
+    weight: Scalar
+
+    def place(self, k: Kinematics) -> tuple[Scalar, Moves]:
+        """The distance of the nearer limit from its margin, and what moves it."""
+        (below, moves), (above, _) = self.lower.place(k), self.upper.place(k)
+        side = where(above < below, -1.0, 1.0)
+        return where(above < below, above, below), {r: side * x for r, x in moves.items()}
+
+
+Row = JointRow | CouplingRow | TendonRow | LimitRow
+
+
+def with_limits_paired(rows: Sequence[Any]) -> list[Row | LoopRow]:
+    """Rows with the lower and the upper limit of a joint or a tendon as one."""
+    out: list[Any] = []
+    for r in rows:
+        x: Any = out[-1] if out else None
+        pair = isinstance(r, (JointRow, TendonRow)) and type(x) is type(r) and (x.sign, r.sign) == (1.0, -1.0)
+        if pair and r == x._replace(sign=-1.0, at=r.at) and r.at - x.at > 2.0 * r.soft.margin:
+            out[-1] = LimitRow(x, r, r.group, r.soft, r.weight)
+        else:
+            out.append(r)
+    return out
 
 
 class LoopRow(NamedTuple):

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain
 from typing import Any, NamedTuple
 
+from ....codegen.graph.program import Program
 from ....codegen.llvm.ir import F64, I8, I64, Value
 from ....codegen.llvm.stages import StageCalls
 from ....mechanics.spatial import Vec
@@ -200,10 +200,13 @@ class PairLoops(Loops):
 
     def _make_place(self, c: StageCalls, kind: PairKind, pair: PairRow, block: Value) -> None:
         """Distance, point and frame of a place."""
-        number = self.numbers(c, pair)
-        for k, x in enumerate((*chain(*self._placed(c, pair)), *map(number, range(PAIR_NUMBERS)))):
+        name, number = f"place_{self.e.name_of(kind)}", self.numbers(c, pair)
+        parts = self.e.parts[name], self.e.parts[f"rows_{kind.law}"]
+        for k in sorted({k for part in parts for k in read_of(part, "pair")}):
+            i, j = divmod(k, PLACED_GEOM_NUMBERS)
+            x = self.load(c, c.at("placed").at((pair.a, pair.b)[i], I8), j) if i < 2 else number(j)
             self.put(c, c.at("pair"), k, x)
-        c.call(f"place_{self.e.name_of(kind)}", block)
+        c.call(name, block)
 
     def _make_rows(self, c: StageCalls, kind: PairKind, pair: PairRow, block: Value) -> None:
         """The rows of a place, what these want and how firm they are."""
@@ -298,7 +301,8 @@ class PairLoops(Loops):
 
     def solve(self, c: StageCalls, touching: Any, lanes: str) -> None:
         if any(self.e.crossing):
-            self.crossing.clear()
+            with c.f.when(c.some_above("crosses")):
+                self.crossing.clear()
         super().solve(c, touching, lanes)
 
     def solve_once(self, c: StageCalls, stage: str) -> None:
@@ -387,18 +391,21 @@ class PairLoops(Loops):
         if not any(self.e.crossing):
             return
         one, to = f.const(c.l.type, 1.0), c.at("crosses")
+        for kind in self.e.alike:
+            with self.places(c, kind, touching) as (pair, block, _), f.when(pair.crosses.differs(0)):
+                touches = self.load(c, block, self.e.records[kind.law].gap) < 0.0
+                to.store(f.select(touches, one, to.load(c.l.type, c.l.bytes)), c.l.bytes)
         flags, size = f.alloca(I64, triangle(self.e.nv)), triangle(self.e.nv)
         own = c.table(I64, [int(j in row) for k, row in enumerate(newton.within) for j in range(k + 1)])
-        with f.loop(size, some=True) as i:
-            flags.at(i.i, I64).store(own.at(i.i, I64).load(I64))
-        for kind in self.e.alike:
-            with self.places(c, kind, touching) as (pair, block, place):
-                touches = self.load(c, block, self.e.records[kind.law].gap) < 0.0
-                with f.when(pair.crosses.differs(0)):
-                    to.store(f.select(touches, one, to.load(c.l.type, c.l.bytes)), c.l.bytes)
-                    with f.when(place.equals(0)), self.entries(c, pair) as (_, row), row as (_, entry):
+        with f.when(c.some_above("crosses")):
+            with f.loop(size, some=True) as i:
+                flags.at(i.i, I64).store(own.at(i.i, I64).load(I64))
+            for kind in self.e.alike:
+                with self.places(c, kind, touching) as (pair, _, place):
+                    joins = pair.crosses.differs(0) & place.equals(0)
+                    with f.when(joins), self.entries(c, pair) as (_, row), row as (_, entry):
                         flags.at(entry, I64).store(f.const(I64, 1))
-        self.crossing = FactorLoops(c, filled_shape(c, self.e.nv, flags), self.e.order)
+            self.crossing = FactorLoops(c, filled_shape(c, self.e.nv, flags), self.e.order)
 
     def forces(self, c: StageCalls, touching: Any) -> None:
         f, none = c.f, c.f.zero(c.l.type)
@@ -418,6 +425,12 @@ class PairLoops(Loops):
                     out = self.part(c, c.at("touches").at(pair.forces * 2, I8), place * 6)
                     for j, x in enumerate((*range(at.place + 1, at.place + 4), *range(axes, axes + 3))):
                         self.put(c, out, j, self.load(c, block, x))
+
+
+def read_of(part: Program, block: str) -> list[int]:
+    """The numbers of a block that a stage reads."""
+    live = set(part.order())
+    return [k for x in part.inputs if x.name == block for k, node in enumerate(x.nodes) if node in live]
 
 
 def _rows(numbers: Sequence[int]) -> Iterator[Sequence[int]]:

@@ -39,7 +39,7 @@ from ...packing import Pack, of
 from ...pairs import LEAST_FRICTION, HeldGeom
 from ...parameters import Frictions, judged, numbers_of_model, with_sizes
 from ...signals import SensorStages, driven_by
-from .couplings import Columns, CouplingRow, JointRow, LoopRow, Moves, TendonRow, closure
+from .couplings import Columns, LoopRow, Moves, Row, closure, with_limits_paired
 from .damping import DampingSlopes, dampers, damping_slopes
 from .law import Equality, RowGroup, Softness
 from .layout import PackedRows, SlotLayout, slip_numbers, slot_layout
@@ -81,7 +81,7 @@ class SoftProblem:
     model: Model
     step: float
     slots: tuple[Slot, ...]
-    rows: tuple[JointRow | CouplingRow | LoopRow | TendonRow, ...] = ()
+    rows: tuple[Row | LoopRow, ...] = ()
     impratio: float = 1.0
     method: str = "euler"
     repeat: int = 1
@@ -206,8 +206,7 @@ class Evaluation:
         numbers = numbers_of_model(problem.parameters)
         t = self.t = Tracer("dynamics", without_rows(problem.model), acting=True, parameters=numbers)
         t.listed = problem.parameters
-        sizes = self._state_again(t)
-        problem = self.problem
+        sizes, problem = self._state_again(t), self.problem
         places = [(s.group.mu[0] if s.group.mu else 0.0, s.by) for s in problem.slots]
         self.frictions = Frictions(t, problem.parameters, places)
         tree = self.tree = t.tree
@@ -221,8 +220,9 @@ class Evaluation:
         drag = problem.medium(columns, poses, v) if problem.medium else [0.0] * tree.nv
         self._dynamics(q, v, [x + y for x, y in zip(judged(self.frictions.made.values(), tau, sizes), drag)])
         moving = Kinematics(tree, q, v)
-        self.rows = [self._row(r, *r.place(moving), v) for r in problem.rows if not isinstance(r, LoopRow)]
-        self.rows += [x for r in problem.rows if isinstance(r, LoopRow) for x in self._loop(r, moving)]
+        rows = problem.rows if problem.moreau else with_limits_paired(problem.rows)  # in time both may be near
+        self.rows = [self._row(r, *r.place(moving), v) for r in rows if not isinstance(r, LoopRow)]
+        self.rows += [x for r in rows if isinstance(r, LoopRow) for x in self._loop(r, moving)]
         with problem.floor.traced(t, problem.parameters):
             self._slots(poses, columns, v)
 
@@ -274,7 +274,7 @@ class Evaluation:
         half = self.factors.solve_transposed([moves.get(k, 0.0) for k in range(self.nv)])
         return dot([x * x for x in half], self.factors.inverse)
 
-    def _row(self, r: JointRow | CouplingRow | TendonRow, gap: Scalar, moves: Moves, v: Vector) -> PackedRows:
+    def _row(self, r: Row, gap: Scalar, moves: Moves, v: Vector) -> PackedRows:
         """gap: how far it is from where it holds, or counts; friction has none."""
         (K, damp), put = r.soft.gains(self.problem.safe), self.main.put
         d = r.soft.impedance(gap)
