@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,11 +23,10 @@ from ..codegen.store.build import Ahead
 from ..compiler.trace import requested
 from ..compiler.tracer import Tracer
 from ..contact.convex.fields import ray_to_field
-from ..contact.laws.soft.pair_loops import PairLoops
 from ..contact.laws.soft.program import step_loops
 from ..contact.laws.soft.stages import StageTracer
+from ..contact.signals import sensors_named
 from ..contact.step import soft_step_cost
-from ..mechanics.algorithms.kinematics import placed_bodies
 from ..mechanics.rotation import from_quaternion
 from ..mechanics.scalar import Scalar, Vector, clip, dot, maximum, where
 from ..mechanics.spatial import Vec
@@ -36,13 +34,14 @@ from .features import Sight
 from .randomise import delayed, pushed
 from .simulation import TaskRobot
 from .tasks import Chance, Look, Moment
-from .traced import FELT, RAY_NUMBERS, SEEN_PREFIX, TracedTask
+from .traced import RAY_NUMBERS, SEEN_PREFIX, TracedTask
 
 Array = np.ndarray[Any, Any]
 LEFT_IN_STEP = {"efforts": "tau", "constraint": "r"}  # what is seen and stands in blocks of a step
 OF_STEP = {
     "forces": "forces",
     "touches": "touches",
+    "sensordata": "sensordata",
     "ranges": "ranges",
     "earlier": "v",
     "positions": "Q",
@@ -50,7 +49,6 @@ OF_STEP = {
     "accelerations": "a",
 }  # what is seen of a step alone
 DRAWN = {"commands": "commands0", "numbers": "numbers0", "act": "act0"}  # what is drawn where an episode begins
-TOUCHED = 9  # numbers of a place, in the order of `tasks.Feel`
 EPISODE_STATE = ("q", "v", "elapsed", "over", "stream")
 AFTER = ("q1", "v1", "elapsed1", "over1", "stream1")  # the same after a step
 JUDGED = ("observation", "reward", "terminated", "truncated")
@@ -102,9 +100,13 @@ class EpisodeStages:
     def __init__(self, body: TaskRobot, task: TracedTask, same: bool) -> None:
         self.body, self.task, self.same, self.random = body, task, same, task.random
         model, n_action = body.model, body.controls.shape[1]
-        self.loops = step_loops(body.problem)
+        asked = {x.name.removeprefix(SEEN_PREFIX) for x in task.observation.program.inputs}
+        sensors = sensors_named(model, task.sensors) if "sensordata" in asked else ()
+        touches = bool(sensors) or "touches" in asked
+        self.loops = step_loops(replace(body.problem, touches=touches, sensors=sensors))
         e = self.e = self.loops.e
-        self._add_touches()
+        self.weighed = bool(sensors) or "accelerations" in asked  # a beginning is evaluated
+        self._add_ranges("ranges" in asked)
         self.kept = self._kept(n_action)
         self.n_even, self.n_log = task.draws
         self.n_even += sum(self.kept.get(x, 0) for x in DRAWN)
@@ -121,7 +123,6 @@ class EpisodeStages:
         e.sizes |= {"tick": 1} if self.random.delay else {}
         e.sizes |= {"luck": self.n_luck} if self.n_luck else {}
         self.parts |= OF_STEP | {part: BEFORE_PREFIX + part for part in self.kept}
-        self.parts |= {f"{FELT}{k}": f"{FELT}{k}" for k in self.felt}
         e.sizes |= {x: n for k in ("", "1") for x, n in ((f"elapsed{k}", 1), (f"over{k}", 1), (f"stream{k}", 2))}
         e.sizes |= {"action": n_action, "fresh": 1, "seeking": 1, "draws": self.n_log + self.n_even}
         e.sizes |= {"q0": model.nq, "v0": model.nv}
@@ -145,16 +146,10 @@ class EpisodeStages:
         write(s)
         self.e.parts[name] = s.t.program()
 
-    def _add_touches(self) -> None:
-        """Stages of what is felt of contacts, where a task looks at it."""
-        asked = {x.name.removeprefix(SEEN_PREFIX) for x in self.task.observation.program.inputs}
-        sizes, self.felt = self.e.sizes, [k for k in range(len(self.task.felt)) if f"{FELT}{k}" in asked]
-        self.weighed = bool(self.felt) or "accelerations" in asked  # a beginning is evaluated
-        if self.felt or "touches" in asked:
-            sizes |= {"touches": 2 * sizes["forces"], "touched": TOUCHED}
-            if not isinstance(self.loops, PairLoops):
-                self._add("touches", self._touches)
-        if self.task.ranges and "ranges" in asked:
+    def _add_ranges(self, asked: bool) -> None:
+        """Stages of rays, where a task looks at them."""
+        sizes = self.e.sizes
+        if self.task.ranges and asked:
             _, rays, near = self.task.ranges
             sizes["rays"] = len(rays.program.outputs[0].edges)
             sizes |= {"ranges": sizes["rays"] // RAY_NUMBERS, "eyes": self.body.model.nq}
@@ -163,9 +158,6 @@ class EpisodeStages:
             self._add("ray", lambda s: s.write_here({6: near(s.read("eyes"), s.here(0, RAY_NUMBERS))[0]}))
         sizes |= {"taken": 1} if self.task.rise is not None else {}
         sizes |= {"tries": 1} if self.task.rise else {}
-        for k in self.felt:
-            sizes[f"{FELT}{k}"] = len(self.task.felt[k][1].program.outputs[0].edges)
-            self._add(f"feel{k}", partial(self._feel, k))
 
     def _kept(self, n_action: int) -> dict[str, int]:
         """Sizes of what a task of one's own keeps from step to step: past actions, and what is drawn."""
@@ -284,20 +276,6 @@ class EpisodeStages:
         numbers = [self.random.bounds(x) for x in self.e.symbols]
         return drawn | {"numbers": [chance.uniform(*x) for x in numbers]}
 
-    def _touches(self, s: StageTracer) -> None:
-        """Points and normals of all places whose distance has a closed form; loops over pairs have told them."""
-        poses, touches = placed_bodies(self.e.tree, s.read("Q")), list[Scalar]()
-        for x in self.body.problem.slots:
-            touch = None if x.solids else x.touch(poses)
-            touches += [*touch.point, *touch.frame[0]] if touch else [0.0] * (6 * x.most)
-        s.write(touches=touches)
-
-    def _feel(self, k: int, s: StageTracer) -> None:
-        """Adds what a link feels at a place."""
-        touched, felt = s.read("touched"), s.read(f"{FELT}{k}")
-        more = self.task.felt[k][1](s.read("Q"), touched[:3], touched[3:6], touched[6:])[0]
-        s.write(**{f"{FELT}{k}": [x + y for x, y in zip(felt, more)]})
-
     def _clear(self, s: StageTracer) -> None:
         """Ends the search where nothing presses."""
         forces, seeking = s.read("forces"), s.number("seeking")
@@ -362,7 +340,6 @@ class EpisodeStages:
         if "act" in self.kept:
             c.call("engaged")
         self.loops.write(c)
-        self._write_felt(c)
         self._write_ranges(c, "rays")
         if self.seen:
             c.call("look")
@@ -384,37 +361,12 @@ class EpisodeStages:
             if self.weighed:
                 c.fill(0.0, "warm", 0, 1)
                 c.run("forward")
-                self._write_felt(c)
+                if self.e.sensing:
+                    self.e.sensing.write(c)
                 self._write_ranges(c, "rays0")
             if self.seen:
                 c.call("look")
             c.call("restarted")
-
-    def _write_felt(self, c: StageCalls) -> None:
-        """Sums up over all places that press what links feel there."""
-        if "touches" in self.e.parts:
-            c.call("touches")
-        ends = [x.links for x in self.body.problem.slots for _ in range(x.most)]
-        for k in self.felt:
-            link, _ = self.task.felt[k]
-            c.fill(0.0, f"{FELT}{k}", 0, self.e.sizes[f"{FELT}{k}"])
-            for end, sign in enumerate((-1.0, 1.0)):
-                if places := [i for i, links in enumerate(ends) if links[end] == link]:
-                    self._write_places(c, f"feel{k}", places, sign)
-
-    def _write_places(self, c: StageCalls, stage: str, places: Sequence[int], sign: float) -> None:
-        """A stage for every place that presses in some lane; sign: of the force on the second link."""
-        l, table = c.l, c.table(I64, places)
-        with c.f.loop(len(places), some=True) as loop:
-            at = table.at(loop.i, I64).load(I64) * (3 * l.bytes)
-            force, touch = c.at("forces").at(at, I8), c.at("touches").at(at * 2, I8)
-            x, y, z = (force.at(j * l.bytes, I8).load(l.type, l.bytes) for j in range(3))
-            with c.f.when(c.any(x * x + y * y + z * z > 0.0)):
-                given = [touch.at(j * l.bytes, I8).load(l.type, l.bytes) for j in range(6)]
-                turned = *(n * -sign for n in given[3:]), x * sign, y * sign, z * sign
-                for j, number in enumerate((*given[:3], *turned)):
-                    c.at("touched", j).store(number, l.bytes)
-                c.call(stage)
 
     def _write_ranges(self, c: StageCalls, rays: str) -> None:
         """Writes lengths of rays, to solids and to a field; rays: the stage of these."""

@@ -7,31 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial, reduce
+from functools import cache
 from math import hypot, pi
 from pathlib import Path
 from xml.etree import ElementTree
 
 from ..contact.laws.soft.problem import soft_problem
+from ..contact.signals import reading_slices
 from ..mechanics.algorithms.actuators import actuation
 from ..mechanics.algorithms.kinematics import Pose, placed_bodies
-from ..mechanics.algorithms.sensors import links_from
-from ..mechanics.scalar import Scalar, Vector, cos, dot, maximum, minimum, sin, sqrt, where
+from ..mechanics.algorithms.sensors import NOTHING_NEAR, ray_length
+from ..mechanics.scalar import Scalar, Vector, cos, dot, minimum, sin, sqrt, where
 from ..mechanics.spatial import Mat, Vec
 from ..mechanics.tree import Tree, build_tree
 from ..mechanics.tree_indices import ancestors
-from ..model.contact import Geom, Sensor
 from ..model.description import Model
 from ..robot.face import Robot
 from .features import Sight
 from .ours import installed_file, quiet_model
 from .randomise import Randomise
 from .simulation import mujoco_state
-from .tasks import NOTHING_NEAR, Chance, Moment, Outcome, Rangefinders, Task, TaskNumbers
-from .traced import FELT
+from .tasks import Chance, Moment, Outcome, Rangefinders, Task, TaskNumbers
 
 Xml = ElementTree.Element
-LEAST_RAY = 1e-15  # of a ray along an axis
+LATE_SENSORS = ("touch", "force", "torque", "accelerometer")  # of the last evaluation, not of the state after
 
 
 class SuiteState(Sight):
@@ -80,56 +79,14 @@ class SuiteState(Sight):
         """The body of a link, and those that carry it."""
         return set(ancestors(self.tree.parents, self.tree.frames[link].body))
 
-    def felt(self, link: str) -> Vector:
-        """Readings of the sensors of touch of a link, N, in their order, then force and moment about the world's
-        origin of all that touches it, at the last evaluation."""
-        readings: Vector = getattr(self.moment.seen, f"{FELT}{[*self.body.zones].index(link)}")
+    def reading(self, name: str) -> Vector:
+        """The reading of a sensor at the last evaluation."""
+        readings: Vector = self.moment.seen.sensordata[self.body.readings[name]]
         return readings
 
     def touch(self, name: str) -> Scalar:
         """The reading of a sensor of touch, N."""
-        sensor = next(x for x in self.model.sensors if x.name == name)
-        return self.felt(sensor.link)[self.body.zones[sensor.link].index(sensor)]
-
-
-def _ray_to(geom: Geom, start: Vec, way: Vec) -> Scalar:
-    """The length of a ray to a ball, a capsule or the upper side of a plane, in its axes."""
-    if geom.kind == "plane":
-        t = -start.z * (1.0 / where(way.z < -LEAST_RAY, way.z, -LEAST_RAY))
-        return where(way.z < -LEAST_RAY, where(start.z < 0.0, NOTHING_NEAR, t), NOTHING_NEAR)
-    r, half = (*geom.size, 0.0)[:2]
-    ways = [_ray_to_round(start - Vec(0.0, 0.0, z), way, r) for z in ((-half, half) if half else (0.0,))]
-    if half:
-        flat = _ray_to_round(Vec(start.x, start.y, 0.0), Vec(way.x, way.y, 0.0), r)
-        z = start.z + flat * way.z
-        ways.append(where(maximum(z, -z) > half, NOTHING_NEAR, flat))
-    return reduce(minimum, ways)
-
-
-def _ray_to_round(start: Vec, way: Vec, r: float) -> Scalar:
-    """The length of a ray to a ball, or, with the parts across it, to a cylinder."""
-    across, along = maximum(way.dot(way), LEAST_RAY), start.dot(way)
-    root = along * along - across * (start.dot(start) - r * r)
-    t = (-along - sqrt(maximum(root, 0.0))) * (1.0 / across)
-    return where(root < 0.0, NOTHING_NEAR, where(t < 0.0, NOTHING_NEAR, t))
-
-
-def _meets_ball(start: Vec, way: Vec) -> Scalar:
-    """1.0 where a ray meets the unit ball, else 0.0."""
-    along, outside = start.dot(way), start.dot(start) - 1.0
-    ahead = where(along * along - way.dot(way) * outside < 0.0, 0.0, where(along > 0.0, 0.0, 1.0))
-    return where(outside > 0.0, ahead, 1.0)
-
-
-def _meets_box(start: Vec, way: Vec) -> Scalar:
-    """1.0 where a ray meets the cube from -1 to 1, else 0.0."""
-    enters: Scalar = 0.0
-    leaves: Scalar = 1.0 / LEAST_RAY
-    for x, u in zip(start, way):
-        steep = where(u * u > LEAST_RAY * LEAST_RAY, u, LEAST_RAY)
-        near, far = (-1.0 - x) / steep, (1.0 - x) / steep
-        enters, leaves = maximum(enters, minimum(near, far)), minimum(leaves, maximum(near, far))
-    return where(enters > leaves, 0.0, 1.0)
+        return self.reading(name)[0]
 
 
 class SuiteBody:
@@ -155,25 +112,9 @@ class SuiteBody:
         self.tree: Tree = build_tree(self.model)
         problem = soft_problem(self.model, None, self.model.stepping.dt, "euler")
         self.slots = problem.slots
-        self.zones = dict[str, list[Sensor]]()  # of touch, by the links that feel something
-        for sensor in (x for x in self.model.sensors if x.kind in ("touch", "force")):
-            for link in links_from(self.model, sensor.link):
-                self.zones.setdefault(link, [])
-            if sensor.kind == "touch":
-                self.zones[sensor.link].append(sensor)
+        self.sensors = tuple(x.name for x in self.model.sensors if x.kind in LATE_SENSORS)
+        self.readings = reading_slices(self.model, self.sensors)
         self.at = {joint.name: (q, v) for joint, q, v in self.model.slices()}
-
-    def feel(self, link: str, box: bool, q: Vector, at: Vec, out: Vec, force: Vec) -> list[Scalar]:
-        """The share of a place in `SuiteState.felt`. A sensor counts the normal force if the way out of its link
-        meets its zone, a box or an ellipsoid."""
-        frame, poses, readings = self.tree.frames[link], placed_bodies(self.tree, q), list[Scalar]()
-        for sensor in self.zones[link]:
-            zone = Mat.of(sensor.rotation), Vec(*sensor.origin)
-            R, p = poses[frame.body].compose(frame.R, frame.p).compose(*zone)
-            radii = [x or sensor.size[0] for x in sensor.size]
-            start, way = (Vec(*(x / r for x, r in zip(R.T @ side, radii))) for side in (at - p, out))
-            readings.append((_meets_box if box else _meets_ball)(start, way) * -force.dot(out))
-        return [*readings, *force, *at.cross(force)]
 
     def ranges(self) -> Rangefinders | None:
         """Rays along sites of the trunk, from their middles on, at what hangs on it and at planes."""
@@ -194,7 +135,7 @@ class SuiteBody:
                 frame = frames[x.link]
                 pose = (poses[frame.body] if frame.body >= 0 else poses[x.link]).compose(frame.R, frame.p)
                 R, p = pose.compose(Mat.of(x.rotation), Vec(*x.origin))
-                least = minimum(least, _ray_to(x, R.T @ (start - p), R.T @ way))
+                least = minimum(least, ray_length(x.kind, x.size, R.T @ (start - p), R.T @ way))
             return least
 
         return Rangefinders(field, rays, near)
@@ -245,7 +186,6 @@ class SuiteTask:
     ended: Callable[[SuiteState], Scalar] = lambda state: 0.0
     shape: Callable[[Model], Model] | None = None  # changes the model of the file
     rise: float | None = None  # m, steps by which a start is raised until nothing presses; 0: it is drawn again
-    boxes: bool = False  # the zones of sensors of touch are boxes
     settling: int = 0  # steps without action after a start
     limit: int = 1000  # actions of an episode
     lag: float = 0.0  # s, of actuators that lag behind their controls
@@ -271,8 +211,7 @@ class SuiteTask:
             lags=(self.lag,) * len(body.model.actuators) if self.lag else (),
             engaged=(-self.engaged, self.engaged),
             placed=_standing if self.moved else None,
-            felt={x: partial(body.feel, x, self.boxes) for x in body.zones},
-            ranges=body.ranges(), rise=self.rise,
+            sensors=body.sensors, ranges=body.ranges(), rise=self.rise,
             random=Randomise(
                 ((f"{self.moved}.pose", (0.0, 0.0), False),) if self.moved else (),
                 tuple((str(k), x) for k, x in enumerate(self.drawn)),

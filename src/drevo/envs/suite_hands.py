@@ -217,7 +217,7 @@ HAND_TASKS = {
     **{
         f"manipulator-{kind}_{thing}": SuiteTask(
             "manipulator", 0.01, partial(_bringing, thing), reward, partial(_brought, thing, holder), targets,
-            _without(*(x for x in PROPS if x not in (thing, f"target_{thing}", holder))), moved=holder, boxes=True,
+            _without(*(x for x in PROPS if x not in (thing, f"target_{thing}", holder))), moved=holder,
         )
         for thing, reward, cup in (("ball", _ball_brought, "cup"), ("peg", _peg_brought, "slot"))
         for kind, holder, targets in (("bring", "", PROP_TARGETS), ("insert", cup, INSERT_TARGETS))
@@ -225,7 +225,7 @@ HAND_TASKS = {
     **{
         f"stacker-stack_{count}": SuiteTask(
             "stacker", 0.01, _stacking, _stacked, _tossed, ((-0.37, 0.37), (0.0, float(count))),
-            _without(*(f"box{k}" for k in range(count, 4))), boxes=True,
+            _without(*(f"box{k}" for k in range(count, 4))),
         )
         for count in (2, 4)
     },

@@ -11,12 +11,11 @@ from operator import add, mul
 
 import numpy as np
 
-from ..contact.laws.soft.stages import carried_rates
 from ..io.given import Array
-from ..mechanics.algorithms.kinematics import acceleration, placed_bodies, velocity
-from ..mechanics.algorithms.sensors import links_from
+from ..mechanics.algorithms.kinematics import placed_bodies
+from ..mechanics.algorithms.sensors import HELD_SENSORS
 from ..mechanics.scalar import Scalar, cos, maximum, sin, sqrt, where
-from ..mechanics.spatial import Mat, Vec
+from ..mechanics.spatial import Vec
 from ..model.description import Model
 from .scales import decay, log_of, tolerance
 from .suite import SuiteBody, SuiteState, SuiteTask, Xml, norm_of, normals, of_length_one
@@ -42,34 +41,6 @@ def _plain(without: Sequence[str], root: Xml) -> None:
             general.attrib.pop(name, None)
 
 
-def _moving(s: SuiteState, link: str, point: Sequence[float] = (0.0, 0.0, 0.0)) -> tuple[Mat, Vec, Vec]:
-    """At the last evaluation: from the axes of a link to the world; in the link's axes what an accelerometer at a
-    point of it reads, and its angular acceleration."""
-    seen, c = s.moment.seen, Vec(*point)
-    q, v = seen.positions, seen.velocities
-    a = [x - y for x, y in zip(seen.accelerations, carried_rates(s.tree, v))]
-    frame = s.tree.frames[link]
-    R = placed_bodies(s.tree, q)[frame.body].R.mul(frame.R)
-    parts = acceleration(s.tree, q, v, a, link, "local", "classical")
-    w, turning = Vec(*velocity(s.tree, q, v, link, "local")[3:]), Vec(*parts[3:])
-    linear = Vec(*parts[:3]) - R.T @ Vec(*s.model.gravity)
-    return R, linear + turning.cross(c) + w.cross(w.cross(c)), turning
-
-
-def _held(s: SuiteState, link: str) -> tuple[Vec, Vec]:
-    """Force and torque that hold a link and what hangs on it, in its axes; torque of a ball about its centre."""
-    frame = s.tree.frames[link]
-    R, centre = placed_bodies(s.tree, s.moment.seen.positions)[frame.body].compose(frame.R, frame.p)
-    total = torque = Vec(0.0, 0.0, 0.0)
-    for x in links_from(s.model, link):
-        felt, body = s.felt(x)[-6:], s.weighs[x]
-        turned, linear, turning = _moving(s, x, body.com)
-        push, moment = Vec(*felt[:3]), Vec(*felt[3:])
-        total = total + turned @ linear * body.mass - push
-        torque = torque + Mat.of(body.tensor) @ turning - R.T @ (moment - centre.cross(push))
-    return R.T @ total, torque
-
-
 def _area_sine(x: Scalar) -> Scalar:
     size = maximum(x, -x)
     value = log_of(size + sqrt(size * size + 1.0))
@@ -81,9 +52,8 @@ def _trunk_velocity(s: SuiteState) -> Vec:
 
 
 def _quadruped(s: SuiteState) -> list[Scalar]:
-    held = [_held(s, toe) for toe in TOES]
-    wrenches = [_area_sine(x) for k in (0, 1) for pair in held for x in pair[k]]
-    inertial = [*_moving(s, "torso")[1], *s.spin("torso")]
+    wrenches = [_area_sine(x) for kind in HELD_SENSORS for toe in TOES for x in s.reading(f"{kind}_{toe}")]
+    inertial = [*s.reading("imu_accel"), *s.spin("torso")]
     joints = [*s.q[7:23], *s.v[6:22], *s.moment.seen.act]
     return [*joints, *_trunk_velocity(s), s.turn("torso").z.z, *inertial, *wrenches]
 
@@ -167,7 +137,7 @@ def _anywhere(body: SuiteBody, chance: Chance, q: list[Scalar], v: list[Scalar])
 
 SPINE_ENDS = ("torso", "pelvis")  # what stands at a height
 PAWS = ("palm_L", "palm_R", "sole_L", "sole_R")
-LEG_ENDS = ("foot_anchor_L", "foot_anchor_R", "hand_anchor_L", "hand_anchor_R")
+LEG_ENDS = ("foot_L", "foot_R", "hand_L", "hand_R")  # sensors of force
 UPRIGHT_COSINE = cosine(pi / 6.0)
 STAND_SHARE = 0.9  # of the height of the file's pose
 BALL_START, BALL_FAR = 7.5, 10.0  # m from the middle
@@ -191,8 +161,8 @@ def _paws(s: SuiteState) -> list[Scalar]:
 def _dog(s: SuiteState) -> list[Scalar]:
     n = sum(joint.kind == "revolute" for joint in s.model.joints)
     head = s.turn("skull").T @ s.speed("skull", Vec(0.0, 0.0, 0.0))
-    inertial = [*_moving(s, "skull")[1], *head, *s.spin("skull")]
-    ends = [x for link in LEG_ENDS for x in _held(s, link)[0]]
+    inertial = [*s.reading("accelerometer"), *head, *s.spin("skull")]
+    ends = [x for name in LEG_ENDS for x in s.reading(name)]
     joints, heights = [*s.q[7 : 7 + n], *s.v[6 : 6 + n]], [s.place(x).z for x in SPINE_ENDS]
     return [*joints, *heights, *_leaning(s), *_dog_speed(s), *inertial, *ends, *_paws(s), *s.moment.seen.act]
 
@@ -249,9 +219,7 @@ _QUADRUPED = SuiteTask(
     "quadruped", 0.02, _quadruped, partial(_walked, 0.5), _anyhow, edit=partial(_plain, (*ARENA, "terrain")),
     lag=0.1, rise=START_RISE,
 )  # fmt: skip
-_DOG = SuiteTask(
-    "dog", 0.015, _dog, _dog_stands, _dog_stirred, edit=partial(_plain, ARENA), lag=0.05, engaged=1.0, boxes=True
-)
+_DOG = SuiteTask("dog", 0.015, _dog, _dog_stands, _dog_stirred, edit=partial(_plain, ARENA), lag=0.05, engaged=1.0)
 LEG_TASKS = {
     "dog-fetch": replace(
         _DOG, observe=_dog_fetching, reward=_dog_fetches, start=_ball_thrown, edit=partial(_plain, ())

@@ -20,7 +20,6 @@ from ..model.contact import Geom
 from .randomise import Randomise
 
 MAX_OBSERVED_RATE = 10.0  # what rates are cut to in observations of some tasks
-NOTHING_NEAR = 1e10  # m
 MAX_HEALTHY_STATE = 100.0  # of a hopper's state, while it is healthy
 
 
@@ -31,7 +30,7 @@ class Look:
     bodies (links, 3): places of links; centre (3,): of mass; inertias (links, 10) and rates (links, 6) about it;
     wrenches (links, 6): torque about it and force of contacts; efforts (nv,): of actuators; constraint (nv,): of
     contacts and limits; positions (nq,): q, the robot's. Of a step: forces (places, 3) of contacts, and touches
-    (places, 6), their points and normals; felt0, felt1, ..: what the links of `Task.felt` feel of them; ranges:
+    (places, 6), their points and normals; sensordata: what `Task.sensors` read; ranges:
     how far rays go, after the step; earlier
     (nv,): the rates as it began, elapsed (1,): steps, previous (nu,): the action before, commands: what a task has
     drawn, act (nu,): the controls that lag; velocities, accelerations (nv,) at `positions`, along the axes of free
@@ -72,10 +71,6 @@ class Outcome(NamedTuple):
 
 TaskNumbers = Mapping[str, Any]
 Start = tuple[list[Scalar], list[Scalar]]
-
-
-# of q at the last evaluation, a place where a link touches, the normal out of the link, and the force on it, N
-Feel = Callable[[Vector, Vec, Vec, Vec], Sequence[Scalar]]
 
 
 class Rangefinders(NamedTuple):
@@ -134,7 +129,7 @@ class Task:
     drive: Callable[..., Sequence[Scalar]] | None = None  # efforts of action, q, v and commands, if it has any
     controls: tuple[tuple[float, ...], ...] | None = None  # least and greatest action; else the file's
     random: Randomise = field(default_factory=Randomise)
-    felt: Mapping[str, Feel] = field(default_factory=dict)  # by link what of places where it touches is summed up
+    sensors: tuple[str, ...] = ()  # of the model, that are read at the last evaluation
     ranges: Rangefinders | None = None
     rise: float | None = None  # m, steps by which a free base is raised where it begins until nothing presses; 0:
     # another beginning is drawn

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..compiler.tracer import TracedFunction, Tracer
+from ..contact.signals import sensors_named
 from ..mechanics.algorithms.actuators import actuation
+from ..mechanics.algorithms.sensors import reading_size
 from ..mechanics.scalar import Scalar, Vector
 from ..mechanics.spatial import Vec
 from ..mechanics.tree import build_tree
@@ -15,11 +17,10 @@ from ..model.description import Model
 from .features import Sight
 from .randomise import Randomise
 from .simulation import TaskRobot
-from .tasks import Chance, Feel, Look, Moment, Outcome, Rangefinders, Start, Task, TaskNumbers
+from .tasks import Chance, Look, Moment, Outcome, Rangefinders, Start, Task, TaskNumbers
 
 MOMENT_NAMES = ("q", "v", "before", "action")  # what every moment has
 RAY_NUMBERS = 7  # of a ray: start, way, how far it goes
-FELT = "felt"  # with a number, what a link feels of contacts
 COMMANDS = "commands"  # input of a beginning that looks at them
 SEEN_PREFIX, EARLIER, EVEN_PREFIX, LOG_PREFIX = (
     "seen ",
@@ -46,7 +47,7 @@ class TracedTask:
     lags: tuple[float, ...] = ()
     engaged: tuple[float, float] = (0.0, 0.0)
     placed: TracedFunction | None = None
-    felt: tuple[tuple[str, TracedFunction], ...] = ()
+    sensors: tuple[str, ...] = ()
     ranges: tuple[Geom, TracedFunction, TracedFunction] | None = None
     rise: float | None = None
 
@@ -89,9 +90,8 @@ def traced_task(task: Task, body: TaskRobot, numbers: TaskNumbers) -> TracedTask
     sizes |= {"elapsed": 1, "act": len(task.lags), "velocities": model.nv, "accelerations": model.nv}
     sizes |= {"previous": body.controls.shape[1], "commands": len(task.random.commands)}
     places = 0 if task.mujoco else sum(slot.most for slot in body.problem.slots)
-    felt = tuple((link, _traced_feel(feel, model.nq)) for link, feel in task.felt.items())
     sizes |= {"forces": 3 * places, "touches": 6 * places}
-    sizes |= {f"{FELT}{k}": len(f.program.outputs[0].edges) for k, (_, f) in enumerate(felt)}
+    sizes |= {"sensordata": sum(map(reading_size, sensors_named(model, task.sensors)))}
     sizes |= Sight(model, build_tree(model), task.looks, lambda _: []).sizes if task.looks else {}
     ranges = _traced_ranges(task.ranges, model.nq) if task.ranges else None
     sizes |= {"ranges": len(ranges[1].program.outputs[0].edges) // RAY_NUMBERS} if ranges else {}
@@ -114,7 +114,7 @@ def traced_task(task: Task, body: TaskRobot, numbers: TaskNumbers) -> TracedTask
     return TracedTask(
         task.limit, task.skip, task.looks, observation, outcome, tuple(found.infos),
         TracedFunction(begun.program()), (chance.evens, chance.normals), _traced_drive(task, body), task.random,
-        task.lags, task.engaged, _traced_places(task), felt, ranges, task.rise,
+        task.lags, task.engaged, _traced_places(task), task.sensors, ranges, task.rise,
     )  # fmt: skip
 
 
@@ -132,12 +132,6 @@ def _traced_places(task: Task) -> TracedFunction | None:
         return None
     t = Tracer("placed")
     t.output("numbers", list(task.placed(t.input(COMMANDS, len(task.random.commands)))))
-    return TracedFunction(t.program())
-
-
-def _traced_feel(feel: Feel, nq: int) -> TracedFunction:
-    t = Tracer("feel")
-    t.output("felt", list(feel(t.input("q", nq), *(Vec(*t.input(x, 3)) for x in ("at", "out", "force")))))
     return TracedFunction(t.program())
 
 

@@ -90,13 +90,14 @@ class Loops:
         c.fill(0.0, "residual", 0, 1)
         c.fill(0.0, "warm", 0, 1)
         c.call("begin")
-        with c.f.loop(self.e.problem.repeat, some=True):
+        with c.f.loop(self.e.problem.repeat, some=True) as steps:
             for stage in ("again", *self.e.opening):
                 c.call(stage)
             for stage in self.e.stages:
                 c.run("forward")
                 if self.e.sensing and stage == self.e.stages[0]:
-                    self.e.sensing.write(c)
+                    with c.f.when(steps.i.equals(self.e.problem.repeat - 1)):
+                        self.e.sensing.write(c)
                 self.finish(c, stage)
                 c.fill(1.0, "warm", 0, 1)
 
@@ -291,6 +292,8 @@ class Loops:
         f, l, none = c.f, c.l, c.f.zero(c.l.type)
         for k in self.slots:
             at, first, count = self.e.records[k], self.e.places[k], self.e.problem.slots[k].most
+            if self.e.problem.touches:
+                c.fill(0.0, "touches", TOUCH_NUMBERS * first, TOUCH_NUMBERS * count)
             if k in self.pair_of:
                 c.fill(0.0, "forces", 3 * first, 3 * count)
             else:
