@@ -178,7 +178,7 @@ def test_every_option_is_in_the_key() -> None:
     step: dict[str, Any] = {
         "law": "coulomb", "method": "rk4", "dt": 2e-3, "ground": None, "repeat": 2, "friction": 0.5,
         "restitution": 0.1, "touching": ("a",), "last": True, "product": ("vjp",), "parameters": ("b",),
-        "numbers": True,
+        "numbers": True, "controls": True, "sensors": ("c",),
     }  # fmt: skip
     spec: dict[str, Any] = {
         "dtype": "float32", "layout": "batch_last", "packed": True, "parameters": True, "check": False,
