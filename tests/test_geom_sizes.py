@@ -21,9 +21,9 @@ INERTIA = "<inertial pos='0 0 0' mass='1' diaginertia='.01 .02 .025'/>"
 PILE = ("box", "capsule", "ellipsoid") * 3
 
 
-def scene(kinds: tuple[str, ...], sizes: Any, density: float = 0.0, gravity: float = 0.0) -> str:
+def scene(kinds: tuple[str, ...], sizes: Any, density: float = 0.0, gravity: float = 0.0, more: str = "") -> str:
     """Free solids, a plane for the first where it is one."""
-    text = f"<mujoco><option timestep='.002' gravity='0 0 {-gravity}' ccd_tolerance='1e-12'/><worldbody>"
+    text = f"<mujoco><option timestep='.002' gravity='0 0 {-gravity}' ccd_tolerance='1e-12' {more}/><worldbody>"
     for k, (kind, size) in enumerate(zip(kinds, sizes)):
         geom = f"<geom name='{'abcdefghijkl'[k]}' type='{kind}' friction='.7' "
         if kind == "plane":
@@ -129,16 +129,18 @@ def test_piles_in_loops_take_sizes_and_weights_by_sample(parameters: Any) -> Non
     assert np.abs(ours.v1 - theirs.v1)[1::2].max() < 1e-9
 
 
-def test_weights_follow_masses_and_inertias() -> None:
+@pytest.mark.parametrize("medium", ["", "density='40' viscosity='.3' wind='1 2 0'"])
+def test_weights_and_drag_follow_masses_and_inertias(medium: str) -> None:
     """With masses and moments of its density a sample is the model that is compiled with its size."""
     kinds = ("plane", "box", "ellipsoid", "box")
     rng, how = np.random.default_rng(4), ("size.b", "b.mass", "b.inertia", "size.d", "d.mass", "d.inertia")
     first = [(), np.full(3, 0.1), np.full(3, 0.08), np.array([0.1, 0.12, 0.14])]
-    f = drevo.compile(drevo.load(scene(kinds, first, 900.0, 9.81)), "step", dt=0.002, ground=None, parameters=how)
+    robot = drevo.load(scene(kinds, first, 900.0, 9.81, medium))
+    f = drevo.compile(robot, "step", dt=0.002, ground=None, parameters=how)
     names = [x for x, _ in f.parameters]
     for _ in range(10):
         sizes = [(), rng.uniform(0.05, 0.15, 3), first[2], rng.uniform(0.05, 0.15, 3)]
-        mujoco, m, data = beside(scene(kinds, sizes, 900.0, 9.81))
+        mujoco, m, data = beside(scene(kinds, sizes, 900.0, 9.81, medium))
         told = {f"size.{'abcd'[k]}.{i}": x for k in (1, 3) for i, x in enumerate(sizes[k])}
         for k in (1, 3):
             mass = 900.0 * 8.0 * np.prod(sizes[k])

@@ -21,10 +21,9 @@ SINGLE = 1e-6  # quaternions of the grip and rotations of actions are single pre
 
 
 def theirs(name: str, monkeypatch: Any) -> Any:
-    """The environment of robosuite, on a MuJoCo that has other names than its own, with cubes of one size."""
+    """The environment of robosuite, on a MuJoCo that has other names than its own."""
     robosuite = pytest.importorskip("robosuite", exc_type=ImportError)
     from robosuite.controllers.parts import controller
-    from robosuite.environments.manipulation import lift
     from robosuite.utils import binding_utils
 
     def places(joint: str, width: dict[int, int]) -> Any:
@@ -40,8 +39,6 @@ def theirs(name: str, monkeypatch: Any) -> Any:
     monkeypatch.setattr(binding_utils.MjData, "qM", property(lambda x: x._data), raising=False)
     full = SimpleNamespace(mj_fullM=lambda model, M, data: mujoco.mj_fullM(model, data, M))
     monkeypatch.setattr(controller, "mujoco", full)
-    box, half = lift.BoxObject, {"size_min": [0.021] * 3, "size_max": [0.021] * 3}
-    monkeypatch.setattr(lift, "BoxObject", lambda **given: box(**(given | half)))
     env = robosuite.make(
         name, robots="Panda", has_renderer=False, has_offscreen_renderer=False, use_camera_obs=False,
         reward_shaping=True, hard_reset=False, seed=0,
@@ -58,10 +55,12 @@ def flat(seen: Any) -> np.ndarray:
 
 
 def put(ours: Any, oracle: Any, **more: str) -> None:
-    """Puts the environment of ours where robosuite's is; more: parts that are as q, so many of them."""
+    """Puts the environment of ours where robosuite's is, its cube as large; more: parts that are as q, so many."""
     data = oracle.sim.data._data
     q, v = (np.array([x]) for x in drevo_state(ours.body.model, data.qpos.tolist(), data.qvel.tolist()))
     state = ours.state | {"q": q, "v": v}
+    if "sides" in state:
+        state["sides"] = np.array([oracle.sim.model._model.geom("cube_g0").size])
     ours.set_state(state | {name: q[:, : state[name].shape[1]] for name in more})
 
 
@@ -134,6 +133,22 @@ def test_rules_of_gymnasium() -> None:
     assert np.array_equal(envs.step(action)[0], alone)
     check_env(gymnasium.make("drevo/Lift").unwrapped, skip_render_check=True)
     assert {"Lift", "LiftDense", "Stack", "StackDense"} < set(GOALS)
+
+
+@pytest.mark.needs("robosuite")
+def test_cubes_have_sides_that_their_episode_draws() -> None:
+    """Each cube rests on its own half height, and weighs what it weighs."""
+    envs = make("Lift", num_envs=40)
+    envs.reset(seed=3)
+    sides = envs.state["sides"]
+    assert sides.min() >= 0.02 and sides.max() <= 0.022 and len(np.unique(sides)) == 120
+    for _ in range(8):
+        seen = envs.step(np.zeros((40, 7)))[0]
+    assert (np.abs(seen[:, 2] - 0.8 - sides[:, 2]) < 5e-4).all() and np.ptp(seen[:, 2]) > 1e-3
+    before = envs.state["sides"]
+    mask = np.arange(40) < 5
+    envs.reset(options={"reset_mask": mask})
+    assert ((envs.state["sides"] == before).all(1) == ~mask).all()
 
 
 def test_boxes_overlap_where_mujoco_has_contacts() -> None:

@@ -67,7 +67,7 @@ class AdroitEnv(DrawnEnv):
 
     def _plain_task(self) -> Task:
         robot = _adroit(self.task.scene, self.moved)
-        return self._task_of(robot, [self.moved] * bool(self.moved), self._left_behind, mujoco=False)
+        return self._task_of(robot, [f"{self.moved}.pose"] * bool(self.moved), self._left_behind, mujoco=False)
 
     def _left_behind(self, m: Moment) -> Sequence[Scalar]:
         """Numbers that are kept of the last evaluation, its positions first."""

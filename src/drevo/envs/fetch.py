@@ -56,7 +56,7 @@ class FetchEnv(GoalEnv):
     def _plain_task(self) -> Task:
         robot = _fetch(self.task.file)
         still = None if robot.model.actuators else ((-1.0,), (1.0,))
-        return self._task_of(robot, ["robot0:mocap"], controls=still)
+        return self._task_of(robot, ["robot0:mocap.pose"], controls=still)
 
     def _compile(self) -> None:
         super()._compile()

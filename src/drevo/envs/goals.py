@@ -180,11 +180,11 @@ class DrawnEnv(VectorEnv, ABC):  # type: ignore[misc]
         return q
 
     def _task_of(
-        self, robot: Robot, poses: Iterable[str] = (), observe: Any = lambda m: m.seen.positions, **more: Any
+        self, robot: Robot, told: Iterable[str] = (), observe: Any = lambda m: m.seen.positions, **more: Any
     ) -> Task:
-        """The steps of a robot. poses: links that stand where a step is told. observe: what is kept of a step."""
-        told = Randomise(parameters=tuple((f"{x}.pose", (0.0, 0.0), False) for x in poses))
-        return Task(lambda: robot, self.task.skip, 1, observe, _unjudged, {}, random=told, **more)
+        """The steps of a robot. told: numbers of the model that a step is told. observe: what is kept of it."""
+        random = Randomise(parameters=tuple((x, (0.0, 0.0), False) for x in told))
+        return Task(lambda: robot, self.task.skip, 1, observe, _unjudged, {}, random=random, **more)
 
     def _called(self, q: Array, v: Array, controls: Array, *parameters: Array) -> tuple[Array, Array, Array]:
         """The states after an action each, and what is kept of the step."""

@@ -221,11 +221,13 @@ class SawyerTask:
 
 @dataclass(frozen=True)
 class PandaTask:
-    """A task of robosuite. cubes: names, and half the sides, m. spread: range of their places on the table, m."""
+    """A task of robosuite. cubes: names, and half the sides, m. spread: range of their places on the table, m.
+    drawn: by how much half of each side of the first cube may be more or less, as an episode draws it, m."""
 
     cubes: tuple[tuple[str, float], ...]
     spread: float
     dense: bool
+    drawn: float = 0.0
     limit: int = 1000
     skip: int = 25  # steps under one action
 
@@ -327,7 +329,7 @@ GOALS: dict[str, HandTask | FetchTask | AdroitTask | SawyerTask | PandaTask] = {
     **_fetch_tasks(),
     **_adroit_tasks(),
     **_sawyer_tasks(),
-    **{f"Lift{'Dense' * dense}": PandaTask((("cube", 0.021),), 0.03, dense) for dense in (False, True)},
+    **{f"Lift{'Dense' * dense}": PandaTask((("cube", 0.021),), 0.03, dense, 0.001) for dense in (False, True)},
     **{
         f"Stack{'Dense' * dense}": PandaTask((("cubeA", 0.02), ("cubeB", 0.025)), 0.08, dense)
         for dense in (False, True)

@@ -36,7 +36,8 @@ STANDING, MOUNT = "-0.56 0 0.912", "0 0 0.01"  # m, the robot's place, and its p
 TABLE_PLACE, TABLE_HALVES = "0 0 0.775", "0.4 0.4 0.025"  # m
 TABLE_TOP, DROP = 0.8, 0.01  # m, its height, and how far above it cubes are let go
 LIFTED_HEIGHT = 0.04  # m, above the table, from which a cube is lifted
-CUBE_XML = """<body name="{0}"><joint type="free"/><geom name="{0}" type="box" size="{1} {1} {1}" density="1000"
+CUBE_DENSITY = 1000.0  # kg/m^3
+CUBE_XML = """<body name="{0}"><joint type="free"/><geom name="{0}" type="box" size="{1} {1} {1}" density="{2}"
   friction="1 0.005 0.0001" solimp="0.9 0.95 0.001" group="0"/></body>"""
 PANDA_JOINTS = 7
 ARMATURE, JOINT_FRICTION = 5.0, 0.1  # kg m^2 of the first joint, of the k-th a k-th part; N m of all
@@ -77,7 +78,7 @@ def _panda(cubes: tuple[tuple[str, float], ...]) -> Robot:
     bodies["table"].set("pos", TABLE_PLACE)
     bodies["table"].find("geom[@name='table_collision']").set("size", TABLE_HALVES)
     base.find("worldbody").extend([table.find("worldbody/geom[@name='floor']"), bodies["table"], bodies["base"]])
-    base.find("worldbody").extend(ElementTree.fromstring(CUBE_XML.format(*x)) for x in cubes)
+    base.find("worldbody").extend(ElementTree.fromstring(CUBE_XML.format(*x, CUBE_DENSITY)) for x in cubes)
     for body in base.iter("body"):
         for seen in body.findall("geom[@contype='0'][@conaffinity='0']"):
             body.remove(seen)
@@ -127,7 +128,9 @@ class PandaEnv(DrawnEnv):
 
     def _plain_task(self) -> Task:
         robot, ends = _panda(self.task.cubes), ((-np.inf,) * 21, (np.inf,) * 21)
-        return self._task_of(robot, mujoco=False, controls=ends, drive=_controlled(robot))
+        cube, _ = self.task.cubes[0]
+        told = [f"size.{cube}", f"{cube}.mass", f"{cube}.inertia"] * bool(self.task.drawn)
+        return self._task_of(robot, told, mujoco=False, controls=ends, drive=_controlled(robot))
 
     def _compile(self) -> None:
         super()._compile()
@@ -158,7 +161,10 @@ class PandaEnv(DrawnEnv):
             FINGER_RANGE * (fingers - np.array([-1.0, 1.0])),
         )
         given = np.concatenate([place, wanted.reshape(n, 9), widths, state["goal"][at]], 1)
-        state["q"][at], state["v"][at], state["seen"][at] = self._called(q, v, given, np.zeros_like(given))
+        told = (
+            [_numbers(state["sides"][at])] * 2 if self.task.drawn else []
+        )  # as of the step before, and of this one
+        state["q"][at], state["v"][at], state["seen"][at] = self._called(q, v, given, np.zeros_like(given), *told)
         state["fingers"][at] = fingers
 
     def _place(self, link: str) -> Array:
@@ -206,11 +212,12 @@ class PandaEnv(DrawnEnv):
         return np.asarray(np.all([_overlap(self._box(one), self._box(x)) for x in others], 0))
 
     def _box(self, name: str) -> tuple[Array, Array, Array]:
-        """Axes (n, 3, 3), middles (n, 3) and half the sides (3,) of a box."""
+        """Axes (n, 3, 3), middles (n, 3) and half the sides, (3,) or (n, 3), of a box."""
         geom = self.boxes[name]
         frame = self.body.robot.pose(self._state["seen"], geom.link)
         R = frame[:, :3, :3]
-        return R @ np.array(geom.rotation), frame[:, :3, 3] + R @ np.array(geom.origin), np.array(geom.size)
+        sides = self._state["sides"] if self.task.drawn and name == self.names[0] else np.array(geom.size)
+        return R @ np.array(geom.rotation), frame[:, :3, 3] + R @ np.array(geom.origin), sides
 
     # -- beginnings --------------------------------------------------------------------------------------------
 
@@ -219,12 +226,17 @@ class PandaEnv(DrawnEnv):
         state, n, draw = self._state, FINGERS.stop, self.np_random
         state.setdefault("seen", state["q"].copy())
         state.setdefault("fingers", np.zeros((self.num_envs, 2)))
+        sides, drawn = np.array([[x] * 3 for _, x in self.task.cubes]), self.task.drawn
+        if drawn:
+            state.setdefault("sides", np.tile(sides[0], (self.num_envs, 1)))  # half of them, of the first cube
         for k in np.flatnonzero(mask):
+            if drawn:
+                sides[0] = state["sides"][k] = self.task.cubes[0][1] + draw.uniform(-drawn, drawn, 3)
             state["goal"][k] = READY + READY_NOISE * draw.standard_normal(PANDA_JOINTS)
             placed = self._placed()
-            for j, ((_, half), place) in enumerate(zip(self.task.cubes, placed)):
+            for j, (half, place) in enumerate(zip(sides, placed)):
                 angle = 0.5 * draw.uniform(0.0, 2.0 * pi)
-                stands = [*place, TABLE_TOP + DROP + half, 0.0, 0.0, np.sin(angle), np.cos(angle)]
+                stands = [*place, TABLE_TOP + DROP + half[2], 0.0, 0.0, np.sin(angle), np.cos(angle)]
                 state["q"][k, n + 7 * j : n + 7 * j + 7] = stands
         state["q"][mask, :PANDA_JOINTS], state["q"][mask, FINGERS] = state["goal"][mask], OPENED
         state["v"][mask], state["fingers"][mask], state["seen"][mask] = 0.0, 0.0, state["q"][mask]
@@ -236,6 +248,12 @@ class PandaEnv(DrawnEnv):
             places = [self.np_random.uniform(-self.task.spread, self.task.spread, 2) for _ in self.task.cubes]
             if all(np.linalg.norm(a - b) > least for a, b in pairwise(places)):
                 return places
+
+
+def _numbers(sides: Array) -> Array:
+    """What steps are told of cubes, (n, 7): half their sides (n, 3), masses and principal moments."""
+    mass, squares = CUBE_DENSITY * 8.0 * sides.prod(1, keepdims=True), sides**2
+    return np.concatenate([sides, mass, mass / 3.0 * (squares.sum(1, keepdims=True) - squares)], 1)
 
 
 def _turns(vectors: Array) -> Array:
@@ -258,5 +276,5 @@ def _overlap(a: tuple[Array, Array, Array], b: tuple[Array, Array, Array]) -> Ar
     edges = np.cross(Ra[:, :, :, None], Rb[:, :, None, :], axis=1).reshape(-1, 3, 9)
     ways = np.concatenate([Ra, Rb, edges], 2)
     apart = abs(np.einsum("nik,ni->nk", ways, pb - pa))
-    wide = sum(abs(np.swapaxes(ways, 1, 2) @ R) @ half for R, half in ((Ra, ha), (Rb, hb)))
+    wide = sum((abs(np.swapaxes(ways, 1, 2) @ R) @ half[..., None])[..., 0] for R, half in ((Ra, ha), (Rb, hb)))
     return np.asarray((apart <= wide).all(1))

@@ -96,8 +96,8 @@ class SawyerEnv(DrawnEnv):
         super().__init__(name, task, *options, **more)
 
     def _plain_task(self) -> Task:
-        robot, poses = _sawyer(self.task.file, self.task.moved), ["mocap", *filter(None, [self.task.moved])]
-        return self._task_of(robot, poses, mujoco=False)
+        robot, moved = _sawyer(self.task.file, self.task.moved), ["mocap", *filter(None, [self.task.moved])]
+        return self._task_of(robot, [f"{x}.pose" for x in moved], mujoco=False)
 
     def _compile(self) -> None:
         super()._compile()

@@ -8,7 +8,7 @@ their way, Kutta's and Magnus' lift and added mass, without its accelerations: "
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import pi
 
@@ -31,32 +31,45 @@ KRONROD_WEIGHTS = np.array(
 )
 
 
-def box_of(body: Inertial, frames: Sequence[Mat3] = ()) -> tuple[Mat, list[float]]:
+def box_of(
+    body: Inertial, number: Callable[[str, float], Scalar], frames: Sequence[Mat3] = ()
+) -> tuple[Mat, list[Scalar]]:
     """The axes of a body's inertia, as columns, and the lengths of its box. frames: those of its geoms, of which
-    one that is such axes is preferred, for of rods any across would do."""
+    one that is such axes is preferred, for of rods any across would do. number: tells symbols; moments are then
+    about the axes of the numbers alone."""
     tensor = np.array(body.tensor)
     for axes in (np.eye(3), *map(np.array, frames), np.linalg.eigh(tensor)[1]):
         turned = axes.T @ tensor @ axes
         moments = turned.diagonal()
         if np.abs(turned - np.diag(moments)).max() <= TENSOR_ROUNDING * np.abs(moments).max():
             break
-    axes = axes * np.linalg.det(axes)
-    squares = 6.0 / body.mass * (moments.sum() - 2.0 * moments)
-    return Mat.of(axes.tolist()), np.sqrt(np.maximum(squares, 0.0)).tolist()
+    R = Mat.of((axes * np.linalg.det(axes)).tolist())
+    names = [[f"inertia.{''.join(sorted(i + j))}" for j in "xyz"] for i in "xyz"]
+    T = Mat.of([[number(*x) for x in zip(*row)] for row in zip(names, tensor.tolist())])
+    about = [a.dot(T @ a) for a in R.T]
+    squares = [6.0 / number("mass", body.mass) * (sum(about, 0.0) - 2.0 * x) for x in about]
+    return R, [sqrt(maximum(x, 0.0 if isinstance(x, float) else LEAST_FLOW)) for x in squares]
 
 
-def fluid_efforts(model: Model, columns: Columns, poses: Poses, v: Vector) -> list[Scalar]:
-    """On every rate."""
+def fluid_efforts(
+    model: Model, columns: Columns, poses: Poses, v: Vector, number: Callable[[str, float], Scalar]
+) -> list[Scalar]:
+    """On every rate. number: gives what is a symbol, by the name of a number of the model."""
     tree, tau = columns.tree, list[Scalar]([0.0] * columns.tree.nv)
     for link in model.links:
         body, at = link.inertial, tree.frames[link.name]
         if not body or not body.mass or at.body < 0:
             continue
+
+        def of_link(name: str, x: float, link: str = link.name) -> Scalar:
+            return number(f"{link}.{name}", x)
+
         touching = [x for x in model.geoms if x.link == link.name]
-        axes, box = box_of(body, [x.rotation for x in touching] + [x.rotation for x in link.shapes])
+        axes, box = box_of(body, of_link, [x.rotation for x in touching] + [x.rotation for x in link.shapes])
+        com: tuple[Scalar, ...] = tuple(of_link(f"com.{a}", x) for a, x in zip("xyz", body.com))
         here = poses[at.body].compose(at.R, at.p)
         shapes = [(Mat.of(x.rotation), x.origin, partial(_ellipsoid_drag, x)) for x in touching if x.fluid]
-        for own, centre, drag in shapes or [(axes, body.com, partial(_box_drag, box))]:
+        for own, centre, drag in shapes or [(axes, com, partial(_box_drag, box))]:
             turned, moved = here.R.mul(own), columns.relative(-1, at.body, here.p + here.R @ Vec(*centre))
             motion = Motion(ZERO, ZERO)
             for rate, s in moved.items():

@@ -91,7 +91,7 @@ class SoftProblem:
     touches: bool = False  # the points and normals of places are told
     apart: bool = False  # each place that is searched for is a slot, as derivatives want it
     parameters: tuple[str, ...] = ()
-    medium: Callable[[Columns, Poses, Vector], list[Scalar]] | None = None  # what it exerts on the rates
+    medium: Callable[..., list[Scalar]] | None = None  # what it exerts on the rates
     floor: Uneven = LEVEL
     moreau: MoreauStep | None = None  # of a step under the exact law
     again: Callable[..., SoftProblem] | None = None
@@ -217,7 +217,7 @@ class Evaluation:
         poses = placed_bodies(tree, q)
         columns = Columns(tree, poses)
         self.touched = Counter(r for s in problem.slots for r in columns.moving(*s.bodies))
-        drag = problem.medium(columns, poses, v) if problem.medium else [0.0] * tree.nv
+        drag = problem.medium(columns, poses, v, t.symbols.own) if problem.medium else [0.0] * tree.nv
         self._dynamics(q, v, [x + y for x, y in zip(judged(self.frictions.made.values(), tau, sizes), drag)])
         moving = Kinematics(tree, q, v)
         rows = problem.rows if problem.moreau else with_limits_paired(problem.rows)  # in time both may be near
