@@ -251,7 +251,7 @@ class PandaEnv(DrawnEnv):
 
 
 def _numbers(sides: Array) -> Array:
-    """Numbers of cubes that a step takes, (n, 7), by half their sides (n, 3): these, masses and principal moments."""
+    """Numbers of cubes that a step takes, (n, 7): half their sides (n, 3), masses and principal moments."""
     mass, squares = CUBE_DENSITY * 8.0 * sides.prod(1, keepdims=True), sides**2
     return np.concatenate([sides, mass, mass / 3.0 * (squares.sum(1, keepdims=True) - squares)], 1)
 
