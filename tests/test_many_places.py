@@ -107,7 +107,7 @@ def test_limits_and_dry_friction_of_joints_are_those_of_few_places(
     r = drevo.load(LEG.format(mu=mu))
     everything = [geom.link for geom in r.model.geoms if geom.link != r.model.root]
     few = drevo.compile(r, "step", dt=0.004, ground=None, law="coulomb", touching=everything)
-    monkeypatch.setattr(many, "MOST_LIMITED_PLACES", 0)
+    monkeypatch.setattr(many, "MOST_LIMITED_ROWS", 0)
     loops = drevo.compile(r, "step", dt=0.004, ground=None, law="coulomb")
     rng, count = np.random.default_rng(5), 16
     q, v = np.zeros((count, r.nq)), rng.normal(size=(count, r.nv))
@@ -145,7 +145,7 @@ def test_limits_of_balls_are_those_of_few_places(mu: float, monkeypatch: pytest.
     r = drevo.load(BALL.format(mu=mu))
     everything = [geom.link for geom in r.model.geoms if geom.link != r.model.root]
     few = drevo.compile(r, "step", dt=0.004, ground=None, law="coulomb", touching=everything)
-    monkeypatch.setattr(many, "MOST_LIMITED_PLACES", 0)
+    monkeypatch.setattr(many, "MOST_LIMITED_ROWS", 0)
     loops = drevo.compile(r, "step", dt=0.004, ground=None, law="coulomb")
     rng, count, held = np.random.default_rng(5), 16, 0
     q, v = np.tile(r.neutral(), (count, 1)), rng.normal(size=(count, r.nv))
@@ -223,7 +223,7 @@ def test_what_friction_jams_parts_without_it(joints: str, monkeypatch: pytest.Mo
     """
     r = drevo.load(VEE.format(joints))
     monkeypatch.setattr(many, "MOST_PLACES", 0)
-    monkeypatch.setattr(many, "MOST_LIMITED_PLACES", 0)
+    monkeypatch.setattr(many, "MOST_LIMITED_ROWS", 0)
     h, n, rng = 0.002, 64, np.random.default_rng(0)
     step = drevo.compile(r, "step", dt=h, ground=None, law="coulomb")
     normals = np.array([(x, 0.0, 0.342) for x in (0.94, -0.94)])
@@ -253,7 +253,7 @@ def test_dry_friction_of_free_joints_is_along_axes_of_the_world(
     """In loops and in straight lines: of a ball far from all, each velocity falls by h b / m, or to none."""
     ball = '<joint type="free" frictionloss="1"/><geom type="sphere" size=".1" mass="2"/>'
     r = drevo.load(SCENE.format(f'<body pos="0 0 9">{ball}</body>').replace("<option", '<option gravity="0 0 0"'))
-    monkeypatch.setattr(many, "MOST_LIMITED_PLACES", most)
+    monkeypatch.setattr(many, "MOST_LIMITED_ROWS", most)
     h, n, rng = 0.005, 64, np.random.default_rng(0)
     q, v = np.zeros((n, 7)), rng.normal(size=(n, 6)) * rng.choice([1e-3, 1.0], size=(n, 1))
     q[:, 3:] = rng.normal(size=(n, 4))
@@ -274,7 +274,7 @@ def test_a_box_with_dry_friction_falls_as_with_few_places(monkeypatch: pytest.Mo
     free = BOX.format(0, 0.06).replace("<freejoint/>", '<joint type="free" frictionloss="1.5"/>')
     r = drevo.load(SCENE.format(free.replace("<geom", '<geom friction="0" priority="1"')))
     few = drevo.compile(r, "step", dt=0.005, ground=None, law="coulomb", touching=["body"])
-    monkeypatch.setattr(many, "MOST_LIMITED_PLACES", 0)
+    monkeypatch.setattr(many, "MOST_LIMITED_ROWS", 0)
     loops = drevo.compile(r, "step", dt=0.005, ground=None, law="coulomb")
     rng, count, apart = np.random.default_rng(0), 16, list[float]()
     q, v = np.tile(np.array(r.model.initial), (count, 1)), rng.normal(size=(count, 6)) * [1, 1, 0.3, 1, 1, 3]

@@ -39,14 +39,17 @@ from .problem import MOST_PLACES
 from .solve import RESIDUAL_TOLERANCE
 from .stages import NO_RESIDUAL
 
-MOST_LIMITED_PLACES = 12  # of a robot with limits of joints, for which straight lines have two problems
+MOST_LIMITED_ROWS = (
+    36  # three of a place, one of a joint with a limit or dry friction: straight lines take longer then
+)
 MULTIPLIER_STIFFNESS = 1e4  # of D, over the inverse weight of a place
 
 MULTIPLIER_STEPS, MAX_MULTIPLIER_ROUNDS = 10, 20  # before Newton's method is tried; stacks at rest take some three
 # Points of one foot that cannot all do as they should grow forces within it until one of them slips
 STALLING_SHARE, STALLED = 0.9, 1e-4  # of what was left before; m/s
 STIFFNESS_GROWTH, MAX_STIFFNESS = 30.0, 1e7
-SEEN_SHARE = 0.25  # of the radius of the smaller geom: how far apart places of contact are taken into a step
+SEEN_SHARE = 0.25  # of the radius of the smaller geom: how far apart places of contact are taken into a step,
+LEAST_SEEN = 0.01  # or m, of points
 
 
 def many_places_problem(
@@ -60,16 +63,17 @@ def many_places_problem(
         return None
     found = soft_problem(model, ground, dt, "euler", repeat, friction)
     found = replace(found, slots=tuple(map(_slot, found.slots)), moreau=MoreauStep(dt))
-    most = MOST_LIMITED_PLACES if found.rows else MOST_PLACES
+    places, joints = sum(x.most for x in found.slots), len({x.rate for x in found.rows if isinstance(x, JointRow)})
+    many = places > MOST_PLACES or (joints > 0 and 3 * places + joints > MOST_LIMITED_ROWS)
     known = all(isinstance(x, JointRow) for x in found.rows)
-    return found if sum(x.most for x in found.slots) > most and known and may_loop(found) else None
+    return found if many and places and known and may_loop(found) else None
 
 
 def _slot(s: Slot) -> Slot:
     """With the cone of Coulomb's law, and seen in time."""
     mu = s.group.mu[:1] * 2
     radii = [x.geom.radius for x in s.held or () if x.geom.kind != "plane"]
-    seen = s.soft._replace(margin=SEEN_SHARE * min(radii, default=0.0))
+    seen = s.soft._replace(margin=max(SEEN_SHARE * min(radii, default=0.0), LEAST_SEEN))
     return s._replace(group=EllipticCone(3, mu, mu[0]) if mu else OneSided(), soft=seen)
 
 
