@@ -358,14 +358,15 @@ def test_ellipsoids_are_dragged_as_mujocos(tmp_path: Path) -> None:
 
 
 def test_a_medium_drags_as_mujocos_does() -> None:
-    """In a wind, on a box whose rotors coast, a body of skew inertia and a rod; the warning says what leaves it
-    out."""
+    """In a wind, on a box whose rotors coast, a body of skew inertia, a rod and a ball; the warning says what
+    leaves it out."""
     mujoco = pytest.importorskip("mujoco")
     text = """<mujoco><option density="30" viscosity=".4" wind="3 -1 2" timestep=".005"/><worldbody><body>
       <joint type="free" armature=".3"/><geom type="box" size=".2 .1 .05" euler="10 20 30"/>
       <body pos=".2 0 0"><joint axis="0 1 1"/>
        <inertial pos=".1 .02 0" mass="2" fullinertia=".05 .07 .09 .01 .005 -.008"/>
-        <body pos=".2 0 0"><joint/><geom type="capsule" size=".03 .1" pos=".1 0 0" euler="30 40 50"/></body>
+        <body pos=".2 0 0"><joint/><geom type="capsule" size=".03 .1" pos=".1 0 0" euler="30 40 50"/>
+         <body pos=".2 0 0"><joint axis="1 0 0"/><geom size=".05" pos="0 .1 0" euler="30 40 50"/></body></body>
       </body></body></worldbody></mujoco>"""
     with pytest.warns(drevo.DrevoWarning, match="density, viscosity, wind"):
         r = drevo.load(text)
@@ -376,7 +377,7 @@ def test_a_medium_drags_as_mujocos_does() -> None:
     d.qpos[:], d.qvel[:] = [*q[:3], q[6], *q[3:6], *q[7:]], [*turn @ v[:3], *v[3:]]
     mujoco.mj_step(m, d)
     found = drevo.compile(r, "step", dt=0.005, ground=None)(q, v, np.zeros(r.nv))
-    assert found.q1[[0, 1, 2, 6, 3, 4, 5, 7, 8]] == pytest.approx(d.qpos, abs=1e-14)
+    assert found.q1[[0, 1, 2, 6, 3, 4, 5, 7, 8, 9]] == pytest.approx(d.qpos, abs=1e-14)
     assert found.v1[3:] == pytest.approx(d.qvel[3:], rel=1e-12)
     with pytest.raises(drevo.InputError, match="which implicitfast does not know"):
         drevo.compile(r, "step", dt=0.005, ground=None, method="implicitfast")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from math import pi
+from math import dist, pi
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from ....model.description import Inertial, Mat3, Model
 from .couplings import Columns
 
 TENSOR_ROUNDING = 1e-12  # of a tensor: beyond its diagonal that much is rounding
+LEAST_OFFSET = 1e-12  # m, of a geom from the centre of mass: what is less is rounding
 LEAST_FLOW = 1e-300  # of a speed, so that its root has a slope, and of what divides
 # Kronrod's 15 nodes and weights on (0, 1), to the eight digits that MuJoCo has: the half below 1/2, and that
 KRONROD_NODES = np.array([0.00427231, 0.02544604, 0.06756779, 0.12923441, 0.20695638, 0.29707742, 0.39610752, 0.5])
@@ -34,11 +35,11 @@ KRONROD_WEIGHTS = np.array(
 def box_of(
     body: Inertial, number: Callable[[str, float], Scalar], frames: Sequence[Mat3] = ()
 ) -> tuple[Mat, list[Scalar]]:
-    """The axes of a body's inertia, as columns, and the lengths of its box. frames: those of its geoms, of which
-    one that is such axes is preferred, for of rods any across would do. number: tells symbols; moments are then
-    about the axes of the numbers alone."""
+    """The axes of a body's inertia, as columns, and the lengths of its box. frames: those of geoms about its
+    centre of mass, of which one that is such axes is preferred, for of rods and balls others would do too. number:
+    tells symbols; moments are then about the axes of the numbers alone."""
     tensor = np.array(body.tensor)
-    for axes in (np.eye(3), *map(np.array, frames), np.linalg.eigh(tensor)[1]):
+    for axes in (*map(np.array, frames), np.eye(3), np.linalg.eigh(tensor)[1]):
         turned = axes.T @ tensor @ axes
         moments = turned.diagonal()
         if np.abs(turned - np.diag(moments)).max() <= TENSOR_ROUNDING * np.abs(moments).max():
@@ -65,7 +66,8 @@ def fluid_efforts(
             return number(f"{link}.{name}", x)
 
         touching = [x for x in model.geoms if x.link == link.name]
-        axes, box = box_of(body, of_link, [x.rotation for x in touching] + [x.rotation for x in link.shapes])
+        frames = [(x.origin, x.rotation) for x in touching] + [(x.origin, x.rotation) for x in link.shapes]
+        axes, box = box_of(body, of_link, [R for p, R in frames if dist(p, body.com) < LEAST_OFFSET])
         com: tuple[Scalar, ...] = tuple(of_link(f"com.{a}", x) for a, x in zip("xyz", body.com))
         here = poses[at.body].compose(at.R, at.p)
         shapes = [(Mat.of(x.rotation), x.origin, partial(_ellipsoid_drag, x)) for x in touching if x.fluid]
