@@ -39,9 +39,8 @@ from .problem import MOST_PLACES
 from .solve import RESIDUAL_TOLERANCE
 from .stages import NO_RESIDUAL
 
-MOST_LIMITED_ROWS = (
-    36  # three of a place, one of a joint with a limit or dry friction: straight lines take longer then
-)
+# Rows, three of a place and one of a joint with a limit or dry friction, from which straight lines take longer
+MOST_LIMITED_ROWS = 36
 MULTIPLIER_STIFFNESS = 1e4  # of D, over the inverse weight of a place
 
 MULTIPLIER_STEPS, MAX_MULTIPLIER_ROUNDS = 10, 20  # before Newton's method is tried; stacks at rest take some three
