@@ -26,7 +26,7 @@ from ....mechanics.algorithms.delassus import MoreauStep, closing_speed
 from ....mechanics.scalar import Scalar, Vector, dot, maximum, minimum, where
 from ....model.description import Model
 from ...packing import Packed, of
-from ..soft.couplings import JointRow, Moves, Row
+from ..soft.couplings import JointRow, Moves, SoftRow
 from ..soft.law import EllipticCone, OneSided
 from ..soft.layout import PackedRows, SlotLayout, slot_layout
 from ..soft.pair_loops import PairLoops
@@ -99,7 +99,7 @@ class MultiplierEvaluation(LoopedEvaluation):
         s.write_here({0: [*c, *[D] * m], at.slip: [*c, weight, push]})
         self.parts[f"rows_{k}"] = s.t.program()
 
-    def _row(self, r: Row, gap: Scalar, moves: Moves, v: Vector) -> PackedRows:
+    def _row(self, r: SoftRow, gap: Scalar, moves: Moves, v: Vector) -> PackedRows:
         """A limit, or dry friction, likewise: c is what it wants."""
         assert self.problem.moreau
         put, u = self.main.put, dot(list(moves.values()), [v[k] for k in moves])

@@ -111,10 +111,10 @@ class LimitRow(NamedTuple):
         return where(above < below, above, below), {r: side * x for r, x in moves.items()}
 
 
-Row = JointRow | CouplingRow | TendonRow | LimitRow
+SoftRow = JointRow | CouplingRow | TendonRow | LimitRow
 
 
-def with_limits_paired(rows: Sequence[Any]) -> list[Row | LoopRow]:
+def with_limits_paired(rows: Sequence[Any]) -> list[SoftRow | LoopRow]:
     """Rows with the lower and the upper limit of a joint or a tendon as one."""
     out: list[Any] = []
     for r in rows:

@@ -39,7 +39,7 @@ from ...packing import Pack, of
 from ...pairs import LEAST_FRICTION, HeldGeom
 from ...parameters import Frictions, judged, numbers_of_model, with_sizes
 from ...signals import SensorStages, driven_by
-from .couplings import Columns, LoopRow, Moves, Row, closure, with_limits_paired
+from .couplings import Columns, LoopRow, Moves, SoftRow, closure, with_limits_paired
 from .damping import DampingSlopes, dampers, damping_slopes
 from .law import Equality, RowGroup, Softness
 from .layout import PackedRows, SlotLayout, slip_numbers, slot_layout
@@ -81,7 +81,7 @@ class SoftProblem:
     model: Model
     step: float
     slots: tuple[Slot, ...]
-    rows: tuple[Row | LoopRow, ...] = ()
+    rows: tuple[SoftRow | LoopRow, ...] = ()
     impratio: float = 1.0
     method: str = "euler"
     repeat: int = 1
@@ -274,7 +274,7 @@ class Evaluation:
         half = self.factors.solve_transposed([moves.get(k, 0.0) for k in range(self.nv)])
         return dot([x * x for x in half], self.factors.inverse)
 
-    def _row(self, r: Row, gap: Scalar, moves: Moves, v: Vector) -> PackedRows:
+    def _row(self, r: SoftRow, gap: Scalar, moves: Moves, v: Vector) -> PackedRows:
         """gap: how far it is from where it holds, or counts; friction has none."""
         (K, damp), put = r.soft.gains(self.problem.safe), self.main.put
         d = r.soft.impedance(gap)
