@@ -107,7 +107,7 @@ SOLIDS = {
     "rod": (HULL, [0.0] * 4, [-0.1, 0.0, 0.0, 0.1, 0.0, 0.0]),
     "plate": (HULL, [0.0] * 4, CUBE[CUBE[:, 2] > 0.0].ravel().tolist()),
 }
-GRAPHS = [2, 1, 0]  # of hulls without faces, behind where that is said
+GRAPHS = [6, 6, 0]  # both begin behind them, of hulls without faces
 FEATURE = [0] * 6, [0.0] * 18
 TURNS = [np.eye(3), np.roll(np.eye(3), 1, 0)]
 WAYS = ([0.0, 0.0, 0.0], [0.05, 0.0, 0.0], [0.1, 0.08, 0.06], [0.0, 0.0, 0.16], [0.0, 0.0, 0.2], [0.1, 0.0, 0.0])
