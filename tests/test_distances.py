@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations_with_replacement, product
 
@@ -191,6 +192,26 @@ def never(x: Floats, n: int) -> float:
 def test_python_that_machine_code_does_not_have_is_refused() -> None:
     with pytest.raises(EmitError, match="never, line 2: there is no GeneratorExp"):
         add_plain(Module(), never)
+
+
+def shared(x: float, part: float = 0.5) -> float:
+    return x * part
+
+
+def halved(x: float) -> float:
+    return shared(x)
+
+
+def named(x: float) -> float:
+    return shared(x, part=0.5)
+
+
+@pytest.mark.parametrize("function", [halved, named])
+def test_a_call_that_leaves_an_argument_to_its_default_is_refused(function: Callable[[float], float]) -> None:
+    with pytest.raises(
+        EmitError, match=rf"{function.__name__}, line \d: shared takes each of its arguments in its"
+    ):
+        add_plain(Module(), function)
 
 
 def test_small_functions_stand_where_they_are_called() -> None:

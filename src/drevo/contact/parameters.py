@@ -50,7 +50,7 @@ class Frictions:
             return mu
         if not any(f"{FRICTION}.{name}" in self.made for name, _ in by):
             return self.made.get(FRICTION, mu)
-        first, *more = (self.made.get(f"{FRICTION}.{name}", own) for name, own in by)
+        first, *more = (self.made.get(f"{FRICTION}.{name}", least) for name, least in by)
         return maximum(first, more[0]) if more else first
 
 

@@ -129,8 +129,8 @@ class PandaEnv(DrawnEnv):
     def _plain_task(self) -> Task:
         robot, ends = _panda(self.task.cubes), ((-np.inf,) * 21, (np.inf,) * 21)
         cube, _ = self.task.cubes[0]
-        told = [f"size.{cube}", f"{cube}.mass", f"{cube}.inertia"] * bool(self.task.drawn)
-        return self._task_of(robot, told, mujoco=False, controls=ends, drive=_controlled(robot))
+        sizes = [f"size.{cube}", f"{cube}.mass", f"{cube}.inertia"] * bool(self.task.drawn)
+        return self._task_of(robot, sizes, mujoco=False, controls=ends, drive=_controlled(robot))
 
     def _compile(self) -> None:
         super()._compile()
@@ -161,10 +161,8 @@ class PandaEnv(DrawnEnv):
             FINGER_RANGE * (fingers - np.array([-1.0, 1.0])),
         )
         given = np.concatenate([place, wanted.reshape(n, 9), widths, state["goal"][at]], 1)
-        told = (
-            [_numbers(state["sides"][at])] * 2 if self.task.drawn else []
-        )  # as of the step before, and of this one
-        state["q"][at], state["v"][at], state["seen"][at] = self._called(q, v, given, np.zeros_like(given), *told)
+        sizes = [_numbers(state["sides"][at])] * 2 if self.task.drawn else []  # of the step before, and of this
+        state["q"][at], state["v"][at], state["seen"][at] = self._called(q, v, given, np.zeros_like(given), *sizes)
         state["fingers"][at] = fingers
 
     def _place(self, link: str) -> Array:

@@ -383,6 +383,8 @@ class _Translation:
             return called(*given)
         if not inspect.isfunction(called):
             raise self.fault(node, f"{name} is no function")
+        if node.keywords or len(given) != len(inspect.signature(called).parameters):
+            raise self.fault(node, f"{name} takes each of its arguments in its place")
         return self.called(called, given)
 
     def called(self, function: Callable[..., Any], given: list[Any]) -> Any:

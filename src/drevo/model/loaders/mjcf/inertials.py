@@ -47,8 +47,8 @@ def inertial_frame(
     file: File, reader: Reader, element: Element | None, geoms: list[SolidGeom], body: Inertial
 ) -> FramePose:
     """Centre of mass and axes: those of <inertial> or of the one geom that weighs, else principal ones."""
-    told = Reader(lambda fault: None, reader.owner)
-    heavy = [x for x in _weighing(file, told, element, geoms) if inertial_of_geoms(told, [x], told.report)]
+    silent = Reader(lambda fault: None, reader.owner)
+    heavy = [x for x in _weighing(file, silent, element, geoms) if inertial_of_geoms(silent, [x], silent.report)]
     if not heavy and element is not None and "fullinertia" not in element.attributes:
         return body.com, rotation_of(file, reader, element)
     if len(heavy) != 1:
