@@ -13,8 +13,11 @@ from typing import Any, NamedTuple
 import gymnasium
 import numpy as np
 
+from ..contact.pairs import interaction_of
 from ..mechanics.algorithms.sensors import links_from
+from ..model.contact import ContactPair
 from ..model.loaders.solids import MOST_SUPPORTS
+from ..model.pairing import touching_pairs
 from ..model.vectors import IDENTITY, ORIGIN, Vec3
 from ..robot.face import Robot
 from .goals import DrawnEnv, norms
@@ -75,10 +78,16 @@ THINGS = {
 def _sawyer(file: str, moved: str) -> Robot:
     """The robot of a file with the weld of its hand as the tasks have it; a link stands where an episode says."""
     model = quiet_model(installed_file("metaworld", f"assets/sawyer_xyz/{file}.xml"), hulls=MOST_SUPPORTS)
-    links = tuple(replace(x, mocap=x.mocap or x.name == moved) for x in model.links)
+    led = replace(model, links=tuple(replace(x, mocap=x.mocap or x.name == moved) for x in model.links))
+    touching = {(a.name, b.name) for a, b, _ in touching_pairs(led)}
+    pairs = tuple(  # what hangs on a body that stands may touch it, and not one of motion capture
+        ContactPair(a.name, b.name, *interaction_of(a, b)[:7])
+        for a, b, _ in touching_pairs(model)
+        if (a.name, b.name) not in touching
+    )
     plain: dict[str, Any] = {"point_a": ORIGIN, "point_b": ORIGIN, "rotation": IDENTITY}
     welds = tuple(replace(x, torquescale=TORQUE_SCALE, **plain) for x in model.loops)
-    return Robot(replace(model, links=links, loops=welds, notes=()))
+    return Robot(replace(led, pairs=(*led.pairs, *pairs), loops=welds, notes=()))
 
 
 class SawyerEnv(DrawnEnv):
