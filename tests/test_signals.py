@@ -84,7 +84,7 @@ def beside(text: str, seed: int, method: str) -> None:
     robot, model = drevo.load(text), mujoco.MjModel.from_xml_string(text)
     model.opt.tolerance, model.opt.iterations, model.opt.ls_iterations = 0.0, 200, 100
     model.opt.ls_tolerance, model.opt.ccd_tolerance = 1e-12, 1e-14
-    assert len(robot.model.actuators) == model.nu and len(robot.model.sensors) == model.nsensor
+    assert len(robot.model.actuators) == model.nactuator and len(robot.model.sensors) == model.nsensor
     f = drevo.compile(
         robot, "step", dt=model.opt.timestep, ground=None, method=method, controls=True, sensors=True
     )
@@ -197,6 +197,67 @@ def test_a_batch_is_its_rows_and_repeats_are_steps(law: str) -> None:
     assert abs(twice.act1 - again.act1).max() < 1e-12 and apart.max() < 1e-7
 
 
+PIDS = """<pid joint="a" kp="20" kv="2" ki="30" imax=".02" slewmax="20" input="pos vel ff" posrange="-1 1"
+ velrange="-1 .5" ffrange="-.7 .7"/><pid joint="b" gear="-1.5" kp="9" kv="1" slewmax="3" forcerange="-3 3"/>
+<motor joint="a"/><pid tendon="t" kp="7" kv=".5" ki="4" input="pos ff"/><pid joint="c" kp="3" kv="5" input="vel"/>
+<pid joint="b" kp="6" kv="2" ki="50" imax=".4" inheritrange=".4"/>
+<pid tendon="s" kp="6" input="ff" ctrlrange="-1 1"/>"""
+
+
+@pytest.mark.parametrize("integrator, method", [("Euler", "euler"), ("implicitfast",) * 2, ("RK4", "rk4")])
+def test_pid_controllers_are_those_of_mujoco(integrator: str, method: str, tmp_path: Path) -> None:
+    """From random states, with parameters of defaults, along a motion, and written and read again."""
+    text = whole(f'<option integrator="{integrator}" timestep=".004"/>', actuators=PIDS, sensors=READ)
+    beside(text, 3, method)
+    usual = '<default><pid kp="5" ki="3" input="pos ff" imax=".3" posrange="-1 1"/></default>'
+    bare = '<pid joint="a" ki="2"/><position joint="b"/>'
+    beside(whole(usual, actuators=bare, sensors=""), 4, "euler")
+    robot, model = drevo.load(text), mujoco.MjModel.from_xml_string(text)
+    assert [len(x.ranges) for x in robot.model.actuators] == list(model.actuator_ctrlnum)
+    path = tmp_path / "robot.xml"
+    path.write_text(text_of(write_model(robot.model, ".xml"), ".xml"))
+    assert drevo.load(path).model.actuators == robot.model.actuators
+
+
+def along(text: str, method: str, steps: int, tolerance: float) -> None:
+    """A motion from the initial state under random controls, each for 10 steps."""
+    robot, model = drevo.load(text), mujoco.MjModel.from_xml_string(text)
+    model.opt.tolerance, model.opt.iterations = 0.0, 100
+    f = drevo.compile(robot, "step", dt=model.opt.timestep, ground=None, method=method, controls=True)
+    data, rng = mujoco.MjData(model), np.random.default_rng(0)
+    q, v, act = np.array(robot.model.initial or robot.neutral()), np.zeros(robot.nv), np.zeros(model.na)
+    for k in range(steps):
+        if k % 10 == 0:
+            data.ctrl[:] = rng.uniform(-1.5, 1.5, model.nu)
+        found = f(q, v, data.ctrl, *([act] if model.na else []))
+        q, v, act = found.q1, found.v1, getattr(found, "act1", act)
+        mujoco.mj_step(model, data)
+    for here, there in ((q, data.qpos), (v, data.qvel), (act, data.act)):
+        assert abs(here - there).max(initial=0.0) < tolerance * max(1.0, abs(there).max(initial=0.0))
+
+
+ARM = """<worldbody><body><joint name="a" axis="0 1 0" damping=".1" range="-90 90"/>
+<geom type="capsule" fromto="0 0 0 .4 0 0" size=".05" contype="0"/>
+<body pos=".4 0 0"><joint name="b" axis="0 1 .2"/>
+<geom type="capsule" fromto="0 0 0 .4 0 .1" size=".05" contype="0"/></body></body></worldbody>
+<tendon><fixed name="t"><joint joint="a" coef=".5"/><joint joint="b" coef="-1.2"/></fixed></tendon>"""
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_motions_under_pid_controllers_are_those_of_mujoco(seed: int) -> None:
+    rng, made = random.Random(seed), []
+    for on in ('joint="a"', 'joint="b"', 'tendon="t"'):
+        given = {x: f"{rng.uniform(0.1, 9):.3g}" for x in ("kp", "kv", "ki", "slewmax") if rng.random() < 0.8}
+        given |= {"imax": f"{rng.uniform(0.01, 0.2):.3g}"} if "ki" in given and rng.random() < 0.7 else {}
+        given |= {"velrange": "-1 .5"} if rng.random() < 0.5 else {}
+        inputs = ["pos", *(x for x in ("vel", "ff") if rng.random() < 0.5)]
+        given |= {"gear": f"{rng.uniform(-2, 2):.3g}", "input": " ".join(inputs)}
+        made.append(f"<pid {on} {' '.join(f'{k}={x!r}' for k, x in given.items())}/>")
+    integrator, method = rng.choice([("Euler", "euler"), ("implicitfast",) * 2, ("RK4", "rk4")])
+    option = f'<option integrator="{integrator}" timestep=".004"/>'
+    along(whole(option, ARM, "".join(made), ""), method, 100, 1e-10)
+
+
 def test_motions_hold_controls_and_tell_readings() -> None:
     """simulate is its steps: activations and readings at the records, in batches, by functions of time."""
     robot = drevo.load(whole('<option timestep=".002"/>'))
@@ -287,13 +348,14 @@ def test_faults_are_one_sentence() -> None:
             robot.simulate(q, law="soft", duration=0.01, **given_too)
     with pytest.raises(drevo.InputError, match="controls is of a motion on a ground"):
         robot.simulate(q, controls=u, duration=0.01)
-    with pytest.raises(drevo.InputError, match="actuators with activations"):
+    with pytest.raises(drevo.InputError, match="5 activations, of actuators"):
         drevo.envs.Env(robot, reward=lambda s: 0.0).reset()
 
 
 @pytest.mark.parametrize(
     "actuator",
-    ['<muscle joint="a"/>', '<pid joint="a"/>', '<dcmotor joint="a" motorconst=".05" resistance="1"/>',
+    ['<muscle joint="a"/>', '<pid joint="a" dampratio="1"/>',
+     '<dcmotor joint="a" motorconst=".05" resistance="1"/>',
      '<general joint="a" dyntype="user"/>', '<general site="rod"/>', '<position joint="a" dampratio="1"/>'],
 )  # fmt: skip
 def test_what_is_not_read_is_noted(actuator: str) -> None:

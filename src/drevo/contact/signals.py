@@ -12,7 +12,7 @@ from ..codegen.llvm.ir import I8, I64
 from ..codegen.llvm.stages import StageCalls
 from ..compiler.tracer import Tracer, nodes_of, unknowns
 from ..errors import InputError
-from ..mechanics.algorithms.actuators import Actuation, activated, actuation
+from ..mechanics.algorithms.actuators import Actuation, activated, actuation, control_ranges
 from ..mechanics.algorithms.constraints import Kinematics
 from ..mechanics.algorithms.sensors import (
     NOTHING_NEAR,
@@ -41,7 +41,8 @@ def driven_by(
     q, v = t.input("Q", t.tree.nq), t.input("V", t.tree.nv)
     if not controls:
         return q, v, list(t.input("tau", t.tree.nv)), None
-    sizes |= {"ctrl": len(model.actuators)} | dict.fromkeys(("act", "act1", ACTIVATION), len(activated(model)))
+    count = len(activated(model))
+    sizes |= {"ctrl": len(control_ranges(model)), "act": count, "act1": count, ACTIVATION: count}
     given = [t.input(name, sizes[name]) if sizes[name] else [] for name in ("ctrl", ACTIVATION)]
     drives = actuation(model, q, v, given[0], given[1], step, t.tree)
     return q, v, drives.efforts, drives

@@ -15,7 +15,7 @@ from ..contact.pairs import warn_of_untouched
 from ..errors import InputError, UnknownNameError, one_of, shown
 from ..ground import ground_of
 from ..io.given import asked_methods, finite, seconds, whole
-from ..mechanics.algorithms.actuators import actuation
+from ..mechanics.algorithms.actuators import actuation, control_ranges
 from ..mechanics.algorithms.kinematics import pose, velocity
 from ..mechanics.scalar import Scalar, Vector, clip, maximum, where
 from ..mechanics.spatial import Mat, Vec
@@ -205,7 +205,8 @@ class TaskFunctions:
                 f"Env: actions is {shown(actions)}; give the least and the greatest action, (low, high)"
             )
         given = [finite("Env: actions", x, (...,)) for x in actions]
-        count = len(self.model.actuators) if self.action is None and self.model.actuators else len(self.driven)
+        controls = control_ranges(self.model) if self.action is None else []
+        count = len(controls or self.driven)
         try:
             low, high = (np.broadcast_to(x, x.shape or (count,)) for x in np.broadcast_arrays(*given))
         except ValueError:

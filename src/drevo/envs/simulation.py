@@ -21,6 +21,7 @@ from ..errors import InputError
 from ..ground import ground_of
 from ..io.given import Array
 from ..io.packages import package
+from ..mechanics.algorithms.actuators import control_ranges
 from ..mechanics.rotation import from_quaternion
 from ..mechanics.scalar import Scalar, Vector, dot, sqrt
 from ..mechanics.spatial import Vec
@@ -43,7 +44,7 @@ class TaskRobot:
         self.robot = _loaded(task.source) if isinstance(task.source, str) else task.source()
         self.model: Model = self.robot.model
         self.seconds = self.model.stepping.dt * task.skip
-        ranges = [x.control_range or (-inf, inf) for x in self.model.actuators]
+        ranges = [x or (-inf, inf) for x in control_ranges(self.model)]
         self.controls: Array = np.array(task.controls or np.array(ranges).reshape(-1, 2).T)
         self.beginning = np.array([self.model.initial or tuple(self.robot.neutral().tolist())])
         self.initial: Array = self.told(self.beginning, np.zeros((1, self.model.nv)))[0][0]

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 from ..contact.laws.soft.problem import soft_problem
 from ..contact.signals import reading_slices
-from ..mechanics.algorithms.actuators import actuation
+from ..mechanics.algorithms.actuators import actuation, control_ranges
 from ..mechanics.algorithms.kinematics import Pose, placed_bodies
 from ..mechanics.algorithms.sensors import NOTHING_NEAR, ray_length
 from ..mechanics.scalar import Scalar, Vector, cos, dot, minimum, sin, sqrt, where
@@ -208,7 +208,7 @@ class SuiteTask:
             lambda: body.robot, round(self.seconds / body.model.stepping.dt), self.limit,
             lambda m: self.observe(SuiteState(body, m)), judge, {}, aim=aim, mujoco=False,
             drive=self.drive or body.drive, settling=self.settling,
-            lags=(self.lag,) * len(body.model.actuators) if self.lag else (),
+            lags=(self.lag,) * len(control_ranges(body.model)) if self.lag else (),
             engaged=(-self.engaged, self.engaged),
             placed=_standing if self.moved else None,
             sensors=body.sensors, ranges=body.ranges(), rise=self.rise,

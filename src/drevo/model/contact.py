@@ -118,6 +118,9 @@ class Actuator:
 
     q: of the joint, or the length of the tendon in its place. w: u, or with dynamics the activation that follows
     it. u is cut to control_range, the force to force_range, the activation to activation_range.
+
+    A PID controller has the controls that `inputs` names, the gain 1 and the bias (0, -kp, -kv);
+    w = kp u_pos + kv u_vel + ki z + u_ff, z' = u_pos - l.
     """
 
     name: str
@@ -135,6 +138,23 @@ class Actuator:
     # of a muscle in place of gain and bias, in MuJoCo's order: range (2), force, scale, lmin, lmax, vmax, fpmax,
     # fvmax, and the least and greatest length of what it pulls
     muscle: tuple[float, ...] = ()
+    inputs: tuple[str, ...] = ()  # of a PID controller, of PID_INPUTS in their order
+    pid: Vec3 = ORIGIN  # ki, the bound of |z| and that of the rate of u_pos; 0: none
+    velocity_range: tuple[float, float] | None = None  # of u_vel, as control_range is of u_pos
+    feedforward_range: tuple[float, float] | None = None
+
+    @property
+    def ranges(self) -> tuple[tuple[float, float] | None, ...]:
+        """Those of its controls, in their order; None: a control is not bounded."""
+        bounds = self.control_range, self.velocity_range, self.feedforward_range
+        return tuple(x for name, x in zip(PID_INPUTS, bounds) if name in self.inputs) or (self.control_range,)
+
+    @property
+    def activations(self) -> int:
+        """The number of them; of a PID controller: what follows u_pos at a bounded rate, then z."""
+        if self.inputs:
+            return (self.pid[2] > 0.0) + (self.pid[0] > 0.0)
+        return int(self.dynamics != "none")
 
 
 @concise
@@ -158,6 +178,7 @@ class Sensor:
 
 ACTUATOR_DYNAMICS = ("none", "integrator", "filter", "filterexact", "muscle")
 MUSCLE_NUMBERS = 11
+PID_INPUTS = ("pos", "vel", "ff")
 SENSOR_SHAPES = ("sphere", "capsule", "ellipsoid", "cylinder", "box")
 JOINT_SENSORS = ("jointpos", "jointvel", "jointactuatorfrc")
 LINK_SENSORS = (

@@ -19,6 +19,7 @@ from .contact import (
     LINK_SENSORS,
     MUSCLE_NUMBERS,
     PAIR_FRICTION,
+    PID_INPUTS,
     SENSOR_SHAPES,
     STEP_INTEGRATORS,
     Actuator,
@@ -178,10 +179,23 @@ def _actuator(draft: Draft, actuator: Actuator, joints: Mapping[str, Joint]) -> 
         yield f"acts on joint {actuator.joint!r} and along tendon {actuator.tendon!r}; name one of the two"
     if actuator.muscle and len(actuator.muscle) != MUSCLE_NUMBERS:
         yield f"has {len(actuator.muscle)} numbers of a muscle; a muscle has {MUSCLE_NUMBERS}"
-    for signal in ("control", "force", "activation"):
+    if actuator.inputs:
+        yield from _setpoints(actuator)
+    for signal in ("control", "force", "activation", "velocity", "feedforward"):
         bounds = getattr(actuator, f"{signal}_range")
         if bounds and not bounds[0] < bounds[1]:
             yield f"has the {signal} range {bounds[0]:g} to {bounds[1]:g}, which is none; exchange or widen it"
+
+
+def _setpoints(actuator: Actuator) -> Iterator[str]:
+    if actuator.inputs != tuple(x for x in PID_INPUTS if x in actuator.inputs):
+        yield f"has the inputs {' '.join(actuator.inputs)}; some of {', '.join(PID_INPUTS)} in this order"
+    if min(actuator.pid) < 0.0:
+        yield f"has the negative pid {actuator.pid}; ki and both bounds are zero or positive"
+    if actuator.activations and "pos" not in actuator.inputs:
+        yield "has ki or a bounded rate and no input pos, which these are of; give it"
+    if actuator.gain != (1.0, 0.0, 0.0) or actuator.bias[0] or actuator.dynamics != "none" or actuator.muscle:
+        yield "has inputs, with the gain (1, 0, 0), the bias (0, -kp, -kv), no dynamics, no muscle; correct it"
 
 
 def _sensor(draft: Draft, sensor: Sensor, links: Iterable[str], joints: Iterable[str]) -> Iterator[str]:

@@ -22,7 +22,7 @@ from ..contact.pairs import warn_of_untouched
 from ..contact.step import STEP_METHODS, compile_step
 from ..errors import InputError, NumericsError, one_of, shown, warn_caller
 from ..io.given import Array, asked, finite, flag, seconds, spelled_out, whole
-from ..mechanics.algorithms.actuators import activated, actuation
+from ..mechanics.algorithms.actuators import activated, actuation, control_ranges
 from ..mechanics.algorithms.delassus import ContactSlot, impact_problem
 from ..mechanics.algorithms.kinematics import placed_bodies
 from ..mechanics.algorithms.passive import passive_tree
@@ -181,7 +181,7 @@ def simulate_touching(
     held, drives = _held_over(by_name, every), ("tau", robot.nv)
     act = _first_activations(robot.model, tau, controls, more.pop("act", None), lead)
     if controls is not None:
-        tau, drives = controls, ("controls", len(robot.model.actuators))
+        tau, drives = controls, ("controls", len(control_ranges(robot.model)))
     signals = bool(more.get("sensors")) or act.size > 0
     drive, repeat = _drive(robot, tau, lead, dt, records * every, 1 if signals else held, *drives)
     given = {"friction": friction, "parameters": tuple(by_name), "controls": controls is not None, **more}

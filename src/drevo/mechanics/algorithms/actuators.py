@@ -3,6 +3,13 @@
 l is gear times a joint's coordinate or a tendon's length. An integrator has w' = u, a filter w' = (u - w) / T, an
 exact one is stepped by w + T w' (1 - exp(-h / T)); muscles have times by w, and forces by their length and speed.
 
+A PID controller with the controls u_pos, u_vel, u_ff, those that it lacks 0, has up to two activations: s, which
+follows u_pos at the rate r at most, and the integral z, which is held beyond its bound c, over a step h:
+
+  s' = clip((u_pos - s) / h, -r, r),  p = s + h s', or u_pos where r = 0
+  z' = p - l, but min(p - l, 0) where z >= c and max(p - l, 0) where z <= -c, if c > 0
+  f = kp (p - l) + kv (u_vel - l') + ki z + u_ff
+
   MuJoCo documentation, "Computation: actuation model"; Millard, Uchida, Seth, Delp 2013, "Flexing computational
   muscle".
 """
@@ -41,8 +48,13 @@ class Actuation(NamedTuple):
 
 
 def activated(model: Model) -> list[Actuator]:
-    """Actuators with an activation, in its order."""
-    return [x for x in model.actuators if x.dynamics != "none"]
+    """The actuator of each activation, in their order."""
+    return [x for x in model.actuators for _ in range(x.activations)]
+
+
+def control_ranges(model: Model) -> list[tuple[float, float] | None]:
+    """The range of each control, in their order; None: it is not bounded."""
+    return [bounds for x in model.actuators for bounds in x.ranges]
 
 
 def actuation(
@@ -55,13 +67,17 @@ def actuation(
         return Actuation(efforts, [0.0 for _ in act], {})
     if len(act) != len(lag := activated(model)):
         raise InputError(
-            f"robot {model.name!r} has {len(lag)} actuators with activations, {listed([x.name for x in lag])}, "
+            f"robot {model.name!r} has {len(lag)} activations, of actuators {listed([x.name for x in lag])}, "
             f"and {len(act)} of these are given; steps and simulate take them as act, environments want action="
         )
     states, peaks, clamped = iter(act), muscle_peaks(model), "clampctrl" not in model.stepping.disabled
-    for x, control, (length, speed, arms) in zip(model.actuators, controls, _transmissions(model, q, v, tree)):
-        w = _cut(control, x.control_range) if clamped else control
-        if x.dynamics != "none":
+    given = iter(controls)
+    for x, (length, speed, arms) in zip(model.actuators, _transmissions(model, q, v, tree)):
+        w, *more = (_cut(next(given), bounds if clamped else None) for bounds in x.ranges)
+        if x.inputs:
+            w, moves = _setpoints_force(x, (w, *more), [next(states) for _ in range(x.activations)], length, step)
+            rates += moves
+        elif x.dynamics != "none":
             state = next(states)
             rates.append(rate := _activation_rate(x, w, state))
             w = _next_activation(x, state, rate, step) if x.early else state
@@ -144,6 +160,26 @@ def _next_activation(x: Actuator, w: Scalar, rate: Scalar, step: float) -> Scala
         time = max(LEAST, x.times[0])
         step = time * (1.0 - exp(-step / time))
     return _cut(w + rate * step, x.activation_range)
+
+
+def _setpoints_force(
+    x: Actuator, controls: Vector, state: Vector, length: Scalar, step: float
+) -> tuple[Scalar, list[Scalar]]:
+    """The force of a PID controller less its bias, and the rates of its activations."""
+    u, left, rates = dict(zip(x.inputs, controls)), iter(state), list[Scalar]()
+    (_, kp, kv), (ki, most, fastest), target = x.bias, x.pid, u.get("pos", 0.0)
+    if fastest > 0.0:
+        rates.append(clip((target - (s := next(left))) / max(LEAST, step), -fastest, fastest))
+        target = s + step * rates[0]
+    w = u.get("ff", 0.0) - kp * target - kv * u.get("vel", 0.0)
+    if ki > 0.0:
+        z, lack = next(left), target - length
+        if most > 0.0:
+            held = where(z > -most, lack, maximum(lack, 0.0))
+            lack = where(z < most, held, minimum(lack, 0.0))
+        rates.append(lack)
+        w = w + ki * z
+    return w, rates
 
 
 # -- forces ----------------------------------------------------------------------------------------------------

@@ -127,7 +127,7 @@ def joint_softness(soft: JointSoftness | None) -> dict[str, TextValue | None]:
 
 
 def actuator_of(actuator: Actuator) -> list[str]:
-    """Any actuator as <general>."""
+    """Any actuator as <general>, a PID controller as <pid>."""
     gain, bias, muscle = actuator.gain, actuator.bias, actuator.muscle
     affine = any(gain[1:])
     law: dict[str, TextValue | None] = {
@@ -137,10 +137,15 @@ def actuator_of(actuator: Actuator) -> list[str]:
     if muscle:
         law = dict.fromkeys(("gaintype", "biastype"), "muscle") | {"lengthrange": muscle[9:]}
         law |= dict.fromkeys(("gainprm", "biasprm"), muscle[:9])
+    if actuator.inputs:
+        names, numbers = ("kp", "kv", "ki", "imax", "slewmax"), (*(-x for x in actuator.bias[1:]), *actuator.pid)
+        law = {**dict(zip(names, numbers)), "input": " ".join(actuator.inputs)}
+        law |= {"velrange": actuator.velocity_range, "ffrange": actuator.feedforward_range}
     return element(
-        "general", name=actuator.name, joint=actuator.joint or None, tendon=actuator.tendon or None,
-        gear=unless(actuator.gear, 1.0), **law, dyntype=unless(actuator.dynamics, "none"),
-        dynprm=unless(actuator.times, (1.0, 0.0, 0.0)), ctrlrange=actuator.control_range,
+        "pid" if actuator.inputs else "general", name=actuator.name, joint=actuator.joint or None,
+        tendon=actuator.tendon or None, gear=unless(actuator.gear, 1.0), **law,
+        dyntype=unless(actuator.dynamics, "none"), dynprm=unless(actuator.times, (1.0, 0.0, 0.0)),
+        ctrlrange=actuator.control_range,
         forcerange=actuator.force_range, actrange=actuator.activation_range,
         actearly="true" if actuator.early else None,
     )  # fmt: skip

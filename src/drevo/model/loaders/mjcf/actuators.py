@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ....io import xml
 from ....io.xml import Element, Reader
-from ...contact import ACTUATOR_DYNAMICS, JOINT_SENSORS, LINK_SENSORS, Actuator, Sensor
+from ...contact import ACTUATOR_DYNAMICS, JOINT_SENSORS, LINK_SENSORS, PID_INPUTS, Actuator, Sensor
 from ...description import ORIGIN, Limit, Vec3
 from ...rotations import IDENTITY_POSE
 from ..schema import nonzero
@@ -28,7 +28,8 @@ def read_actuator(file: File, element: Element, label: str) -> bool:
     by, target = next(((key, get(key)) for key in TRANSMISSIONS if get(key)), ("joint", ""))
     joint = next((joint for joint in file.draft.joints if joint.name == target), None)
     tendon = target if by == "tendon" and target in _unbounded_tendons(file) else ""
-    law = Element("general", as_general(element.tag, element.attributes), element.line)
+    pid = element.tag == "pid"
+    law = Element("general", as_general("position" if pid else element.tag, element.attributes), element.line)
     dynamics = law.get("dyntype", "none")
     odd = any(map(get, UNREAD_TRANSMISSIONS)) or dynamics not in ACTUATOR_DYNAMICS
     odd |= get("actdim", "-1") not in ("-1", str(int(dynamics != "none")))
@@ -55,8 +56,21 @@ def read_actuator(file: File, element: Element, label: str) -> bool:
     a, b, c = read_some(reader, _first(law, "dynprm"), "dynprm", USUAL_TIMES)
     early = law.get("actearly", "false") == "true"
     plain = Actuator(name, "" if tendon else target, gear, *laws, control, force, tendon, dynamics, (a, b, c))
-    file.draft.actuators.append(replace(plain, activation_range=activation, early=early, muscle=muscle))
+    plain = replace(plain, activation_range=activation, early=early, muscle=muscle)
+    file.draft.actuators.append(_with_setpoints(reader, element, plain) if pid else plain)
     return True
+
+
+def _with_setpoints(reader: Reader, element: Element, servo: Actuator) -> Actuator:
+    """A servo with the inputs, the integral and the bounded rate of a <pid>."""
+    ki, most, fastest = (reader.scalar(element, key, 0.0, xml.ANY) for key in ("ki", "imax", "slewmax"))
+    ends = (reader.vector(element, f"{key}range", (0.0, 0.0), xml.ANY) for key in ("vel", "ff"))
+    fast, more = ((low, high) if low < high else None for low, high in ends)
+    inputs = tuple(element.get("input").split()) or PID_INPUTS[:2]
+    return replace(
+        servo, gain=(1.0, 0.0, 0.0), inputs=inputs, pid=(ki, most, fastest), velocity_range=fast,
+        feedforward_range=more,
+    )  # fmt: skip
 
 
 def _at(element: Element) -> str:

@@ -38,7 +38,7 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "intvelocity": (*SERVO, "inheritrange"),
     "damper": ("kv",),
     "orientation": SERVO,
-    "pid": (*SERVO, "ki", "imax", "slewmax"),
+    "pid": ("kp", "kv", "ki", "imax", "slewmax", "dampratio"),
     "cylinder": ("timeconst", "area", "diameter", "bias"),
     "muscle": ("timeconst", "tausmooth", *MUSCLE),
     "adhesion": ("gain",),
@@ -56,6 +56,8 @@ def laid_over(usual: Attributes, given: Attributes) -> dict[str, str]:
             continue
         numbers = given[key].split()
         laid[key] = " ".join([*numbers, *usual[key].split()[len(numbers) :]])
+    if "posrange" in laid:  # another name for it
+        laid["ctrlrange"] = laid.pop("posrange")
     if "kv" in laid and "dampratio" in laid:  # two ways to say one thing
         laid.pop("dampratio" if "kv" in given else "kv")
     return laid
@@ -106,6 +108,9 @@ def _servos(general: Attributes) -> dict[str, dict[str, str]]:
     """The parameters of other kinds that have the gains of a <general>."""
     gains, bias = (f"{general.get(name, '')} 0 0 0".split() for name in ("gainprm", "biasprm"))
     gain = gains[0] if general.get("gainprm") else "1"
+    if general.get("dyntype") == "pid":
+        numbers = *(_minus(x) for x in bias[1:3]), gains[0], *f"{general.get('dynprm', '')} 0 0".split()[:2]
+        return {"pid": dict(zip(PARAMETERS["pid"], numbers))}
     if general.get("gaintype", "fixed") == "affine":
         return {"damper": {"kv": _minus(gains[2])}}
     if general.get("gaintype", "fixed") != "fixed":

@@ -90,9 +90,7 @@ class File:
                 f"<{element.tag}> on line {element.line} has the unknown class {name!r}; define it"
             )
             return element
-        usual = self.classes[name].get(tag or element.tag)
-        if not usual:
-            return element
+        usual = self.classes[name].get(tag or element.tag, {})
         if any(
             turn in element.attributes for turn in ROTATION_ATTRIBUTES
         ):  # its own orientation is the one that holds
