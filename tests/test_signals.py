@@ -219,6 +219,27 @@ def test_pid_controllers_are_those_of_mujoco(integrator: str, method: str, tmp_p
     assert drevo.load(path).model.actuators == robot.model.actuators
 
 
+MOTORS = """<dcmotor joint="a" motorconst=".5 .3" resistance="2" inductance=".1" saturation="0 3 40" gear="2"/>
+<dcmotor joint="b" nominal="12 3 20" input="pos vel ff voltage" controller="5 3 .4 3 .2 9" cogging=".3 4 .5"
+ thermal="10 0 40 .004 25 20" ctrlrange="-1 1"/>
+<dcmotor tendon="t" motorconst="0 .4" resistance="3" saturation=".05" cogging=".1 3"/><motor joint="a"/>
+<dcmotor joint="c" motorconst="2" resistance="3" input="ff" inductance="0 .03" thermal="2 3 0 .01 1 2"/>
+<dcmotor joint="a" motorconst=".2" resistance="3" input="none"/>
+<dcmotor joint="c" motorconst="2" resistance="3" input="pos" controller="3 1 1 0 .4"/>"""
+
+
+@pytest.mark.parametrize("integrator, method", [("Euler", "euler"), ("implicitfast",) * 2, ("RK4", "rk4")])
+def test_motors_are_those_of_mujoco(integrator: str, method: str, tmp_path: Path) -> None:
+    """From random states, along a motion, and written and read again."""
+    option = f'<option integrator="{integrator}" timestep=".004"/>'
+    text = whole(option, actuators=MOTORS, sensors=READ)
+    beside(text, 5, method)
+    along(whole(option, ARM, re.sub(r'<dcmotor joint="c".*?/>', "", MOTORS), ""), method, 100, 1e-10)
+    model, path = drevo.load(text).model, tmp_path / "robot.xml"
+    path.write_text(text_of(write_model(model, ".xml"), ".xml"))
+    assert drevo.load(path).model.actuators == model.actuators
+
+
 def along(text: str, method: str, steps: int, tolerance: float) -> None:
     """A motion from the initial state under random controls, each for 10 steps."""
     robot, model = drevo.load(text), mujoco.MjModel.from_xml_string(text)
@@ -243,19 +264,39 @@ ARM = """<worldbody><body><joint name="a" axis="0 1 0" damping=".1" range="-90 9
 <tendon><fixed name="t"><joint joint="a" coef=".5"/><joint joint="b" coef="-1.2"/></fixed></tendon>"""
 
 
+def random_pid(rng: random.Random) -> str:
+    given = {x: f"{rng.uniform(0.1, 9):.3g}" for x in ("kp", "kv", "ki", "slewmax") if rng.random() < 0.8}
+    given |= {"imax": f"{rng.uniform(0.01, 0.2):.3g}"} if "ki" in given and rng.random() < 0.7 else {}
+    given |= {"velrange": "-1 .5"} if rng.random() < 0.5 else {}
+    given |= {"input": " ".join(["pos", *(x for x in ("vel", "ff") if rng.random() < 0.5)])}
+    return " ".join(f"{k}={x!r}" for k, x in given.items())
+
+
+def random_motor(rng: random.Random) -> str:
+    def numbers(*most: float) -> str:
+        return " ".join(f"{rng.uniform(0.1, 1) * x:.3g}" for x in most)
+
+    usual = {
+        "inductance": numbers(0, 0.1), "saturation": numbers(2, 0, 90), "cogging": numbers(0.3, 9, 3),
+        "thermal": numbers(9, 9, 0, 0.01, 30, 30),
+    }  # fmt: skip
+    given = {k: x for k, x in usual.items() if rng.random() < 0.6}
+    given |= {"motorconst": numbers(1, 1), "resistance": numbers(4)}
+    inputs = [x for x in ("pos", "vel", "ff", "voltage") if rng.random() < 0.6] or ["none"]
+    given |= {"controller": numbers(9, 9, 1, 4, 0.2, 20)} if "pos" in inputs else {}
+    return " ".join(f"{k}={x!r}" for k, x in {**given, "input": " ".join(inputs)}.items())
+
+
 @pytest.mark.parametrize("seed", range(20))
-def test_motions_under_pid_controllers_are_those_of_mujoco(seed: int) -> None:
-    rng, made = random.Random(seed), []
-    for on in ('joint="a"', 'joint="b"', 'tendon="t"'):
-        given = {x: f"{rng.uniform(0.1, 9):.3g}" for x in ("kp", "kv", "ki", "slewmax") if rng.random() < 0.8}
-        given |= {"imax": f"{rng.uniform(0.01, 0.2):.3g}"} if "ki" in given and rng.random() < 0.7 else {}
-        given |= {"velrange": "-1 .5"} if rng.random() < 0.5 else {}
-        inputs = ["pos", *(x for x in ("vel", "ff") if rng.random() < 0.5)]
-        given |= {"gear": f"{rng.uniform(-2, 2):.3g}", "input": " ".join(inputs)}
-        made.append(f"<pid {on} {' '.join(f'{k}={x!r}' for k, x in given.items())}/>")
+@pytest.mark.parametrize("tag", ["pid", "dcmotor"])
+def test_motions_under_controllers_are_those_of_mujoco(seed: int, tag: str) -> None:
+    rng = random.Random(seed)
+    drive, gears = {"pid": random_pid, "dcmotor": random_motor}[tag], (rng.uniform(-2, 2) for _ in range(3))
+    rows = zip(('joint="a"', 'joint="b"', 'tendon="t"'), gears)
+    drives = "".join(f'<{tag} {on} gear="{gear:.3g}" {drive(rng)}/>' for on, gear in rows) + '<motor joint="a"/>'
     integrator, method = rng.choice([("Euler", "euler"), ("implicitfast",) * 2, ("RK4", "rk4")])
     option = f'<option integrator="{integrator}" timestep=".004"/>'
-    along(whole(option, ARM, "".join(made), ""), method, 100, 1e-10)
+    along(whole(option, ARM, drives, ""), method, 100, 1e-10)
 
 
 def test_motions_hold_controls_and_tell_readings() -> None:
@@ -355,7 +396,7 @@ def test_faults_are_one_sentence() -> None:
 @pytest.mark.parametrize(
     "actuator",
     ['<muscle joint="a"/>', '<pid joint="a" dampratio="1"/>',
-     '<dcmotor joint="a" motorconst=".05" resistance="1"/>',
+     '<dcmotor joint="a" motorconst=".05" resistance="1" lugre="1000 1 .3 .4 1"/>',
      '<general joint="a" dyntype="user"/>', '<general site="rod"/>', '<position joint="a" dampratio="1"/>'],
 )  # fmt: skip
 def test_what_is_not_read_is_noted(actuator: str) -> None:

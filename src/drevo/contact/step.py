@@ -18,6 +18,7 @@ from ..errors import InputError, one_of, warn_caller
 from ..ground import Uneven, ground_of
 from ..io.given import asked, flag, number, seconds, whole
 from ..mechanics.acting import without_passive
+from ..mechanics.algorithms.actuators import control_ranges
 from ..mechanics.algorithms.sensors import HELD_SENSORS, felt_zones
 from ..model.description import Model
 from ..model.draft import listed, model_of, names_in
@@ -151,7 +152,7 @@ def _sensor_names(model: Model, asked: bool | str | Sequence[str]) -> tuple[str,
 def _require_signals(model: Model, r: StepRequest) -> None:
     """InputError where controls drive nothing, sensors know not what they would read, or derivatives are asked for
     with either."""
-    if r.controls and not model.actuators:
+    if r.controls and not control_ranges(model):
         raise InputError(
             f"step: robot {model.name!r} has no actuators that are read, so that controls drive nothing; give "
             "efforts, without controls=True"

@@ -236,7 +236,7 @@ class TaskFunctions:
     def drive(self, action: Vector, q: Vector, v: Vector, commands: Vector = ()) -> list[Scalar]:
         """nv efforts of an action."""
         nv = self.model.nv
-        if self.action is None and self.model.actuators:
+        if self.action is None and control_ranges(self.model):
             return actuation(self.model, q, v, action).efforts
         if self.action is None:
             if lost := [k for k, x in self.limits.items() if not np.isfinite(x)]:

@@ -142,19 +142,26 @@ class Actuator:
     pid: Vec3 = ORIGIN  # ki, the bound of |z| and that of the rate of u_pos; 0: none
     velocity_range: tuple[float, float] | None = None  # of u_vel, as control_range is of u_pos
     feedforward_range: tuple[float, float] | None = None
+    # of a DC motor, whose controls are of MOTOR_INPUTS, all cut to control_range: K (N m/A), R (Ohm), time of the
+    # current (s), bounds of its rate and of the controller's voltage; amplitude, rate and phase of its cogging;
+    # thermal resistance (K/W) and capacity (J/K), growth of R (1/K), the temperature that R is of and that around
+    motor: tuple[float, ...] = ()
 
     @property
     def ranges(self) -> tuple[tuple[float, float] | None, ...]:
         """Those of its controls, in their order; None: a control is not bounded."""
+        if self.motor:
+            return (self.control_range,) * len(self.inputs)
         bounds = self.control_range, self.velocity_range, self.feedforward_range
         return tuple(x for name, x in zip(PID_INPUTS, bounds) if name in self.inputs) or (self.control_range,)
 
     @property
-    def activations(self) -> int:
-        """The number of them; of a PID controller: what follows u_pos at a bounded rate, then z."""
-        if self.inputs:
-            return (self.pid[2] > 0.0) + (self.pid[0] > 0.0)
-        return int(self.dynamics != "none")
+    def activations(self) -> tuple[str, ...]:
+        """Their kinds, in their order; the setpoint is what follows u_pos at a bounded rate, the integral is z."""
+        if not self.inputs and not self.motor:
+            return () if self.dynamics == "none" else (self.dynamics,)
+        times = self.pid[2], self.pid[0], *(self.motor[k] for k in (9, 2) if self.motor)
+        return tuple(kind for kind, x in zip(("setpoint", "integral", "temperature", "current"), times) if x > 0.0)
 
 
 @concise
@@ -179,6 +186,8 @@ class Sensor:
 ACTUATOR_DYNAMICS = ("none", "integrator", "filter", "filterexact", "muscle")
 MUSCLE_NUMBERS = 11
 PID_INPUTS = ("pos", "vel", "ff")
+MOTOR_INPUTS = (*PID_INPUTS, "voltage")
+MOTOR_NUMBERS = 13
 SENSOR_SHAPES = ("sphere", "capsule", "ellipsoid", "cylinder", "box")
 JOINT_SENSORS = ("jointpos", "jointvel", "jointactuatorfrc")
 LINK_SENSORS = (

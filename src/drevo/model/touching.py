@@ -17,6 +17,8 @@ from .contact import (
     GEOM_SIZES,
     JOINT_SENSORS,
     LINK_SENSORS,
+    MOTOR_INPUTS,
+    MOTOR_NUMBERS,
     MUSCLE_NUMBERS,
     PAIR_FRICTION,
     PID_INPUTS,
@@ -179,7 +181,7 @@ def _actuator(draft: Draft, actuator: Actuator, joints: Mapping[str, Joint]) -> 
         yield f"acts on joint {actuator.joint!r} and along tendon {actuator.tendon!r}; name one of the two"
     if actuator.muscle and len(actuator.muscle) != MUSCLE_NUMBERS:
         yield f"has {len(actuator.muscle)} numbers of a muscle; a muscle has {MUSCLE_NUMBERS}"
-    if actuator.inputs:
+    if actuator.inputs or actuator.motor:
         yield from _setpoints(actuator)
     for signal in ("control", "force", "activation", "velocity", "feedforward"):
         bounds = getattr(actuator, f"{signal}_range")
@@ -188,11 +190,18 @@ def _actuator(draft: Draft, actuator: Actuator, joints: Mapping[str, Joint]) -> 
 
 
 def _setpoints(actuator: Actuator) -> Iterator[str]:
-    if actuator.inputs != tuple(x for x in PID_INPUTS if x in actuator.inputs):
-        yield f"has the inputs {' '.join(actuator.inputs)}; some of {', '.join(PID_INPUTS)} in this order"
+    known = MOTOR_INPUTS if actuator.motor else PID_INPUTS
+    if actuator.inputs != tuple(x for x in known if x in actuator.inputs):
+        yield f"has the inputs {' '.join(actuator.inputs)}; some of {', '.join(known)} in this order"
+    if (motor := actuator.motor) and (
+        len(motor) != MOTOR_NUMBERS or min(motor[:2]) <= 0.0 or min(motor[2:5]) < 0.0
+    ):
+        yield f"has the motor {motor}; give {MOTOR_NUMBERS} numbers, K and R positive, no time and bound negative"
+    elif motor and motor[9] and min(motor[8:10]) <= 0.0:
+        yield f"has the thermal resistance {motor[8]:g} K/W and capacity {motor[9]:g} J/K; both are positive"
     if min(actuator.pid) < 0.0:
         yield f"has the negative pid {actuator.pid}; ki and both bounds are zero or positive"
-    if actuator.activations and "pos" not in actuator.inputs:
+    if max(actuator.pid[0], actuator.pid[2]) > 0.0 and "pos" not in actuator.inputs:
         yield "has ki or a bounded rate and no input pos, which these are of; give it"
     if actuator.gain != (1.0, 0.0, 0.0) or actuator.bias[0] or actuator.dynamics != "none" or actuator.muscle:
         yield "has inputs, with the gain (1, 0, 0), the bias (0, -kp, -kv), no dynamics, no muscle; correct it"

@@ -10,6 +10,14 @@ follows u_pos at the rate r at most, and the integral z, which is held beyond it
   z' = p - l, but min(p - l, 0) where z >= c and max(p - l, 0) where z <= -c, if c > 0
   f = kp (p - l) + kv (u_vel - l') + ki z + u_ff
 
+A DC motor has the torque K i, cut to its range, and that of its cogging, a sin(n l + phi). Its voltage U is
+u_voltage, and with a controller, whose force is f and whose z is cut to c after a step, more by
+clip(R0 f / K + K l', -V, V). Its temperature is T above that around; where its current lags, the torque is that
+of i after the step:
+
+  R = R0 (1 + alpha (T + T_around - T_0)),  C T' = R i^2 - T / R_th
+  i = (U - K l') / R, or i' = clip(((U - K l') / R - i) / t, -r, r), stepped by i + t i' (1 - exp(-h / t))
+
   MuJoCo documentation, "Computation: actuation model"; Millard, Uchida, Seth, Delp 2013, "Flexing computational
   muscle".
 """
@@ -24,12 +32,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ...errors import InputError
-from ...model.contact import Actuator
+from ...model.contact import PID_INPUTS, Actuator
 from ...model.description import Joint, Model
 from ...model.draft import listed
 from ..configuration import neutral
 from ..jet import Jet
-from ..scalar import Scalar, Vector, accumulate, clip, dot, is_zero, maximum, minimum, where
+from ..scalar import Scalar, Vector, accumulate, clip, dot, is_zero, maximum, minimum, sin, where
 from ..tree import Tree, build_tree
 from .constraints import Kinematics
 from .inertia_matrix import mass_matrix
@@ -47,9 +55,9 @@ class Actuation(NamedTuple):
     slopes: dict[tuple[int, int], Scalar]
 
 
-def activated(model: Model) -> list[Actuator]:
-    """The actuator of each activation, in their order."""
-    return [x for x in model.actuators for _ in range(x.activations)]
+def activated(model: Model) -> list[tuple[Actuator, str]]:
+    """The actuator and the kind of each activation, in their order."""
+    return [(x, kind) for x in model.actuators for kind in x.activations]
 
 
 def control_ranges(model: Model) -> list[tuple[float, float] | None]:
@@ -67,26 +75,25 @@ def actuation(
         return Actuation(efforts, [0.0 for _ in act], {})
     if len(act) != len(lag := activated(model)):
         raise InputError(
-            f"robot {model.name!r} has {len(lag)} activations, of actuators {listed([x.name for x in lag])}, "
+            f"robot {model.name!r} has {len(lag)} activations, of actuators {listed([x.name for x, _ in lag])}, "
             f"and {len(act)} of these are given; steps and simulate take them as act, environments want action="
         )
     states, peaks, clamped = iter(act), muscle_peaks(model), "clampctrl" not in model.stepping.disabled
     given = iter(controls)
     for x, (length, speed, arms) in zip(model.actuators, _transmissions(model, q, v, tree)):
-        w, *more = (_cut(next(given), bounds if clamped else None) for bounds in x.ranges)
-        if x.inputs:
-            w, moves = _setpoints_force(x, (w, *more), [next(states) for _ in range(x.activations)], length, step)
-            rates += moves
-        elif x.dynamics != "none":
-            state = next(states)
-            rates.append(rate := _activation_rate(x, w, state))
-            w = _next_activation(x, state, rate, step) if x.early else state
-        force, slope = (_force(x, peaks.get(x.name, 0.0), length, u, w) for u in (speed, Jet(speed, 1.0)))
+        u = [_cut(next(given), bounds if clamped else None) for bounds in x.ranges]
+        peak, state = peaks.get(x.name, 0.0), [next(states) for _ in x.activations]
+        (force, moves), (slope, _) = (
+            _exerted(x, u, state, peak, length, s, step) for s in (speed, Jet(speed, 1.0))
+        )
+        rates += moves
         steep = slope.d if isinstance(slope, Jet) else 0.0
         if x.force_range:
             low, high = x.force_range
             steep = where(force > low, where(force < high, steep, 0.0), 0.0)
             force = _cut(force, x.force_range)
+        if x.motor and x.motor[5]:
+            force = force + x.motor[5] * sin(x.motor[6] * length + x.motor[7])
         for k, arm in arms.items():
             efforts[k] = efforts[k] + arm * force
         steeps.append((steep, arms, "" if x.tendon else x.joint))
@@ -128,6 +135,19 @@ def _cut(x: Scalar, bounds: tuple[float, float] | None) -> Scalar:
     return minimum(x, high) if high < inf else x
 
 
+def _exerted(
+    x: Actuator, controls: Vector, state: Vector, peak: float, length: Scalar, speed: Scalar, step: float
+) -> tuple[Scalar, list[Scalar]]:
+    """The force of an actuator before it is cut, and the rates of its activations."""
+    if x.motor:
+        return _motor_torque(x, controls, state, length, speed, step)
+    w, rates = _setpoints_force(x, controls, iter(state), length, step) if x.inputs else (controls[0], [])
+    for kind, y in zip(x.activations, () if x.inputs else state):
+        rates = [_activation_rate(x, w, y)]
+        w = _next_activation(x, kind, y, rates[0], step) if x.early else y
+    return _force(x, peak, length, speed, w), rates
+
+
 # -- activations -----------------------------------------------------------------------------------------------
 
 
@@ -152,21 +172,22 @@ def _muscle_rate(x: Actuator, lack: Scalar, w: Scalar) -> Scalar:
 
 def next_activations(model: Model, act: Vector, rates: Vector, step: float) -> list[Scalar]:
     """The activations after a step of so many seconds at these rates."""
-    return [_next_activation(*row, step) for row in zip(activated(model), act, rates)]
+    return [_next_activation(*of, w, rate, step) for of, w, rate in zip(activated(model), act, rates)]
 
 
-def _next_activation(x: Actuator, w: Scalar, rate: Scalar, step: float) -> Scalar:
-    if x.dynamics == "filterexact":
-        time = max(LEAST, x.times[0])
+def _next_activation(x: Actuator, kind: str, w: Scalar, rate: Scalar, step: float) -> Scalar:
+    if kind in ("filterexact", "current"):
+        time = max(LEAST, x.motor[2] if x.motor else x.times[0])
         step = time * (1.0 - exp(-step / time))
-    return _cut(w + rate * step, x.activation_range)
+    most = x.pid[1] if x.motor and kind == "integral" else 0.0
+    return _cut(w + rate * step, (-most, most) if most > 0.0 else x.activation_range)
 
 
 def _setpoints_force(
-    x: Actuator, controls: Vector, state: Vector, length: Scalar, step: float
+    x: Actuator, controls: Vector, left: Iterator[Scalar], length: Scalar, step: float
 ) -> tuple[Scalar, list[Scalar]]:
-    """The force of a PID controller less its bias, and the rates of its activations."""
-    u, left, rates = dict(zip(x.inputs, controls)), iter(state), list[Scalar]()
+    """The force of a PID controller less its bias, and the rates of its activations, which it takes of `left`."""
+    u, rates = dict(zip(x.inputs, controls)), list[Scalar]()
     (_, kp, kv), (ki, most, fastest), target = x.bias, x.pid, u.get("pos", 0.0)
     if fastest > 0.0:
         rates.append(clip((target - (s := next(left))) / max(LEAST, step), -fastest, fastest))
@@ -180,6 +201,32 @@ def _setpoints_force(
         rates.append(lack)
         w = w + ki * z
     return w, rates
+
+
+def _motor_torque(
+    x: Actuator, controls: Vector, state: Vector, length: Scalar, speed: Scalar, step: float
+) -> tuple[Scalar, list[Scalar]]:
+    """K i of a DC motor, and the rates of its activations."""
+    (K, R, time, fastest, most), (heat, capacity, growth, base, ambient) = x.motor[:5], x.motor[8:]
+    left, resistance, rise = iter(state), R, 0.0
+    force, rates = _setpoints_force(x, controls, left, length, step)
+    voltage = dict(zip(x.inputs, controls)).get("voltage", 0.0)
+    if set(PID_INPUTS).intersection(x.inputs):
+        asked = (force + dot(x.bias, (1.0, length, speed))) * (R / K) + K * speed
+        voltage = voltage + _cut(asked, (-most, most) if most > 0.0 else None)
+    if capacity > 0.0:
+        rise = next(left)
+        resistance = R * (1.0 + growth * (rise + (ambient - base)))
+    current = after = (voltage - K * speed) / resistance
+    lag = list[Scalar]()
+    if time > 0.0:
+        current = next(left)
+        rate = (after - current) / time
+        lag = [_cut(rate, (-fastest, fastest) if fastest > 0.0 else None)]
+        after = _next_activation(x, "current", current, lag[0], step)
+    if capacity > 0.0:
+        rates.append((resistance * current * current - rise / heat) / capacity)
+    return K * after, [*rates, *lag]
 
 
 # -- forces ----------------------------------------------------------------------------------------------------

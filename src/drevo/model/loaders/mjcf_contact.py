@@ -127,7 +127,7 @@ def joint_softness(soft: JointSoftness | None) -> dict[str, TextValue | None]:
 
 
 def actuator_of(actuator: Actuator) -> list[str]:
-    """Any actuator as <general>, a PID controller as <pid>."""
+    """Any actuator as <general>, a PID controller as <pid>, a DC motor as <dcmotor>."""
     gain, bias, muscle = actuator.gain, actuator.bias, actuator.muscle
     affine = any(gain[1:])
     law: dict[str, TextValue | None] = {
@@ -137,16 +137,26 @@ def actuator_of(actuator: Actuator) -> list[str]:
     if muscle:
         law = dict.fromkeys(("gaintype", "biastype"), "muscle") | {"lengthrange": muscle[9:]}
         law |= dict.fromkeys(("gainprm", "biasprm"), muscle[:9])
-    if actuator.inputs:
+    kind = "dcmotor" if actuator.motor else "pid" if actuator.inputs else "general"
+    if actuator.motor:
+        (K, R, time, fastest, most), cogging, thermal = actuator.motor[:5], actuator.motor[5:8], actuator.motor[8:]
+        (_, kp, kd), (ki, bound, slew) = actuator.bias, actuator.pid
+        controller, torque = (-kp, ki, -kd, slew, bound, most), (actuator.force_range or (0.0, 0.0))[1]
+        law = {
+            "motorconst": K, "resistance": R, "inductance": (0.0, time), "saturation": (torque, 0.0, fastest),
+            "controller": controller if any(controller) else None, "cogging": cogging,
+            "thermal": (*thermal[:2], 0.0, *thermal[2:]), "input": " ".join(actuator.inputs) or "none",
+        }  # fmt: skip
+    elif actuator.inputs:
         names, numbers = ("kp", "kv", "ki", "imax", "slewmax"), (*(-x for x in actuator.bias[1:]), *actuator.pid)
         law = {**dict(zip(names, numbers)), "input": " ".join(actuator.inputs)}
         law |= {"velrange": actuator.velocity_range, "ffrange": actuator.feedforward_range}
     return element(
-        "pid" if actuator.inputs else "general", name=actuator.name, joint=actuator.joint or None,
+        kind, name=actuator.name, joint=actuator.joint or None,
         tendon=actuator.tendon or None, gear=unless(actuator.gear, 1.0), **law,
         dyntype=unless(actuator.dynamics, "none"), dynprm=unless(actuator.times, (1.0, 0.0, 0.0)),
         ctrlrange=actuator.control_range,
-        forcerange=actuator.force_range, actrange=actuator.activation_range,
+        forcerange=None if actuator.motor else actuator.force_range, actrange=actuator.activation_range,
         actearly="true" if actuator.early else None,
     )  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import sqrt
 
 from ....io import xml
 from ....io.xml import Element, Reader
@@ -29,7 +30,8 @@ def read_actuator(file: File, element: Element, label: str) -> bool:
     joint = next((joint for joint in file.draft.joints if joint.name == target), None)
     tendon = target if by == "tendon" and target in _unbounded_tendons(file) else ""
     pid = element.tag == "pid"
-    law = Element("general", as_general("position" if pid else element.tag, element.attributes), element.line)
+    kind = {"pid": "position", "dcmotor": "motor"}.get(element.tag, element.tag)
+    law = Element("general", as_general(kind, element.attributes), element.line)
     dynamics = law.get("dyntype", "none")
     odd = any(map(get, UNREAD_TRANSMISSIONS)) or dynamics not in ACTUATOR_DYNAMICS
     odd |= get("actdim", "-1") not in ("-1", str(int(dynamics != "none")))
@@ -57,8 +59,10 @@ def read_actuator(file: File, element: Element, label: str) -> bool:
     early = law.get("actearly", "false") == "true"
     plain = Actuator(name, "" if tendon else target, gear, *laws, control, force, tendon, dynamics, (a, b, c))
     plain = replace(plain, activation_range=activation, early=early, muscle=muscle)
-    file.draft.actuators.append(_with_setpoints(reader, element, plain) if pid else plain)
-    return True
+    plain = _with_setpoints(reader, element, plain) if pid else plain
+    driven = _motor(reader, element, plain) if element.tag == "dcmotor" else plain
+    file.draft.actuators += [driven] if driven else []
+    return driven is not None
 
 
 def _with_setpoints(reader: Reader, element: Element, servo: Actuator) -> Actuator:
@@ -70,6 +74,32 @@ def _with_setpoints(reader: Reader, element: Element, servo: Actuator) -> Actuat
     return replace(
         servo, gain=(1.0, 0.0, 0.0), inputs=inputs, pid=(ki, most, fastest), velocity_range=fast,
         feedforward_range=more,
+    )  # fmt: skip
+
+
+def _motor(reader: Reader, element: Element, plain: Actuator) -> Actuator | None:
+    """A <dcmotor>; None with the friction of LuGre, and where its constants say too little."""
+
+    def numbers(attribute: str, count: int) -> tuple[float, ...]:
+        return read_some(reader, element, attribute, (0.0,) * count, xml.ANY)
+
+    (torque_rate, emf), R = numbers("motorconst", 2), reader.scalar(element, "resistance", 0.0, xml.ANY)
+    volts, stall, free = numbers("nominal", 3)
+    emf = emf or (volts / free if free else 0.0)
+    K = sqrt((torque_rate or emf) * (emf or torque_rate)) if min(torque_rate, emf) >= 0.0 else 0.0
+    R = R or (K * volts / stall if stall else 0.0)
+    heat, capacity, time, growth, base, ambient = numbers("thermal", 6)
+    heat, capacity = heat or (time / capacity if capacity else 0.0), capacity or (time / heat if heat else 0.0)
+    if numbers("lugre", 5)[0] or min(K, R) <= 0.0 or (heat > 0.0) != (capacity > 0.0):
+        return None
+    (henry, lag), (torque, current, fastest) = numbers("inductance", 2), numbers("saturation", 3)
+    kp, ki, kd, slew, bound, volts = numbers("controller", 6)
+    thermal = (heat, capacity, growth, base, ambient) if heat else (0.0,) * 5
+    torque, inputs = torque or K * current, tuple(element.get("input", "voltage").split())
+    return replace(
+        plain, bias=(0.0, -kp, -kd), pid=(ki, bound, slew), inputs=() if inputs == ("none",) else inputs,
+        motor=(K, R, henry / R if henry else lag, fastest, volts, *numbers("cogging", 3), *thermal),
+        force_range=(-torque, torque) if torque > 0.0 else plain.force_range,
     )  # fmt: skip
 
 
