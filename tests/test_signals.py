@@ -222,7 +222,7 @@ def test_pid_controllers_are_those_of_mujoco(integrator: str, method: str, tmp_p
 MOTORS = """<dcmotor joint="a" motorconst=".5 .3" resistance="2" inductance=".1" saturation="0 3 40" gear="2"/>
 <dcmotor joint="b" nominal="12 3 20" input="pos vel ff voltage" controller="5 3 .4 3 .2 9" cogging=".3 4 .5"
  thermal="10 0 40 .004 25 20" ctrlrange="-1 1"/>
-<dcmotor tendon="t" motorconst="0 .4" resistance="3" saturation=".05" cogging=".1 3"/><motor joint="a"/>
+<dcmotor tendon="t" motorconst="0 .4" resistance="3" input="" saturation=".05" cogging=".1 3"/><motor joint="a"/>
 <dcmotor joint="c" motorconst="2" resistance="3" input="ff" inductance="0 .03" thermal="2 3 0 .01 1 2"/>
 <dcmotor joint="a" motorconst=".2" resistance="3" input="none"/>
 <dcmotor joint="c" motorconst="2" resistance="3" input="pos" controller="3 1 1 0 .4"/>"""

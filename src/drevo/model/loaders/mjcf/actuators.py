@@ -95,7 +95,7 @@ def _motor(reader: Reader, element: Element, plain: Actuator) -> Actuator | None
     (henry, lag), (torque, current, fastest) = numbers("inductance", 2), numbers("saturation", 3)
     kp, ki, kd, slew, bound, volts = numbers("controller", 6)
     thermal = (heat, capacity, growth, base, ambient) if heat else (0.0,) * 5
-    torque, inputs = torque or K * current, tuple(element.get("input", "voltage").split())
+    torque, inputs = torque or K * current, tuple(element.get("input").split()) or ("voltage",)
     return replace(
         plain, bias=(0.0, -kp, -kd), pid=(ki, bound, slew), inputs=() if inputs == ("none",) else inputs,
         motor=(K, R, henry / R if henry else lag, fastest, volts, *numbers("cogging", 3), *thermal),
