@@ -47,7 +47,7 @@ SAID: dict[str, tuple[Callable[[], object], str]] = {
     "a step of a model": (lambda: drevo.compile(arm().model, "step"), "a step is one of a Robot"),
     "a step in single": (
         lambda: drevo.compile(arm(), "step", dt=1e-3, dtype="float32"),
-        "a step takes no option 'dtype'; it takes dt, ground, law, .*, product, tangents, passive, check",
+        "a step takes no option 'dtype'; it takes dt, ground, law, .*, controls, sensors, check",
     ),
     "a step without store": (lambda: drevo.compile(arm(), "step", dt=1e-3, cache=False), "no option 'cache'"),
     "a step by q": (lambda: drevo.compile(arm(), "step", dt=1e-3, wrt="q"), "a step takes no option 'wrt'"),
