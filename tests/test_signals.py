@@ -402,3 +402,25 @@ def test_faults_are_one_sentence() -> None:
 def test_what_is_not_read_is_noted(actuator: str) -> None:
     robot = drevo.load(whole("", actuators=actuator, sensors=""))
     assert robot.model.actuators == () and any("actuator not read" in x for x in robot.notes)
+
+
+SIZED = """<mujoco><worldbody><geom type="plane" size="5 5 1"/>
+<body name="arm" pos="0 0 1"><joint axis="0 1 0"/><geom size=".05" contype="0" conaffinity="0"/>
+ <site name="eye" pos=".3 0 0" euler="180 0 0"/></body>
+<body name="cube" pos=".3 0 .09"><freejoint/><geom name="cube" type="box" size="{}" mass="1"/>
+ <site name="all" size=".3"/><inertial pos="0 0 0" mass="1" diaginertia=".01 .01 .01"/></body></worldbody>
+<sensor><rangefinder name="ray" site="eye"/><touch name="felt" site="all"/><force name="held" site="all"/></sensor>
+</mujoco>"""
+
+
+@pytest.mark.parametrize("law", ["soft", "coulomb"])
+def test_sensors_know_sizes_by_sample(law: str) -> None:
+    """Readings of a step with sizes as parameters are those of one compiled with these sizes."""
+    usual, other = (drevo.load(SIZED.format(size)) for size in (".1 .1 .1", ".12 .11 .095"))
+    options: Any = {"dt": 0.002, "ground": None, "law": law, "sensors": True}
+    q, v, tau = usual.initial, np.linspace(-0.1, 0.1, usual.nv), np.zeros(usual.nv)
+    sized = drevo.compile(usual, "step", parameters=["size.cube"], **options)
+    read = sized(q, v, tau, [0.12, 0.11, 0.095])
+    plain = drevo.compile(other, "step", **options)(q, v, tau)
+    assert np.abs(read.sensordata - plain.sensordata).max() < TOLERANCE
+    assert np.abs(read.v1 - plain.v1).max() < TOLERANCE and plain.sensordata[0] == pytest.approx(0.815)

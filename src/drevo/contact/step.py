@@ -34,7 +34,7 @@ from .laws.soft.problem import soft_problem
 from .laws.soft.program import step_program, takes_loops
 from .laws.soft.stages import SoftProblem
 from .pairs import require_no_search, warn_of_untouched
-from .parameters import is_friction
+from .parameters import numbers_of_model
 from .products import mark_of, prefix_of, require_one_product, step_product_program
 from .signals import reading_slices, sensors_named
 
@@ -172,7 +172,7 @@ def _require_signals(model: Model, r: StepRequest) -> None:
             f"step: {listed(held)} read what holds links, which is not known of robot {model.name!r}, whose "
             f"{why}; leave them out of sensors"
         )
-    if held and (weighed := [x for x in r.parameters if not is_friction(x) and x != "ground"]):
+    if held and (weighed := numbers_of_model(r.parameters)):
         raise InputError(
             f"step: {listed(held)} read what holds links of the model's masses; leave them out, or the parameters "
             f"{listed(weighed)}"

@@ -72,7 +72,7 @@ def _sensing(x: MoreauStages) -> SensorStages | None:
     a = [a - b for a, b in zip(along, carried_rates(tree, v))]
     ends = [(place.geoms[0].link, place.geoms[1].link) for place in r.places]
     more = [Input(name, (len(y),), nodes_of(y)) for name, y in after.items()]
-    return SensorStages(t, r.model, r.sensors, x.sizes, x.parts, ends, (q, v, a), more, x.efforts, x.symbols)
+    return SensorStages(t, x.sized, r.sensors, x.sizes, x.parts, ends, (q, v, a), more, x.efforts, x.symbols)
 
 
 def _write(sets: Sequence[MoreauStages], repeat: int, sensing: SensorStages | None, c: StageCalls) -> None:

@@ -121,9 +121,9 @@ class MoreauStages:
     # -- the problem ----------------------------------------------------------------------------------------
 
     def _declare_free(self, t: Tracer, q: Sequence[Expr], v: Sequence[Expr], tau: Sequence[Scalar]) -> None:
-        standing, sizes = with_sizes(self.robot.model, t, self.robot.parameters)
+        self.sized, sizes = with_sizes(self.robot.model, t, self.robot.parameters)
         if sizes:
-            self.robot = self.robot.sized({x.name: x for x in standing.geoms})
+            self.robot = self.robot.sized({x.name: x for x in self.sized.geoms})
         r, pack, drives = self.robot, Pack(), self.drives
         self.act_rates = pack.put_all(drives.rates if drives else ())
         with r.floor.traced(t, r.parameters):

@@ -70,7 +70,7 @@ def _add_sensors(e: Evaluation) -> None:
     ends = [x.links for x in e.problem.slots for _ in range(x.most)]
     efforts = e.drives.efforts if e.drives else given[0]
     e.sensing = SensorStages(
-        e.t, e.problem.model, e.problem.sensors, e.sizes, e.parts, ends, (q, v, along),
+        e.t, e.sized, e.problem.sensors, e.sizes, e.parts, ends, (q, v, along),
         [Input("a", (e.nv,), nodes_of(a))], efforts, e.symbols,
     )  # fmt: skip
 

@@ -228,8 +228,8 @@ class Evaluation:
 
     def _state_again(self, t: Tracer) -> list[Scalar]:
         """States the problem with its symbols: sizes of geoms, which it gives, and inverse weights."""
-        model, sizes = with_sizes(self.problem.model, t, self.problem.parameters)
-        if t.symbols.made and (stated := self.problem.again and self.problem.again(model, t=t)):
+        self.sized, sizes = with_sizes(self.problem.model, t, self.problem.parameters)
+        if t.symbols.made and (stated := self.problem.again and self.problem.again(self.sized, t=t)):
             self.problem = replace(self.problem, slots=stated.slots, rows=stated.rows)
         return sizes
 
