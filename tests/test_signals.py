@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import random
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -297,6 +298,17 @@ def test_motions_under_controllers_are_those_of_mujoco(seed: int, tag: str) -> N
     integrator, method = rng.choice([("Euler", "euler"), ("implicitfast",) * 2, ("RK4", "rk4")])
     option = f'<option integrator="{integrator}" timestep=".004"/>'
     along(whole(option, ARM, drives, ""), method, 100, 1e-10)
+
+
+def test_a_motion_tells_of_actuators_that_are_given_nothing() -> None:
+    """Servos would hold the robot at control 0; motors alone would not."""
+    for actuators, told in ((PLAIN, 1), ('<motor joint="a"/>', 0)):
+        robot = drevo.load(whole("", actuators=actuators, sensors=""), strict=True)
+        for given in ({}, {"tau": np.zeros(robot.nv)}):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                robot.simulate(robot.model.initial, law="soft", ground=None, duration=0.002, **given)
+            assert len([x for x in caught if "exert nothing" in str(x.message)]) == (told and not given)
 
 
 def test_motions_hold_controls_and_tell_readings() -> None:

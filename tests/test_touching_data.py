@@ -10,10 +10,13 @@ from robot_texts import from_json, from_toml, parse_urdf
 
 import drevo
 from drevo.model.base import with_base
-from drevo.model.contact import Actuator, ContactPair, Geom, JointSoftness, Sensor, Stepping
+from drevo.model.contact import Actuator, ContactPair, DCMotor, Geom, JointSoftness, Sensor, Stepping
 from drevo.model.description import Model
 from drevo.model.loaders import native
 from drevo.model.loaders.urdf_writer import to_urdf
+
+MOTOR = DCMotor(0.1, 2.0, current_rate=30.0, ambient=300.0)
+DRIVE = Actuator("drive", "joint1", inputs=("voltage",), motor=MOTOR)
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +41,7 @@ def model() -> Model:
         ),
         pairs=(ContactPair("ball", "stone", condim=6, friction=(1.0, 0.5, 0.1, 0.2, 0.3), margin=0.01),),
         softness=(JointSoftness(joint, limit_margin=0.1, friction_solimp=(0.8, 0.9, 0.01, 0.5, 1.0)),),
-        actuators=(Actuator("motor", joint, 2.0, (3.0, 0.0, 0.0), (0.0, -3.0, -0.1), (-1.0, 1.0)),),
+        actuators=(Actuator("motor", joint, 2.0, (3.0, 0.0, 0.0), (0.0, -3.0, -0.1), (-1.0, 1.0)), DRIVE),
         sensors=(Sensor("touch", "touch", link=last, size=(0.1, 0.1, 0.1)),),
         stepping=Stepping(
             0.01,
@@ -94,6 +97,9 @@ WRONG = {
     "names the geom 'b'": {"pairs": (ContactPair("b", "b"),)},
     "names the joint 'x'": {"actuators": (Actuator("a", "x"),)},
     "which is none": {"actuators": (Actuator("a", "joint1", control_range=(1.0, 1.0)),)},
+    "the constant -1 N m/A": {"actuators": (Actuator("a", "joint1", motor=DCMotor(-1.0, 1.0)),)},
+    "the time constant -1 s": {"actuators": (Actuator("a", "joint1", motor=DCMotor(1.0, 1.0, -1.0)),)},
+    "and capacity 0 J/K": {"actuators": (replace(DRIVE, motor=DCMotor(1.0, 1.0, thermal_resistance=3.0)),)},
     "unknown kind 'smell'": {"sensors": (Sensor("a", "smell", link="link1"),)},
     "the time step 0 s": {"stepping": Stepping(0.0)},
     "the integrator 'euler'": {"stepping": Stepping(integrator="euler")},

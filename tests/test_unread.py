@@ -168,8 +168,11 @@ MJCF = [
         mjcf(JOINTED, '<tendon><fixed name="t" armature="1"><joint joint="j" coef="1"/></fixed></tendon>'),
         ["armature of fixed 't'"],
     ),
-    (mjcf(more='<actuator><position name="p" joint="j"/></actuator>'), ["force without control of position 'p'"]),
-    (mjcf(more='<actuator><velocity name="p" joint="j"/></actuator>'), ["velocity 'p'"]),
+    (
+        mjcf(more='<actuator><position name="p" joint="j" dampratio="1"/></actuator>'),
+        ["force without control of position 'p'"],
+    ),
+    (mjcf(more='<actuator><velocity name="p" site="s"/></actuator>'), ["velocity 'p'"]),
     (mjcf(more='<actuator><general name="g" biastype="affine" biasprm="0 -1"/></actuator>'), ["general 'g'"]),
     (mjcf(more='<actuator><motor name="m" ctrlrange="1 2"/></actuator>'), ["motor 'm'"]),
     (

@@ -113,6 +113,32 @@ class JointSoftness:
 
 @concise
 @dataclass(frozen=True, slots=True)
+class DCMotor:
+    """A direct-current motor, whose torque is its constant, N m/A and V s/rad, times its current.
+
+    resistance: Ohm; time_constant: s, inductance over resistance; current_rate: A/s, a bound; voltage: V, a bound
+    of what its controller asks for. cogging: N m, periodicity of it: 1/rad, phase: rad. thermal_resistance: K/W;
+    heat_capacity: J/K; resistance_growth: 1/K, beyond the resistance at the reference temperature; ambient: the
+    temperature around. 0: it has none.
+    """
+
+    constant: float
+    resistance: float
+    time_constant: float = 0.0
+    current_rate: float = 0.0
+    voltage: float = 0.0
+    cogging: float = 0.0
+    periodicity: float = 0.0
+    phase: float = 0.0
+    thermal_resistance: float = 0.0
+    heat_capacity: float = 0.0
+    resistance_growth: float = 0.0
+    reference: float = 0.0
+    ambient: float = 0.0
+
+
+@concise
+@dataclass(frozen=True, slots=True)
 class Actuator:
     """An actuator with control u: f = gain . (1, l, l') w + bias . (1, l, l'), l = gear q; the joint feels gear f.
 
@@ -142,10 +168,13 @@ class Actuator:
     pid: Vec3 = ORIGIN  # ki, the bound of |z| and that of the rate of u_pos; 0: none
     velocity_range: tuple[float, float] | None = None  # of u_vel, as control_range is of u_pos
     feedforward_range: tuple[float, float] | None = None
-    # of a DC motor, whose controls are of MOTOR_INPUTS, all cut to control_range: K (N m/A), R (Ohm), time of the
-    # current (s), bounds of its rate and of the controller's voltage; amplitude, rate and phase of its cogging;
-    # thermal resistance (K/W) and capacity (J/K), growth of R (1/K), the temperature that R is of and that around
-    motor: tuple[float, ...] = ()
+    motor: DCMotor | None = None  # its controls are of MOTOR_INPUTS, all cut to control_range
+
+    @property
+    def acts_alone(self) -> bool:
+        """True if it may exert a force while its controls are 0."""
+        low, high = self.control_range or (0.0, 0.0)
+        return bool(any(self.bias) or self.muscle or self.motor or low > 0.0 or high < 0.0)
 
     @property
     def ranges(self) -> tuple[tuple[float, float] | None, ...]:
@@ -160,7 +189,8 @@ class Actuator:
         """Their kinds, in their order; the setpoint is what follows u_pos at a bounded rate, the integral is z."""
         if not self.inputs and not self.motor:
             return () if self.dynamics == "none" else (self.dynamics,)
-        times = self.pid[2], self.pid[0], *(self.motor[k] for k in (9, 2) if self.motor)
+        times = [self.pid[2], self.pid[0]]
+        times += [self.motor.heat_capacity, self.motor.time_constant] if self.motor else []
         return tuple(kind for kind, x in zip(("setpoint", "integral", "temperature", "current"), times) if x > 0.0)
 
 
@@ -187,7 +217,6 @@ ACTUATOR_DYNAMICS = ("none", "integrator", "filter", "filterexact", "muscle")
 MUSCLE_NUMBERS = 11
 PID_INPUTS = ("pos", "vel", "ff")
 MOTOR_INPUTS = (*PID_INPUTS, "voltage")
-MOTOR_NUMBERS = 13
 SENSOR_SHAPES = ("sphere", "capsule", "ellipsoid", "cylinder", "box")
 JOINT_SENSORS = ("jointpos", "jointvel", "jointactuatorfrc")
 LINK_SENSORS = (

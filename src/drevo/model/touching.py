@@ -18,7 +18,6 @@ from .contact import (
     JOINT_SENSORS,
     LINK_SENSORS,
     MOTOR_INPUTS,
-    MOTOR_NUMBERS,
     MUSCLE_NUMBERS,
     PAIR_FRICTION,
     PID_INPUTS,
@@ -193,12 +192,14 @@ def _setpoints(actuator: Actuator) -> Iterator[str]:
     known = MOTOR_INPUTS if actuator.motor else PID_INPUTS
     if actuator.inputs != tuple(x for x in known if x in actuator.inputs):
         yield f"has the inputs {' '.join(actuator.inputs)}; some of {', '.join(known)} in this order"
-    if (motor := actuator.motor) and (
-        len(motor) != MOTOR_NUMBERS or min(motor[:2]) <= 0.0 or min(motor[2:5]) < 0.0
-    ):
-        yield f"has the motor {motor}; give {MOTOR_NUMBERS} numbers, K and R positive, no time and bound negative"
-    elif motor and motor[9] and min(motor[8:10]) <= 0.0:
-        yield f"has the thermal resistance {motor[8]:g} K/W and capacity {motor[9]:g} J/K; both are positive"
+    if m := actuator.motor:
+        if min(m.constant, m.resistance) <= 0.0:
+            yield f"has the constant {m.constant:g} N m/A and resistance {m.resistance:g} Ohm; both are positive"
+        if min(m.time_constant, m.current_rate, m.voltage) < 0.0:
+            bounds = f"bounds {m.current_rate:g} A/s and {m.voltage:g} V"
+            yield f"has the time constant {m.time_constant:g} s and {bounds}; none is negative, 0 is none"
+        if any(heat := (m.thermal_resistance, m.heat_capacity)) and min(heat) <= 0.0:
+            yield f"has the thermal resistance {heat[0]:g} K/W and capacity {heat[1]:g} J/K; both are positive"
     if min(actuator.pid) < 0.0:
         yield f"has the negative pid {actuator.pid}; ki and both bounds are zero or positive"
     if max(actuator.pid[0], actuator.pid[2]) > 0.0 and "pos" not in actuator.inputs:

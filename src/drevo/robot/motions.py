@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from ..errors import InputError, warn_caller
 from ..io.given import Array, asked, asked_methods
 from ..model.description import Model
+from ..model.draft import listed
 from ..model.dynamics import START_TIME
 from ..model.pairing import strangers
 
@@ -196,6 +197,8 @@ class MotionMethods:
         if ground is not ...:
             given["ground"] = ground  # None: the planes of the model itself
         robot: Any = self
+        if tau is None and controls is None:
+            _warn_of_no_drive(robot.model)
         if given.keys() & {"ground", "law"}:
             by_events = isinstance(method, str) and method == "dop853"
             refused = OFF_GROUND - ({"rtol", "atol", "max_steps", "progress"} if by_events else set())
@@ -213,6 +216,16 @@ class MotionMethods:
         from ..simulate.run import simulate
 
         return simulate(robot, q0, v0, tau, **given)
+
+
+def _warn_of_no_drive(model: Model) -> None:
+    """A DrevoWarning where nothing is given to actuators that exert forces at control 0 too."""
+    alone = [x.name for x in model.actuators if x.acts_alone and "actuation" not in model.stepping.disabled]
+    if alone:
+        warn_caller(
+            f"simulate: the actuators {listed(alone)} of {model.name!r} exert nothing without controls, though "
+            "they do at control 0; give controls=, with law='soft', ground=None, or tau="
+        )
 
 
 def _warn_of_no_law(model: Model) -> None:

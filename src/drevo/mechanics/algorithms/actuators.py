@@ -32,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...errors import InputError
-from ...model.contact import PID_INPUTS, Actuator
+from ...model.contact import PID_INPUTS, Actuator, DCMotor
 from ...model.description import Joint, Model
 from ...model.draft import listed
 from ..configuration import neutral
@@ -92,8 +92,8 @@ def actuation(
             low, high = x.force_range
             steep = where(force > low, where(force < high, steep, 0.0), 0.0)
             force = _cut(force, x.force_range)
-        if x.motor and x.motor[5]:
-            force = force + x.motor[5] * sin(x.motor[6] * length + x.motor[7])
+        if (m := x.motor) and m.cogging:
+            force = force + m.cogging * sin(m.periodicity * length + m.phase)
         for k, arm in arms.items():
             efforts[k] = efforts[k] + arm * force
         steeps.append((steep, arms, "" if x.tendon else x.joint))
@@ -135,12 +135,17 @@ def _cut(x: Scalar, bounds: tuple[float, float] | None) -> Scalar:
     return minimum(x, high) if high < inf else x
 
 
+def _within(x: Scalar, most: float) -> Scalar:
+    """x cut to the bound of its size, of which 0 is none."""
+    return _cut(x, (-most, most) if most else None)
+
+
 def _exerted(
     x: Actuator, controls: Vector, state: Vector, peak: float, length: Scalar, speed: Scalar, step: float
 ) -> tuple[Scalar, list[Scalar]]:
     """The force of an actuator before it is cut, and the rates of its activations."""
     if x.motor:
-        return _motor_torque(x, controls, state, length, speed, step)
+        return _motor_torque(x, x.motor, controls, state, length, speed, step)
     w, rates = _setpoints_force(x, controls, iter(state), length, step) if x.inputs else (controls[0], [])
     for kind, y in zip(x.activations, () if x.inputs else state):
         rates = [_activation_rate(x, w, y)]
@@ -177,10 +182,10 @@ def next_activations(model: Model, act: Vector, rates: Vector, step: float) -> l
 
 def _next_activation(x: Actuator, kind: str, w: Scalar, rate: Scalar, step: float) -> Scalar:
     if kind in ("filterexact", "current"):
-        time = max(LEAST, x.motor[2] if x.motor else x.times[0])
+        time = max(LEAST, x.motor.time_constant if x.motor else x.times[0])
         step = time * (1.0 - exp(-step / time))
-    most = x.pid[1] if x.motor and kind == "integral" else 0.0
-    return _cut(w + rate * step, (-most, most) if most > 0.0 else x.activation_range)
+    w = w + rate * step
+    return _within(w, x.pid[1]) if x.motor and kind == "integral" and x.pid[1] else _cut(w, x.activation_range)
 
 
 def _setpoints_force(
@@ -204,28 +209,26 @@ def _setpoints_force(
 
 
 def _motor_torque(
-    x: Actuator, controls: Vector, state: Vector, length: Scalar, speed: Scalar, step: float
+    x: Actuator, m: DCMotor, controls: Vector, state: Vector, length: Scalar, speed: Scalar, step: float
 ) -> tuple[Scalar, list[Scalar]]:
     """K i of a DC motor, and the rates of its activations."""
-    (K, R, time, fastest, most), (heat, capacity, growth, base, ambient) = x.motor[:5], x.motor[8:]
-    left, resistance, rise = iter(state), R, 0.0
+    K, R, left, rise = m.constant, m.resistance, iter(state), 0.0
     force, rates = _setpoints_force(x, controls, left, length, step)
     voltage = dict(zip(x.inputs, controls)).get("voltage", 0.0)
     if set(PID_INPUTS).intersection(x.inputs):
         asked = (force + dot(x.bias, (1.0, length, speed))) * (R / K) + K * speed
-        voltage = voltage + _cut(asked, (-most, most) if most > 0.0 else None)
-    if capacity > 0.0:
+        voltage = voltage + _within(asked, m.voltage)
+    if m.heat_capacity:
         rise = next(left)
-        resistance = R * (1.0 + growth * (rise + (ambient - base)))
-    current = after = (voltage - K * speed) / resistance
+        R = R * (1.0 + m.resistance_growth * (rise + (m.ambient - m.reference)))
+    current = after = (voltage - K * speed) / R
     lag = list[Scalar]()
-    if time > 0.0:
+    if m.time_constant:
         current = next(left)
-        rate = (after - current) / time
-        lag = [_cut(rate, (-fastest, fastest) if fastest > 0.0 else None)]
+        lag = [_within((after - current) / m.time_constant, m.current_rate)]
         after = _next_activation(x, "current", current, lag[0], step)
-    if capacity > 0.0:
-        rates.append((resistance * current * current - rise / heat) / capacity)
+    if m.heat_capacity:
+        rates.append((R * current * current - rise / m.thermal_resistance) / m.heat_capacity)
     return K * after, [*rates, *lag]
 
 

@@ -138,14 +138,14 @@ def actuator_of(actuator: Actuator) -> list[str]:
         law = dict.fromkeys(("gaintype", "biastype"), "muscle") | {"lengthrange": muscle[9:]}
         law |= dict.fromkeys(("gainprm", "biasprm"), muscle[:9])
     kind = "dcmotor" if actuator.motor else "pid" if actuator.inputs else "general"
-    if actuator.motor:
-        (K, R, time, fastest, most), cogging, thermal = actuator.motor[:5], actuator.motor[5:8], actuator.motor[8:]
+    if m := actuator.motor:
         (_, kp, kd), (ki, bound, slew) = actuator.bias, actuator.pid
-        controller, torque = (-kp, ki, -kd, slew, bound, most), (actuator.force_range or (0.0, 0.0))[1]
+        controller, torque = (-kp, ki, -kd, slew, bound, m.voltage), (actuator.force_range or (0.0, 0.0))[1]
         law = {
-            "motorconst": K, "resistance": R, "inductance": (0.0, time), "saturation": (torque, 0.0, fastest),
-            "controller": controller if any(controller) else None, "cogging": cogging,
-            "thermal": (*thermal[:2], 0.0, *thermal[2:]), "input": " ".join(actuator.inputs) or "none",
+            "motorconst": m.constant, "resistance": m.resistance, "inductance": (0.0, m.time_constant),
+            "saturation": (torque, 0.0, m.current_rate), "controller": controller if any(controller) else None,
+            "cogging": (m.cogging, m.periodicity, m.phase), "input": " ".join(actuator.inputs) or "none",
+            "thermal": (m.thermal_resistance, m.heat_capacity, 0.0, m.resistance_growth, m.reference, m.ambient),
         }  # fmt: skip
     elif actuator.inputs:
         names, numbers = ("kp", "kv", "ki", "imax", "slewmax"), (*(-x for x in actuator.bias[1:]), *actuator.pid)

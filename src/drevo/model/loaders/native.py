@@ -29,7 +29,7 @@ from ...errors import ModelError
 from ...io.files import read_regular_file
 from ...io.xml import ANY, MAX_MASS, MAX_XML_BYTES, TAG_LIMITS, too_many_bytes
 from .. import values
-from ..contact import Actuator, ContactPair, Geom, JointSoftness, Sensor, Stepping
+from ..contact import Actuator, ContactPair, DCMotor, Geom, JointSoftness, Sensor, Stepping
 from ..description import (
     LOOP_KINDS,
     SHAPE_SIZES,
@@ -313,7 +313,7 @@ _OTHERWISE: dict[type, FieldReaders] = {
     Actuator: dict.fromkeys(("gain", "bias"), values.tuple_of(3, ANY)) | {"joint": values.text},
     Model: dict.fromkeys(("links", "joints"), lambda rows: ()),
 }
-_UNBOUNDED = (Limit, JointDynamics, Tendon, Link, Actuator, Stepping)  # their numbers are no lengths
+_UNBOUNDED = (Limit, JointDynamics, Tendon, Link, Actuator, DCMotor, Stepping)  # their numbers are no lengths
 _OF_TYPES: dict[Any, Callable[[object], Any]] = {
     int: _whole,
     bool: _switch,

@@ -7,7 +7,7 @@ from math import sqrt
 
 from ....io import xml
 from ....io.xml import Element, Reader
-from ...contact import ACTUATOR_DYNAMICS, JOINT_SENSORS, LINK_SENSORS, PID_INPUTS, Actuator, Sensor
+from ...contact import ACTUATOR_DYNAMICS, JOINT_SENSORS, LINK_SENSORS, PID_INPUTS, Actuator, DCMotor, Sensor
 from ...description import ORIGIN, Limit, Vec3
 from ...rotations import IDENTITY_POSE
 from ..schema import nonzero
@@ -94,12 +94,15 @@ def _motor(reader: Reader, element: Element, plain: Actuator) -> Actuator | None
         return None
     (henry, lag), (torque, current, fastest) = numbers("inductance", 2), numbers("saturation", 3)
     kp, ki, kd, slew, bound, volts = numbers("controller", 6)
-    thermal = (heat, capacity, growth, base, ambient) if heat else (0.0,) * 5
     torque, inputs = torque or K * current, tuple(element.get("input").split()) or ("voltage",)
+    cogging, periodicity, phase = numbers("cogging", 3)
+    motor = DCMotor(
+        K, R, henry / R if henry else lag, fastest, volts, cogging, periodicity, phase,
+        thermal_resistance=heat, heat_capacity=capacity, resistance_growth=growth, reference=base, ambient=ambient,
+    )  # fmt: skip
     return replace(
         plain, bias=(0.0, -kp, -kd), pid=(ki, bound, slew), inputs=() if inputs == ("none",) else inputs,
-        motor=(K, R, henry / R if henry else lag, fastest, volts, *numbers("cogging", 3), *thermal),
-        force_range=(-torque, torque) if torque > 0.0 else plain.force_range,
+        motor=motor, force_range=(-torque, torque) if torque > 0.0 else plain.force_range,
     )  # fmt: skip
 
 

@@ -31,11 +31,12 @@ def read_sections(file: File, layout: Layout, stands: Posture) -> None:
         for of_child, child in in_section(file, section):
             attributes = of_child.attributes(child, "", SHARED_DEFAULTS.get(section, ""))
             _read(of_child, section, attributes, layout, lengths)
-            left[child.tag] += not (
-                _driven(of_child, attributes, layout)
-                if section in LATE_SECTIONS
-                else child.tag in READ.get(section, ())
-            )
+            read = child.tag in READ.get(section, ())
+            if section in LATE_SECTIONS:
+                read = _driven(of_child, attributes, layout)
+            if section == "actuator" and not read and "actuation" not in file.flags.off and acts_alone(attributes):
+                file.draft.ignore("the force without control", label_of(attributes))
+            left[child.tag] += not read
         if left := +left:
             file.draft.notes.append(f"{section} not read: {list_counts(left)}")
 
@@ -63,8 +64,6 @@ def _read(file: File, section: str, element: Element, layout: Layout, lengths: M
         read_pair(file, element, label)
     elif section == "deformable" and element.tag in ELASTIC and flags.passive:
         draft.ignore(element.tag, label)
-    elif section == "actuator" and "actuation" not in flags.off and acts_alone(element):
-        draft.ignore("the force without control", label)
 
 
 def read_keyframes(file: File) -> None:
