@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
 from ..compiler.tracer import Tracer
-from ..errors import InputError, NumericsError, warn_caller
+from ..errors import NumericsError, warn_caller
 from ..ground import Deciding, Uneven, ground_of
 from ..mechanics.acting import number_itself
 from ..mechanics.algorithms.boxes import PlacedGeom, Proximity
@@ -22,7 +22,6 @@ from ..mechanics.spatial import Mat, Vec
 from ..mechanics.tree import Tree, build_tree
 from ..model.contact import ContactPair, Geom, Solimp, Solref
 from ..model.description import IDENTITY, ORIGIN, Joint, Model
-from ..model.draft import shorten
 from ..model.pairing import (
     LEFT_OUT,
     SEARCHED_PAIRS,
@@ -195,16 +194,6 @@ def left_out_of_contact(model: Model, searched: bool = False) -> list[str]:
     notes = [x for x in notes if not x.startswith(OF_PAIRS)]  # of a file written before
     kinds = "" if searched else without_rule(model)
     return [*notes, f"{OF_PAIRS} {kinds}"] if kinds else notes
-
-
-def require_no_search(model: Model, pairs: Sequence[tuple[HeldGeom, HeldGeom]]) -> None:
-    """InputError where places of contact are searched for, but on a plane: else the search has no derivatives."""
-    if pairs := [(a, b) for a, b in pairs if a.geom.kind != "plane"]:
-        names = shorten([f"{a.geom.name!r} and {b.geom.name!r}" for a, b in pairs])
-        raise InputError(
-            f"step: robot {model.name!r} has no derivatives of its steps, for the places where {names} touch are "
-            "searched for; exclude these pairs, or put spheres and capsules in their place"
-        )
 
 
 def warn_of_untouched(model: Model, ground: object, searched: bool = True) -> None:

@@ -205,6 +205,8 @@ class _Jacobian:
             first = f.smaller(k.i, n - wide)
             for i in range(wide):
                 store_at(c, _vector(c, [float(i == j) for j in range(l.lanes)]), tangents, first + i)
+            for name in way.cleared:
+                c.fill(0.0, name, 0, self.x.sizes[name])
             for part, calls in enumerate((way.before, way.after)):
                 if part:
                     self.x.solution(c, "dot")

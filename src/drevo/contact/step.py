@@ -28,12 +28,12 @@ from .laws.exact.derivative import ExactDerivative
 from .laws.exact.kernel import moreau_program
 from .laws.exact.many import MultiplierEvaluation, MultiplierLoops, many_places_problem
 from .laws.exact.problem import exact_robot
-from .laws.soft.kernel import SoftDerivative
+from .laws.soft.derivative import SoftDerivative
 from .laws.soft.law import LAW_SIZES, PENALTY_LAWS, RowGroup, require_slope
 from .laws.soft.problem import soft_problem
 from .laws.soft.program import step_program, takes_loops
 from .laws.soft.stages import SoftProblem
-from .pairs import require_no_search, warn_of_untouched
+from .pairs import warn_of_untouched
 from .parameters import numbers_of_model
 from .products import mark_of, prefix_of, require_one_product, step_product_program
 from .signals import reading_slices, sensors_named
@@ -192,8 +192,6 @@ def _exact(robot: Any, model: Model, r: StepRequest, spec: Spec) -> Function:
         return requested(robot, ("step", r), build, spec=spec, ahead=ahead)
     what = exact_robot(model, r.dt, r.ground, r.friction, r.restitution, r.touching, True)
     warn_of_untouched(model, r.ground, searched=what.whole)
-    if r.product:
-        require_no_search(model, [x.solids for x in what.searched])
     require_one_product(r.product, r.repeat == 1, r.numbers)
     if r.product and r.parameters:
         raise InputError("step: products by parameters are for law='soft'; leave out one of the two")
@@ -240,8 +238,6 @@ def _soft(robot: Any, model: Model, r: StepRequest, spec: Spec) -> Function:
 
     ahead = Ahead(f"step of {model.name!r}", lambda: soft_step_cost(stated(), product))
 
-    if product:
-        require_no_search(model, [x.solids for x in stated().slots if x.solids])
     require_one_product(
         r.product, r.method != "rk4" and r.repeat == 1 and not r.last, r.numbers, bool(model.stepping.noslip)
     )

@@ -119,6 +119,10 @@ class Value:
         count, element = lanes_of(self.type)
         return self if count == 1 else self.f.let(element, f"extractelement {self.type} {self.text}, i32 {k}")
 
+    def put_lane(self, k: int, x: Value) -> Value:
+        """With another value in a lane."""
+        return self.f.let(self.type, f"insertelement {self.type} {self.text}, {x.type} {x.text}, i32 {k}")
+
     def cast(self, how: str, kind: str) -> Value:
         """sitofp, zext, bitcast, ptrtoint, .. to another type."""
         return self.f.let(kind, f"{how} {self.type} {self.text} to {kind}")

@@ -92,6 +92,72 @@ class IRScalar:
         return self._of(x.f.call(x.type, f"llvm.fma.{suffix}", x, y, z))
 
 
+class DualScalar(IRScalar):
+    """A number and its derivatives, in all lanes of a vector but the first, which is any."""
+
+    __slots__ = ("d",)
+
+    def __init__(self, x: Value, fused: bool, by: Value | None = None, minus: bool = False,
+                 d: Value | None = None) -> None:  # fmt: skip
+        super().__init__(x, fused, by, minus)
+        assert d is not None
+        self.d = d
+
+    @property
+    def whole(self) -> Value:
+        """With the number in the first lane."""
+        return self.d.put_lane(0, self.x)
+
+    def _made(self, y: IRScalar, d: Value) -> DualScalar:
+        return DualScalar(y._x, y.fused, y.by, y.minus, d)
+
+    def _times(self, o: Any) -> Value:
+        """The derivatives times a number."""
+        if not isinstance(o, IRScalar):
+            return self.d * float(o)
+        return self.d * o.x.splat(lanes_of(self.d.type)[0])
+
+    def of_root(self, y: IRScalar) -> DualScalar:
+        """Its root y with derivatives."""
+        half = IRScalar(self.x.f.const(F64, 0.5) / y.x, False)
+        return self._made(y, self._times(half))
+
+    def __mul__(self, o: Any) -> Any:
+        if not isinstance(o, IRScalar) and o in (0.0, 1.0, -1.0):
+            return 0.0 if o == 0.0 else self if o == 1.0 else -self
+        y = IRScalar.__mul__(self, o)
+        return self._made(y, self._times(o) + o._times(self) if isinstance(o, DualScalar) else self._times(o))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, o: Any) -> IRScalar:
+        y = IRScalar.__truediv__(self, o)
+        d = self.d - o._times(y) if isinstance(o, DualScalar) else self.d
+        a = o.x if isinstance(o, IRScalar) else self.x.f.const(F64, float(o))
+        return self._made(y, d / a.splat(lanes_of(d.type)[0]))
+
+    def __rtruediv__(self, o: float) -> IRScalar:
+        y = IRScalar.__rtruediv__(self, o)
+        return self._made(y, self._times(-(y / IRScalar(self.x, False))))
+
+    def __neg__(self) -> IRScalar:
+        return self._made(IRScalar.__neg__(self), _negative(self.d))
+
+    def __add__(self, o: Any) -> IRScalar:
+        if not isinstance(o, IRScalar) and o == 0.0:
+            return self
+        y = IRScalar.__add__(self, o)
+        return self._made(y, self.d + o.d if isinstance(o, DualScalar) else self.d)
+
+    __radd__ = __add__
+
+    def __sub__(self, o: Any) -> IRScalar:
+        if not isinstance(o, DualScalar):
+            return self.__add__(-o)
+        a, b = (IRScalar(x._x, x.fused, x.by, x.minus) for x in (self, o))
+        return self._made(IRScalar.__sub__(a, b), self.d - o.d)
+
+
 def _negative(x: Value) -> Value:
     return x.f.let(x.type, f"fneg {x.type} {x.text}")
 

@@ -18,7 +18,7 @@ from typing import Any
 from ...errors import EmitError
 from ..lower.plain_values import Floats, Integers, count_floats, floats_of, is_named_tuple, tuple_of_floats
 from .ir import F64, I1, I64, PTR, VOID, IRFunction, Module, Value
-from .ir_scalar import IRScalar
+from .ir_scalar import DualScalar, IRScalar
 
 MAX_INLINE_STATEMENTS = 12  # of a function without loops that stands where it is called
 
@@ -43,20 +43,21 @@ _ORDER = {ast.Lt: "__lt__", ast.LtE: "__le__", ast.Gt: "__gt__", ast.GtE: "__ge_
           ast.NotEq: "differs"}  # fmt: skip
 
 
-def add_plain(m: Module, function: Callable[..., Any], fused: bool = True) -> str:
+def add_plain(m: Module, function: Callable[..., Any], fused: bool = True, number: str = F64) -> str:
     """Adds a function, and all that it calls, to a module; gives its name. fused: with multiply-adds of one
-    rounding. EmitError for what machine code has no way for."""
-    name = f"plain_{function.__name__}"
+    rounding. number: the type of its floats; a vector of doubles is a number and its derivatives (`DualScalar`).
+    EmitError for what machine code has no way for."""
+    name = f"plain_{function.__name__}{'' if number == F64 else '_dual'}"
     if name not in m.functions:
-        _Translation(m, function, name, fused).write()
+        _Translation(m, function, name, fused, number).write()
     return name
 
 
 class _Translation:
     """One function in the making. `names`: by local variable its kind, and the places of its values."""
 
-    def __init__(self, m: Module, function: Callable[..., Any], name: str, fused: bool) -> None:
-        self.m, self.function, self.name, self.fused = m, function, name, fused
+    def __init__(self, m: Module, function: Callable[..., Any], name: str, fused: bool, number: str) -> None:
+        self.m, self.function, self.name, self.fused, self.number = m, function, name, fused, number
         self.space = function.__globals__
         tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
         assert isinstance(tree, ast.FunctionDef)
@@ -73,9 +74,9 @@ class _Translation:
         kinds = {a.arg: self.kind_of(a.annotation) for a in self.tree.args.args}
         for name, kind in kinds.items():
             if is_named_tuple(kind):
-                given |= {f"{name}_{k}": F64 for k in range(count_floats(kind))}
+                given |= {f"{name}_{k}": self.number for k in range(count_floats(kind))}
             else:
-                given[name] = _NUMBER_TYPES.get(kind, PTR)
+                given[name] = self.number if kind is float else _NUMBER_TYPES.get(kind, PTR)
         self.result = self.kind_of(self.tree.returns)
         loops = any(isinstance(x, (ast.While, ast.For)) for x in ast.walk(self.tree))
         small = not loops and sum(isinstance(x, ast.stmt) for x in ast.walk(self.tree)) <= MAX_INLINE_STATEMENTS
@@ -99,22 +100,19 @@ class _Translation:
                 f.put("unreachable")
 
     def kind_of(self, note: ast.expr | None) -> Any:
-        if note is None or (isinstance(note, ast.Constant) and note.value is None):
-            return None
-        name = ast.unparse(note)
-        known = {"float": float, "int": int, "bool": bool}
-        found = known.get(name) or self.space.get(name)
-        if found is None:
-            raise self.fault(note, f"the annotation {name} is not known")
-        return found
+        name = ast.unparse(note) if note else "None"
+        kind = _known(self.function, name)
+        if kind is None and name != "None":
+            raise self.fault(note or self.tree, f"the annotation {name} is not known")
+        return kind
 
     def _type(self, kind: Any) -> str:
         if is_named_tuple(kind):
-            return f"{{{', '.join([F64] * count_floats(kind))}}}"
-        return {float: F64, int: I64, bool: I1, None: VOID}[kind]
+            return f"{{{', '.join([self.number] * count_floats(kind))}}}"
+        return {float: self.number, int: I64, bool: I1, None: VOID}[kind]
 
     def scalar(self, x: Value) -> IRScalar:
-        return IRScalar(x, self.fused)
+        return IRScalar(x, self.fused) if self.number == F64 else DualScalar(x.lane(0), self.fused, d=x)
 
     # -- statements -----------------------------------------------------------------------------------------
 
@@ -167,33 +165,38 @@ class _Translation:
         elif isinstance(target, ast.Subscript):
             array = self.value(target.value)
             at = array.at.at(self.value_of(target.slice, I64), array.kind)
-            at.store(self.as_value(x, array.kind))
+            at.store(self.as_value(x, array.kind), 8)
         else:
             raise self.fault(target, "this cannot be assigned to")
 
     def assign(self, name: str, x: Any) -> None:
         if isinstance(x, _Array):
-            self.names[name] = (Floats if x.kind == F64 else Integers, [x.at])
+            self.names[name] = (Integers if x.kind == I64 else Floats, [x.at])
             return
         kind: Any = type(x) if isinstance(x, tuple) else self.type_of(x)
         if name not in self.names:
-            self.names[name] = (kind, [self.f.alloca(F64 if isinstance(x, tuple) else kind) for _ in floats_of(x)])
+            of = self.number if isinstance(x, tuple) else kind
+            self.names[name] = (kind, [self.f.alloca(of) for _ in floats_of(x)])
         known, places = self.names[name]
-        if known != kind and not (known == F64 and kind == I64):
+        if known != kind and not (known == self.number and kind == I64):
             raise self.fault(self.tree, f"{name} is {known} and then {kind}")
-        values = [self.as_value(y, F64 if isinstance(x, tuple) else known) for y in floats_of(x)]
+        values = [self.as_value(y, self.number if isinstance(x, tuple) else known) for y in floats_of(x)]
         for place, y in zip(places, values):
-            place.store(y)
+            place.store(y, 8 if y.type == self.number else 0)
 
     def type_of(self, x: Any) -> str:
         if isinstance(x, IRScalar) or type(x) is float:
-            return F64
+            return self.number
         if isinstance(x, Value):
             return x.type
         return I1 if type(x) is bool else I64
 
     def as_value(self, x: Any, kind: str) -> Value:
         """A value of a type; whole numbers become floats where these are wanted."""
+        if isinstance(x, DualScalar) and kind != F64:
+            return x.whole
+        if kind not in (F64, I64, I1):
+            return self.f.zero(kind).put_lane(0, self.as_value(x, F64))
         if isinstance(x, IRScalar):
             x = x.x
         if isinstance(x, Value):
@@ -276,7 +279,7 @@ class _Translation:
             return
         x = self.value(s.value)
         if isinstance(x, tuple):
-            f.ret(f.struct(*(self.as_value(y, F64) for y in floats_of(x))))
+            f.ret(f.struct(*(self.as_value(y, self.number) for y in floats_of(x))))
         else:
             f.ret(self.as_value(x, self._type(self.result)))
 
@@ -302,19 +305,19 @@ class _Translation:
             return self.space[node.id]
         kind, places = self.names[node.id]
         if kind in (Floats, Integers):
-            return _Array(places[0], F64 if kind is Floats else I64)
+            return _Array(places[0], self.number if kind is Floats else I64)
         if is_named_tuple(kind):
-            return tuple_of_floats(kind, [self.scalar(x.load()) for x in places])
-        x = places[0].load(kind)
-        return self.scalar(x) if kind == F64 else x
+            return tuple_of_floats(kind, [self.scalar(x.load(self.number, 8)) for x in places])
+        x = places[0].load(kind, 8 if kind == self.number else 0)
+        return self.scalar(x) if kind == self.number else x
 
     def of_Attribute(self, node: ast.Attribute) -> Any:
         return getattr(self.value(node.value), node.attr)
 
     def of_Subscript(self, node: ast.Subscript) -> Any:
         array = self.value(node.value)
-        x = array.at.at(self.value_of(node.slice, I64), array.kind).load(array.kind)
-        return self.scalar(x) if array.kind == F64 else x
+        x = array.at.at(self.value_of(node.slice, I64), array.kind).load(array.kind, 8)
+        return self.scalar(x) if array.kind == self.number else x
 
     def of_UnaryOp(self, node: ast.UnaryOp) -> Any:
         x = self.value(node.operand)
@@ -342,7 +345,7 @@ class _Translation:
 
     def of_Compare(self, node: ast.Compare) -> Any:
         a, b = self.value(node.left), self.value(node.comparators[0])
-        kind = F64 if F64 in (self.type_of(a), self.type_of(b)) else self.type_of(a)
+        kind = F64 if self.number in (self.type_of(a), self.type_of(b)) else self.type_of(a)
         return getattr(self.as_value(a, kind), _ORDER[type(node.ops[0])])(self.as_value(b, kind))
 
     def of_BoolOp(self, node: ast.BoolOp) -> Any:
@@ -388,7 +391,7 @@ class _Translation:
         return self.called(called, given)
 
     def called(self, function: Callable[..., Any], given: list[Any]) -> Any:
-        name = add_plain(self.m, function, self.fused)
+        name = add_plain(self.m, function, self.fused, self.number)
         notes = inspect.get_annotations(function, eval_str=False)
         kinds = [_known(function, notes[x]) for x in inspect.signature(function).parameters]
         passed: list[Value] = []
@@ -396,7 +399,7 @@ class _Translation:
             if isinstance(x, _Array):
                 passed.append(x.at)
             else:
-                passed += [self.as_value(y, {int: I64, bool: I1}.get(kind, F64)) for y in floats_of(x)]
+                passed += [self.as_value(y, {int: I64, bool: I1}.get(kind, self.number)) for y in floats_of(x)]
         result = _known(function, notes["return"])
         x = self.f.call(self._type(result), name, *passed)
         if is_named_tuple(result):
@@ -409,22 +412,27 @@ def _known(function: Callable[..., Any], note: Any) -> Any:
 
 
 def _sqrt(t: _Translation, x: Any) -> Any:
-    return t.scalar(t.f.call(F64, "llvm.sqrt.f64", t.as_value(x, F64)))
+    y = IRScalar(t.f.call(F64, "llvm.sqrt.f64", t.as_value(x, F64)), t.fused)
+    return x.of_root(y) if isinstance(x, DualScalar) else y
 
 
 def _abs(t: _Translation, x: Any) -> Any:
     if t.type_of(x) == I64:
         y = t.as_value(x, I64)
         return t.f.select(y < 0, -y, y)
+    if isinstance(x, DualScalar):
+        return t.scalar(t.f.select(x.x < 0.0, t.as_value(-x, t.number), x.whole))
     return t.scalar(t.f.call(F64, "llvm.fabs.f64", t.as_value(x, F64)))
 
 
 def _least(order: str) -> Callable[..., Any]:
     def chosen(t: _Translation, x: Any, y: Any) -> Any:
-        kind = F64 if F64 in (t.type_of(x), t.type_of(y)) else I64
+        kind = F64 if t.number in (t.type_of(x), t.type_of(y)) else I64
         a, b = t.as_value(x, kind), t.as_value(y, kind)
-        z = t.f.select(b < a if order == "min" else b > a, b, a)
-        return t.scalar(z) if kind == F64 else z
+        second = b < a if order == "min" else b > a
+        if kind == I64:
+            return t.f.select(second, b, a)
+        return t.scalar(t.f.select(second, t.as_value(y, t.number), t.as_value(x, t.number)))
 
     return chosen
 
@@ -434,9 +442,9 @@ BUILTINS: dict[str, Callable[..., Any]] = {
     "abs": _abs,
     "min": _least("min"),
     "max": _least("max"),
-    "float": lambda t, x: t.scalar(t.as_value(x, F64)),
+    "float": lambda t, x: t.scalar(t.as_value(x, t.number)),
     "int": lambda t, x: t.as_value(x, F64).cast("fptosi", I64),
-    "floats": lambda t, n: _Array(t.f.alloca(F64, n), F64),
+    "floats": lambda t, n: _Array(t.f.alloca(t.number, n), t.number),
     "integers": lambda t, n: _Array(t.f.alloca(I64, n), I64),
     "Part": lambda t, x, k: _Array(x.at.at(t.as_value(k, I64), x.kind), x.kind),
 }

@@ -185,6 +185,23 @@ def places_within(
     return count
 
 
+def places_beside(
+    which: Integers, sizes: Floats, points_a: Floats, points_b: Floats, a: Floats, b: Floats, moves: Floats,
+    out: Floats,
+) -> None:  # fmt: skip
+    """Writes what `places_between` does, of a second solid that has turned a little about its origin and moved, by
+    six numbers along the world's axes."""
+    turn, columns, beside = corner_of(moves, 0), rotation_in(b).T, floats(12)
+    rows = Mat(
+        columns.x + turn.cross(columns.x), columns.y + turn.cross(columns.y), columns.z + turn.cross(columns.z)
+    ).T
+    put_corner(beside, 0, rows.x)
+    put_corner(beside, 1, rows.y)
+    put_corner(beside, 2, rows.z)
+    put_corner(beside, 3, corner_of(b, 3) + corner_of(moves, 1))
+    places_between(which, sizes, points_a, points_b, a, beside, out)
+
+
 def places_between(
     which: Integers, sizes: Floats, points_a: Floats, points_b: Floats, a: Floats, b: Floats, out: Floats
 ) -> None:

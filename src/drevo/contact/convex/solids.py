@@ -19,7 +19,7 @@ from ...model.contact import Geom
 from .clipping import MAX_PLACES, PLACE_NUMBERS
 from .fields import MAX_FIELD_PLACES
 from .hulls import hull_tables
-from .places import MAX_OTHER_PLACES, places_between
+from .places import MAX_OTHER_PLACES, places_beside, places_between
 from .search import between_solids
 from .simplex import BOX, CYLINDER, ELLIPSOID, FIELD, HULL, PLANE, POINT, SEGMENT
 
@@ -34,7 +34,14 @@ SIZED_GEOM_NUMBERS = PLACED_GEOM_NUMBERS + CORE_NUMBERS + 1  # where sizes are s
 CORE_PLACES = {"sphere": (3,), "capsule": (3, 1)}  # of sizes of a geom among those of its core; else the first
 PAIR_INTEGERS, PAIR_SIZES = 9, 10  # of a pair in the tables of the search
 DISTANCE_NUMBERS = 10  # numbers of a pair: distance, two points, normal
-LANES_FUNCTION, PLACES_FUNCTION = "search_in_lanes", "places_in_lanes"
+LANES_FUNCTION, PLACES_FUNCTION, DERIVATIVES_FUNCTION = (
+    "search_in_lanes",
+    "places_in_lanes",
+    "place_derivatives_in_lanes",
+)
+MOVES = 6  # of a solid: turns and ways along the world's axes
+DUAL_NUMBERS, DUAL_LANES = 1 + MOVES, 8  # a number and its derivatives by these, and where they stand
+DUAL = f"<{DUAL_LANES} x {F64}>"
 BOX_ROOM = 1e-6  # of the sides of boxes about geoms, more than single precision takes from points
 NOWHERE = 1e300  # of a place: no geom is there
 
@@ -102,18 +109,29 @@ class PairSearch:
             self.sizes += [*numbers, margins[k] if margins else 0.0]
         self.rows += graphs
 
-    def _tables(self, c: StageCalls, k: Value | int) -> tuple[Value, ...]:
-        """Kinds, numbers of points and graphs of pair k, its sizes, the points of both, its most places."""
-        row = c.table(I64, self.rows).at(k * PAIR_INTEGERS, I64)
-        points = c.table(F64, self.points)
-        ends = (points.at(row.at(field, I64).load(I64)) for field in (6, 7))
-        return row, c.table(F64, self.sizes).at(k * PAIR_SIZES), *ends, row.at(8, I64).load(I64)
+    def _tables(self, c: StageCalls, k: Value | int, dual: bool = False) -> tuple[Value, ...]:
+        """Kinds, numbers of points and graphs of pair k, its sizes, the points of both, its most places. dual:
+        numbers with derivatives."""
+        row, kind = c.table(I64, self.rows).at(k * PAIR_INTEGERS, I64), DUAL if dual else F64
+        sizes, points = (c.table(F64, _duals(x) if dual else x) for x in (self.sizes, self.points))
+        ends = (points.at(row.at(field, I64).load(I64), kind) for field in (6, 7))
+        return row, sizes.at(k * PAIR_SIZES, kind), *ends, row.at(8, I64).load(I64)
 
     def distance(self, c: StageCalls, k: Value | int, at_a: Value, at_b: Value, out: Value) -> None:
         """The distance of pair k in all lanes: from the blocks of two placed geoms into one of RESULTS."""
         if LANES_FUNCTION not in c.f.module.functions:
             _add_lanes(c)
         c.f.call(VOID, LANES_FUNCTION, *self._tables(c, k)[:4], at_a, at_b, out)
+
+    def derivatives(self, c: StageCalls, k: int, at_a: Value, at_b: Value, near: Value, out: Value) -> None:
+        """Writes the places of pair k likewise, each with the derivatives of its numbers by six of a motion of the
+        second solid as of `places_beside`, number by number."""
+        if DERIVATIVES_FUNCTION not in c.f.module.functions:
+            _add_places(c, False, True)
+        *tables, most = self._tables(c, k, True)
+        moves = c.table(F64, [float(i == j + 1) for j in range(MOVES) for i in range(DUAL_LANES)])
+        stride = c.f.value(PLACE_NUMBERS * DUAL_NUMBERS * c.l.bytes)
+        c.f.call(I64, DERIVATIVES_FUNCTION, *tables, at_a, at_b, near, out, stride, most, moves)
 
     def places(
         self, c: StageCalls, k: Value | int, at_a: Value, at_b: Value, near: Value, out: Value, stride: Value | int
@@ -200,29 +218,41 @@ def _add_lanes(c: StageCalls) -> None:
     f.ret()
 
 
-def _add_places(c: StageCalls, sized: bool) -> None:
-    """A function that searches lane by lane for places; sized: with the sizes of each."""
+def _duals(x: Sequence[float]) -> list[float]:
+    """Numbers that do not change."""
+    return np.pad(np.array(x)[:, None], ((0, 0), (0, DUAL_LANES - 1))).ravel().tolist()
+
+
+def _add_places(c: StageCalls, sized: bool, dual: bool = False) -> None:
+    """A function that searches lane by lane for places; sized: with the sizes of each; dual: with derivatives."""
     pointers = ("which", "size", "points_a", "points_b", "at_a", "at_b", "near", "out")
     f = c.f.module.function(
-        PLACES_FUNCTION, I64, dict.fromkeys(pointers, PTR) | dict.fromkeys(("stride", "most"), I64)
-    )
-    name, result = add_plain(c.f.module, places_between), f.alloca(F64, 1 + MAX_FIELD_PLACES * PLACE_NUMBERS)
-    solids, count = _Solids(c, f, sized), f.alloca(I64)
+        DERIVATIVES_FUNCTION if dual else PLACES_FUNCTION, I64,
+        dict.fromkeys(pointers, PTR) | dict.fromkeys(("stride", "most"), I64) | ({"moves": PTR} if dual else {}),
+    )  # fmt: skip
+    kind, many = (DUAL, DUAL_NUMBERS) if dual else (F64, 1)
+    name = add_plain(c.f.module, places_beside if dual else places_between, number=kind)
+    result = f.alloca(kind, 1 + MAX_FIELD_PLACES * PLACE_NUMBERS)
+    solids, count = _Solids(c, f, sized, kind), f.alloca(I64)
     count.store(f.const(I64, 0))
     with f.loop(f.most, some=True) as place:
         none = f.out.at(place.i * f.stride, I8)
         for at, number in enumerate((NO_PLACE, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)):
-            none.at(at * c.l.bytes, I8).store(f.const(c.l.type, number), c.l.bytes)
+            for m in range(many):
+                empty = f.const(c.l.type, 0.0 if m else number)
+                none.at((at * many + m) * c.l.bytes, I8).store(empty, c.l.bytes)
     with f.loop(c.l.lanes, some=True) as lane, f.when(f.near.at(lane.i, c.l.scalar).load(c.l.scalar) < 0.0):
         with f.when(solids.read(lane.i).differs(0)):
             size = solids.sizes(f.size) if sized else f.size
-            f.call(VOID, name, f.which, size, f.points_a, f.points_b, solids.a, solids.b, result)
+            moves = [f.moves] if dual else []
+            f.call(VOID, name, f.which, size, f.points_a, f.points_b, solids.a, solids.b, *moves, result)
         places = f.let(I64, f"fptosi double {result.load().text} to i64")
         places = f.select(places < f.most, places, f.most)
         count.store(f.select(places > count.load(I64), places, count.load(I64)))
         with f.loop(places) as place, f.loop(PLACE_NUMBERS, some=True) as k:
-            x = result.at(place.i * PLACE_NUMBERS + k.i + 1).load()
-            solids.put(f.out.at(place.i * f.stride, I8), k.i, lane.i, x)
+            entry = result.at(place.i * PLACE_NUMBERS + k.i + 1, kind)
+            for m in range(many):
+                solids.put(f.out.at(place.i * f.stride, I8), k.i * many + m, lane.i, entry.at(m).load())
     f.ret(count.load(I64))
 
 
@@ -230,11 +260,15 @@ class _Solids:
     """Two placed solids of one lane, as 12 numbers each on the stack of a function under construction, and where
     they are sized those of their sizes."""
 
-    def __init__(self, c: StageCalls, f: IRFunction, sized: bool = False) -> None:
+    def __init__(self, c: StageCalls, f: IRFunction, sized: bool = False, kind: str = F64) -> None:
         self.f, self.l, self.many = f, c.l, SIZED_GEOM_NUMBERS if sized else PLACED_GEOM_NUMBERS
-        self.a, self.b, self.changed = f.alloca(F64, self.many), f.alloca(F64, self.many), f.alloca(I64)
+        self.kind = kind
+        self.a, self.b, self.changed = f.alloca(kind, self.many), f.alloca(kind, self.many), f.alloca(I64)
         self.size = f.alloca(F64, PAIR_SIZES) if sized else self.a
         for place in (self.a, self.b):  # whatever is read first differs
+            if kind != F64:
+                with f.loop(self.many, some=True) as k:
+                    place.at(k.i, kind).store(f.zero(kind), 8)
             place.store(f.const(F64, NOWHERE))
 
     def read(self, lane: Value) -> Value:
@@ -245,8 +279,8 @@ class _Solids:
             with f.loop(self.many, some=True) as k:
                 x = block.at(k.i * l.lanes + lane, l.scalar).load(l.scalar)
                 x = x if l.scalar == F64 else x.cast("fpext", F64)
-                changed.store(changed.load(I64) | place.at(k.i).load().differs(x).cast("zext", I64))
-                place.at(k.i).store(x)
+                changed.store(changed.load(I64) | place.at(k.i, self.kind).load().differs(x).cast("zext", I64))
+                place.at(k.i, self.kind).store(x)
         return changed.load(I64)
 
     def sizes(self, table: Value) -> Value:

@@ -39,7 +39,10 @@ from ....mechanics.algorithms.delassus import (
 )
 from ....mechanics.algorithms.kinematics import placed_bodies
 from ....mechanics.scalar import Scalar, Vector, dot, maximum, sqrt, where
+from ...convex.clipping import PLACE_NUMBERS
+from ...convex.solids import DUAL_NUMBERS, placed_block
 from ...packing import of
+from ...place_derivatives import DERIVATIVES_BLOCK, place_sweep
 from ...sweeps import StepSweep, argument_chart, result_chart
 from ..soft.stages import StageTracer
 from .kernel import ImpulseSolver
@@ -88,7 +91,7 @@ class ExactDerivative:
             self.solid += ("eased",)
             self.sizes[f"{prefix}eased"] = 1
             self._add("same", self._same)
-        self.sweeps, self.end = [self._dynamics()], self._end()
+        self.sweeps, self.end = [*self._placing(), self._dynamics()], self._end()
 
     def _add(self, name: str, write: Callable[[StageTracer], None]) -> None:
         s = StageTracer(name, self.sizes)
@@ -101,6 +104,7 @@ class ExactDerivative:
         self.solver.routines(c)
         c.call("begin")
         self.solver.write(c)
+        self.solver.derivatives(c)
         for k in self.systems:
             solver = ImpulseSolver(self.s, self.prefix + k)
             c.routine(solver.name("back"), solver.back)
@@ -224,6 +228,25 @@ class ExactDerivative:
 
     # -- sweeps ---------------------------------------------------------------------------------------------
 
+    def _placing(self) -> list[StepSweep]:
+        """From q to where solids are, and to the places between them that have been searched for."""
+        s, found = self.s, dict[int, tuple[int, int]]()
+        if not s.robot.searched:
+            return []
+        t = Tracer("placing", self.model)
+        q = t.input("Q", self.sizes["Q"])
+        solids = [x for pair in s.robot.searched for x in pair.solids]
+        numbers, many = placed_block(solids, placed_bodies(t.tree, q))
+        for i, (pair, first) in enumerate(zip(s.robot.searched, s.found)):
+            if pair.solids[0].geom.kind != "plane":
+                found |= {first + k: (2 * i * many, (2 * i + 1) * many) for k in range(pair.most)}
+        if not found:
+            return []
+        self.sizes[DERIVATIVES_BLOCK] = PLACE_NUMBERS * DUAL_NUMBERS * s.found[-1]
+        charts, ends = {"q": argument_chart(t.tree, q, self.numbers)}, {"placed": dict(enumerate(numbers))}
+        placing = StepSweep("placing", t.graph, t.inputs, {"q": q}, ends, charts)
+        return [placing, place_sweep("places", found, "places", self.sizes)]
+
     def _dynamics(self) -> StepSweep:
         """R and w."""
         t = Tracer("dynamics", self.model, acting=True)
@@ -237,6 +260,11 @@ class ExactDerivative:
         ends = {name: dict(enumerate(x)) for name, x in values.items()}
         charts = {"q": argument_chart(t.tree, given["Q"], self.numbers)}
         leaves = {"q": given["Q"], "v": given["V"], "tau": given["tau"]}
+        leaves |= {
+            x.name: [Expr(t.graph, 2 * n) for n in x.nodes]
+            for x in t.inputs
+            if x.name == "places" and DERIVATIVES_BLOCK in self.sizes
+        }
         return StepSweep("dynamics", t.graph, t.inputs, leaves, ends, charts)
 
     def _remainders(

@@ -20,7 +20,8 @@ from ....codegen.llvm.ir import I8, Value
 from ....codegen.llvm.stages import StageCalls, Stages
 from ....compiler.tracer import Tracer, nodes_of, unknowns
 from ...convex.clipping import PLACE_NUMBERS
-from ...convex.solids import PairSearch
+from ...convex.solids import DUAL_NUMBERS, PairSearch
+from ...place_derivatives import DERIVATIVES_BLOCK
 from ...signals import SensorStages
 from ..soft.integrate import in_body, in_world
 from ..soft.kernel import STEP_RESULTS
@@ -127,6 +128,17 @@ class ImpulseSolver:
                 c.call(self.name("part"))
             c.call(self.name("tell"))
         c.call(self.name("end"))
+
+    def derivatives(self, c: StageCalls) -> None:
+        """Finds how the places move."""
+        pairs = self.s.robot.searched
+        search = PairSearch([(x.solids[0].geom, x.solids[1].geom) for x in pairs], [x.reach for x in pairs])
+        for k, (pair, first) in enumerate(zip(pairs, self.s.found)):
+            a, b = (c.at("placed", self.s.geom_numbers * (2 * k + end)) for end in (0, 1))
+            if pair.solids[0].geom.kind != "plane":
+                search.derivatives(
+                    c, k, a, b, c.at("near"), c.at(DERIVATIVES_BLOCK, PLACE_NUMBERS * DUAL_NUMBERS * first)
+                )
 
     def _search(self, c: StageCalls) -> None:
         """Finds the places of contact that are searched for."""

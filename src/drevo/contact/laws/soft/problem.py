@@ -100,7 +100,7 @@ def _near(x: ContactCandidate):  # type: ignore[no-untyped-def]
 
     if a.geom.kind == "plane":
         return plane
-    return parallel if x.place and b.geom.kind == "capsule" else spheres
+    return parallel if x.place and a.geom.kind == b.geom.kind == "capsule" else spheres
 
 
 def coupling_rows(model: Model, weights: Weights) -> Iterator[CouplingRow]:
