@@ -118,7 +118,7 @@ class DualScalar(IRScalar):
         return self.d * o.x.splat(lanes_of(self.d.type)[0])
 
     def of_root(self, y: IRScalar) -> DualScalar:
-        """Its root y with derivatives."""
+        """The number y, a root of this one, with its derivatives."""
         half = IRScalar(self.x.f.const(F64, 0.5) / y.x, False)
         return self._made(y, self._times(half))
 

@@ -191,15 +191,15 @@ def places_beside(
 ) -> None:  # fmt: skip
     """Writes what `places_between` does, of a second solid that has turned a little about its origin and moved, by
     six numbers along the world's axes."""
-    turn, columns, beside = corner_of(moves, 0), rotation_in(b).T, floats(12)
+    turn, columns, moved = corner_of(moves, 0), rotation_in(b).T, floats(12)
     rows = Mat(
         columns.x + turn.cross(columns.x), columns.y + turn.cross(columns.y), columns.z + turn.cross(columns.z)
     ).T
-    put_corner(beside, 0, rows.x)
-    put_corner(beside, 1, rows.y)
-    put_corner(beside, 2, rows.z)
-    put_corner(beside, 3, corner_of(b, 3) + corner_of(moves, 1))
-    places_between(which, sizes, points_a, points_b, a, beside, out)
+    put_corner(moved, 0, rows.x)
+    put_corner(moved, 1, rows.y)
+    put_corner(moved, 2, rows.z)
+    put_corner(moved, 3, corner_of(b, 3) + corner_of(moves, 1))
+    places_between(which, sizes, points_a, points_b, a, moved, out)
 
 
 def places_between(

@@ -230,7 +230,7 @@ class ExactDerivative:
 
     def _placing(self) -> list[StepSweep]:
         """From q to where solids are, and to the places between them that have been searched for."""
-        s, found = self.s, dict[int, tuple[int, int]]()
+        s, places = self.s, dict[int, tuple[int, int]]()
         if not s.robot.searched:
             return []
         t = Tracer("placing", self.model)
@@ -239,13 +239,13 @@ class ExactDerivative:
         numbers, many = placed_block(solids, placed_bodies(t.tree, q))
         for i, (pair, first) in enumerate(zip(s.robot.searched, s.found)):
             if pair.solids[0].geom.kind != "plane":
-                found |= {first + k: (2 * i * many, (2 * i + 1) * many) for k in range(pair.most)}
-        if not found:
+                places |= {first + k: (2 * i * many, (2 * i + 1) * many) for k in range(pair.most)}
+        if not places:
             return []
         self.sizes[DERIVATIVES_BLOCK] = PLACE_NUMBERS * DUAL_NUMBERS * s.found[-1]
         charts, ends = {"q": argument_chart(t.tree, q, self.numbers)}, {"placed": dict(enumerate(numbers))}
         placing = StepSweep("placing", t.graph, t.inputs, {"q": q}, ends, charts)
-        return [placing, place_sweep("places", found, "places", self.sizes)]
+        return [placing, place_sweep("places", places, "places", self.sizes)]
 
     def _dynamics(self) -> StepSweep:
         """R and w."""

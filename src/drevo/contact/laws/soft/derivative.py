@@ -79,7 +79,7 @@ class SoftDerivative(Loops):
 
     def _found_slots(self) -> dict[int, tuple[int, int]]:
         """By slot whose place moves beside its solids, where the numbers of these begin."""
-        e, found = self.e, dict[int, tuple[int, int]]()
+        e, places = self.e, dict[int, tuple[int, int]]()
         for k, s in enumerate(e.problem.slots):
             if s.solids and s.solids[0].geom.kind != "plane":
                 if sized := [x.geom.name for x in s.solids if is_sized(x.geom)]:
@@ -88,10 +88,10 @@ class SoftDerivative(Loops):
                         "for the places where they touch are searched for; leave out these parameters"
                     )
                 a, b = (e.geom_numbers * e.placed[x] for x in s.solids)
-                found[k] = a, b
-        if found:
+                places[k] = a, b
+        if places:
             self.sizes[DERIVATIVES_BLOCK] = PLACE_NUMBERS * DUAL_NUMBERS * len(self.slots)
-        return found
+        return places
 
     def _placing(self) -> list[StepSweep]:
         return [place_sweep(f"place_{k}", {k: at}, FOUND_BLOCK, self.sizes, k) for k, at in self.found.items()]
