@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,23 @@ def arm() -> tuple[drevo.Robot, drevo.Robot]:
 def test_the_rule_is_that_of_pose() -> None:
     robot, welded = arm()
     assert np.abs(robot.pose(Q, "link6", point=POINT) - welded.pose(Q, "tip")).max() < 1e-15
+
+
+@pytest.mark.parametrize("name", ["pose", "velocity", "acceleration", "jacobian", "jacobian_bias"])
+def test_a_point_and_an_array_for_the_result_that_do_not_fit_are_refused(name: str) -> None:
+    robot, q, v = arm()[0], np.stack([Q, Q + 0.1]), 9.0 * np.stack([V, V])
+    moving = {"velocity": (q, v), "acceleration": (q, v, v), "jacobian_bias": (q, v)}
+    ask = partial(getattr(robot, name), *moving.get(name, (q,)))
+    with pytest.raises(drevo.InputError, match="point holds a value that is not finite"):
+        ask("link6", point=(0.0, np.nan, 0.0))
+    with pytest.raises(drevo.InputError, match="do not agree"):
+        ask("link6", point=np.zeros((4, 3)))
+    for wrong in (np.zeros(3), np.zeros((7, *ask("link6").shape)), [0.0]):
+        with pytest.raises(drevo.InputError, match="out"):
+            ask("link6", point=POINT, out=wrong)
+    if name in moving:
+        with pytest.raises(drevo.NumericsError, match="beyond the largest number"):
+            ask("link6", point=(1e308, -1e308, 1e308))
 
 
 def test_inverse_kinematics_reaches_with_the_point() -> None:

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..codegen.call.arguments import check_out
 from ..errors import InputError, shown
-from ..io.given import Array, numbers
+from ..io.given import Array, finite, leading, within_reach
 from ..kinematics.points import at_point
 from ..model.quantities import FRAMES
 
@@ -76,12 +77,16 @@ class OfLink:
 
     def _at_point(self, point: ArrayLike, out: Array | None, *state: ArrayLike, **options: Any) -> Array:
         """The quantity of the link's frame moved to a point of the link, by the transport of velocities."""
-        offset = numbers(f"{self.quantity}: point", point, (..., 3))
+        offset = finite(f"{self.quantity}: point", point, (..., 3), InputError)
         options = {name: value for name, value in options.items() if value is not None}
         x = np.array(getattr(self.robot, self.quantity)(*state, **options))
-        moved = _transported(self.robot, self.quantity, x, offset, state, options)
+        leading(self.quantity, state=x[..., 0] if self.quantity in ("pose", "jacobian") else x, point=offset)
+        with np.errstate(over="ignore", invalid="ignore"):
+            moved = _transported(self.robot, self.quantity, x, offset, state, options)
+        within_reach(self.quantity, moved, point=offset)
         if out is None:
             return moved
+        check_out(self.quantity, out, moved.shape)
         out[...] = moved
         return out
 
