@@ -13,7 +13,7 @@ from .convex.clipping import PLACE_NUMBERS
 from .convex.solids import DUAL_NUMBERS, PLACED_GEOM_NUMBERS
 from .sweeps import StepSweep
 
-DERIVATIVES_BLOCK, PLACED_BLOCK = "place_derivatives", "placed"
+PLACED_BLOCK = "placed"
 
 
 def moved_place(
@@ -38,20 +38,26 @@ def _moved(now: Sequence[Scalar], before: Sequence[Scalar]) -> tuple[Vec, Vec]:
     return Vec(R.z.dot(S.y), R.x.dot(S.z), R.y.dot(S.x)), Vec(*now[9:12]) - Vec(*before[9:12])
 
 
+def derivatives_block(block: str) -> str:
+    """The block of the derivatives of places in a block."""
+    return f"{block}_derivatives"
+
+
 def place_sweep(
-    name: str, places: Mapping[int, tuple[int, int]], block: str, sizes: Mapping[str, int], slot: int | None = None
+    name: str, places: Mapping[int, tuple[int, int]], block: str, sizes: dict[str, int], slot: int | None = None
 ) -> StepSweep:
-    """From where solids are to the places of contact between them. places: by number, where the numbers of both
-    solids begin; their block."""
-    g, ends = Graph(), dict[int, Scalar](enumerate([0.0] * sizes[block]))  # of a hull on a plane its corner
+    """From where solids are to the places of contact between them, in a block; declares that of its derivatives.
+
+    places: by number, where the numbers of both solids begin. Others, a hull's corners on a plane, need none.
+    """
+    g, many = Graph(), PLACE_NUMBERS * DUAL_NUMBERS
+    ends, source = dict[int, Scalar](enumerate([0.0] * sizes[block])), derivatives_block(block)
+    sizes[source] = DUAL_NUMBERS * sizes[block]
     before, now = (unknowns(g, x, sizes[PLACED_BLOCK]) for x in (PLACED_BLOCK, "now"))
-    derivatives = unknowns(g, DERIVATIVES_BLOCK, sizes[DERIVATIVES_BLOCK])
-    many = PLACE_NUMBERS * DUAL_NUMBERS
+    derivatives = unknowns(g, source, sizes[source])
     for k, at in places.items():
         a, b = ([x[i : i + PLACED_GEOM_NUMBERS] for i in at] for x in (now, before))
         moved = moved_place(a, b, derivatives[many * k : many * (k + 1)])
         ends |= {PLACE_NUMBERS * k + i: x for i, x in enumerate(moved)}
-    reads = [
-        Input(x, (len(y),), nodes_of(y)) for x, y in ((PLACED_BLOCK, before), (DERIVATIVES_BLOCK, derivatives))
-    ]
+    reads = [Input(x, (len(y),), nodes_of(y)) for x, y in ((PLACED_BLOCK, before), (source, derivatives))]
     return StepSweep(name, g, reads, {PLACED_BLOCK: now}, {block: ends}, slot=slot)

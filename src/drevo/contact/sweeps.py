@@ -103,6 +103,7 @@ class ProductStages:
     ) -> None:  # fmt: skip
         self.sizes, self.parts, self.mark, self.only = sizes, parts, mark, only
         self.cleared: list[str] = []
+        self.blocks: dict[tuple[Graph, str], tuple[Input, list[Expr]]] = {}
         self.written = set[str]()
         self.moving = {only, *UNKNOWNS} if only else set[str]()
         add = self._forward if mark == "dot" else self._backward
@@ -112,8 +113,10 @@ class ProductStages:
     def _block(self, x: StepSweep, block: str) -> tuple[Input, list[Expr]]:
         name, chart = f"{block}_{self.mark}", x.charts.get(block)
         self.sizes[name] = size = max(1, chart.size if chart else self.sizes[block])
-        values = unknowns(x.graph, name, size)
-        return Input(name, (size,), nodes_of(values)), values
+        if (x.graph, name) not in self.blocks:
+            values = unknowns(x.graph, name, size)
+            self.blocks[x.graph, name] = Input(name, (size,), nodes_of(values)), values
+        return self.blocks[x.graph, name]
 
     def _forward(self, x: StepSweep) -> Called | None:
         """Rates of the ends from those of the leaves."""

@@ -39,10 +39,9 @@ from ....mechanics.algorithms.delassus import (
 )
 from ....mechanics.algorithms.kinematics import placed_bodies
 from ....mechanics.scalar import Scalar, Vector, dot, maximum, sqrt, where
-from ...convex.clipping import PLACE_NUMBERS
-from ...convex.solids import DUAL_NUMBERS, placed_block
+from ...convex.solids import placed_block
 from ...packing import of
-from ...place_derivatives import DERIVATIVES_BLOCK, place_sweep
+from ...place_derivatives import derivatives_block, place_sweep
 from ...sweeps import StepSweep, argument_chart, result_chart
 from ..soft.stages import StageTracer
 from .kernel import ImpulseSolver
@@ -242,7 +241,6 @@ class ExactDerivative:
                 places |= {first + k: (2 * i * many, (2 * i + 1) * many) for k in range(pair.most)}
         if not places:
             return []
-        self.sizes[DERIVATIVES_BLOCK] = PLACE_NUMBERS * DUAL_NUMBERS * s.found[-1]
         charts, ends = {"q": argument_chart(t.tree, q, self.numbers)}, {"placed": dict(enumerate(numbers))}
         placing = StepSweep("placing", t.graph, t.inputs, {"q": q}, ends, charts)
         return [placing, place_sweep("places", places, "places", self.sizes)]
@@ -263,7 +261,7 @@ class ExactDerivative:
         leaves |= {
             x.name: [Expr(t.graph, 2 * n) for n in x.nodes]
             for x in t.inputs
-            if x.name == "places" and DERIVATIVES_BLOCK in self.sizes
+            if x.name == "places" and derivatives_block(x.name) in self.sizes
         }
         return StepSweep("dynamics", t.graph, t.inputs, leaves, ends, charts)
 

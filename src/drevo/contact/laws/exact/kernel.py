@@ -21,7 +21,7 @@ from ....codegen.llvm.stages import StageCalls, Stages
 from ....compiler.tracer import Tracer, nodes_of, unknowns
 from ...convex.clipping import PLACE_NUMBERS
 from ...convex.solids import DUAL_NUMBERS, PairSearch
-from ...place_derivatives import DERIVATIVES_BLOCK
+from ...place_derivatives import derivatives_block
 from ...signals import SensorStages
 from ..soft.integrate import in_body, in_world
 from ..soft.kernel import STEP_RESULTS
@@ -137,7 +137,12 @@ class ImpulseSolver:
             a, b = (c.at("placed", self.s.geom_numbers * (2 * k + end)) for end in (0, 1))
             if pair.solids[0].geom.kind != "plane":
                 search.derivatives(
-                    c, k, a, b, c.at("near"), c.at(DERIVATIVES_BLOCK, PLACE_NUMBERS * DUAL_NUMBERS * first)
+                    c,
+                    k,
+                    a,
+                    b,
+                    c.at("near"),
+                    c.at(derivatives_block("places"), PLACE_NUMBERS * DUAL_NUMBERS * first),
                 )
 
     def _search(self, c: StageCalls) -> None:

@@ -7,9 +7,9 @@ f(y0, D) - S (y - y0).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from ....codegen.graph.node import Expr, Graph
+from ....codegen.graph.node import Expr
 from ....codegen.graph.program import Input
 from ....codegen.llvm.ir import Value
 from ....codegen.llvm.stages import StageCalls
@@ -19,14 +19,14 @@ from ....compiler.tracer import nodes_of, unknowns
 from ....errors import InputError
 from ....mechanics.scalar import Scalar, Vector, dot
 from ...convex.clipping import PLACE_NUMBERS
-from ...convex.solids import DUAL_NUMBERS, is_sized
+from ...convex.solids import is_sized
 from ...packing import Pack, of
-from ...place_derivatives import DERIVATIVES_BLOCK, place_sweep
+from ...place_derivatives import derivatives_block, place_sweep
 from ...sweeps import StepSweep, argument_chart, result_chart
 from .kernel import Loops, evaluation
 from .layout import PackedRows
 from .newton import symmetric_of
-from .stages import FOUND_BLOCK, PLACE_INPUT, SoftProblem, StageTracer
+from .stages import PLACE_INPUT, SoftProblem, StageTracer
 
 
 class SoftDerivative(Loops):
@@ -43,7 +43,7 @@ class SoftDerivative(Loops):
         self.sizes |= {"R": e.nv, "parameters": len(e.symbols)}
         self.pairs, self.pair_of = self.pair_of, {}  # every place is a slot
         self.slot_blocks, self.solvers = [f"slot_{k}" for k in self.slots], [f"solve_{mark}"]
-        self.found = self._found_slots()
+        self.found, self.ports = self._found_slots(), {name: self._block(name) for name in ("handed", "a")}
         self.sweeps = [self._dynamics(), *self._placing(), *map(self._slot, self.slots)]
         self.end = self._end()
         self._solver(mark)
@@ -67,10 +67,11 @@ class SoftDerivative(Loops):
     def touching(self, c: StageCalls, k: int) -> Value:
         if k in self.pairs:
             with c.f.when(c.some_below("gap", k)):
-                self._found(c, k, self.pairs[k], c.at(FOUND_BLOCK, PLACE_NUMBERS * k), PLACE_NUMBERS * c.l.bytes)
+                block = self.e.problem.slots[k].found(k).block
+                self._found(c, k, self.pairs[k], c.at(block), PLACE_NUMBERS * c.l.bytes)
                 if k in self.found:
                     a, b = (c.at("placed", at) for at in self.found[k])
-                    out = c.at(DERIVATIVES_BLOCK, PLACE_NUMBERS * DUAL_NUMBERS * k)
+                    out = c.at(derivatives_block(block))
                     self.search.derivatives(c, self.pairs[k], a, b, c.at("gap", k), out)
         return super().touching(c, k)
 
@@ -89,12 +90,12 @@ class SoftDerivative(Loops):
                     )
                 a, b = (e.geom_numbers * e.placed[x] for x in s.solids)
                 places[k] = a, b
-        if places:
-            self.sizes[DERIVATIVES_BLOCK] = PLACE_NUMBERS * DUAL_NUMBERS * len(self.slots)
         return places
 
-    def _placing(self) -> list[StepSweep]:
-        return [place_sweep(f"place_{k}", {k: at}, FOUND_BLOCK, self.sizes, k) for k, at in self.found.items()]
+    def _placing(self) -> Iterator[StepSweep]:
+        for k, solids in self.found.items():
+            s = self.e.problem.slots[k]
+            yield place_sweep(f"place_{k}", {s.place: solids}, s.found(k).block, self.sizes, k)
 
     def _solver(self, mark: str) -> None:
         """H a_dot = R_dot, and R_bar of a_bar: H is symmetric."""
@@ -113,9 +114,9 @@ class SoftDerivative(Loops):
 
     # -- sweeps ---------------------------------------------------------------------------------------------
 
-    def _block(self, name: str, graph: Graph | None = None) -> tuple[Input, list[Expr]]:
+    def _block(self, name: str) -> tuple[Input, list[Expr]]:
         """A block as an input of a sweep."""
-        x = unknowns(graph or self.graph, name, self.sizes[name])
+        x = unknowns(self.graph, name, self.sizes[name])
         return Input(name, (len(x),), nodes_of(x)), x
 
     def _leaves(self) -> dict[str, list[Expr]]:
@@ -127,7 +128,7 @@ class SoftDerivative(Loops):
     def _dynamics(self) -> StepSweep:
         """R without contacts; what slots and the end of a step are handed."""
         e, g, leaves = self.e, self.graph, self._leaves()
-        port, a = self._block("a")
+        port, a = self.ports["a"]
         main = e.main.values(g)
         M = [{c: of(main, x) for c, x in row.items()} for row in e.M]
         left = [of(main, x) - y for x, y in zip(e.rhs, e.times(M, a))]
@@ -159,7 +160,7 @@ class SoftDerivative(Loops):
         """The part of a slot in R."""
         e, g, x, at = self.e, self.graph, self.e.contacts[k], self.e.records[k]
         part, m = e.parts[f"slot_{k}"], x.group.size
-        ports = {name: self._block(name) for name in ("handed", "a")}
+        ports = self.ports
         handed = next(p for p in part.inputs if p.name == "handed")
         cut = {n: y for n, y in zip(handed.nodes, ports["handed"][1])}
         pack = part.outputs[0].edges
@@ -170,10 +171,10 @@ class SoftDerivative(Loops):
         left = self._left(x, values, ports["a"][1], y0, symmetric_of(x, iter(packed)))
         leaves = {name: y for name, y in self._leaves().items() if name != "tau"} | {"handed": ports["handed"][1]}
         if k in self.found:
-            port = next(p for p in part.inputs if p.name.startswith(FOUND_BLOCK))
-            leaves[FOUND_BLOCK] = unknowns(g, FOUND_BLOCK, self.sizes[FOUND_BLOCK])
-            leaves[FOUND_BLOCK][PLACE_NUMBERS * k : PLACE_NUMBERS * (k + 1)] = [Expr(g, 2 * n) for n in port.nodes]
-        state = (p for p in part.inputs if p.name in ("Q", "V", "tau") or p.name.startswith(FOUND_BLOCK))
+            port, place = next((p, p.name) for p in part.inputs if isinstance(p.name, Place))
+            leaves[place.block] = unknowns(g, place.block, self.sizes[place.block])
+            leaves[place.block][place.first : place.first + PLACE_NUMBERS] = [Expr(g, 2 * n) for n in port.nodes]
+        state = (p for p in part.inputs if p.name in ("Q", "V", "tau") or isinstance(p.name, Place))
         reads = [*state, *(p for p, _ in ports.values()), *slot]
         return StepSweep(f"slot_{k}", g, reads, leaves, {"R": dict(zip(x.rates, left))}, {}, self.symbols, k)
 

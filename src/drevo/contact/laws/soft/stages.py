@@ -45,7 +45,7 @@ from .law import Equality, RowGroup, Softness
 from .layout import PackedRows, SlotLayout, slip_numbers, slot_layout
 
 PLACE_INPUT = "place"  # of a slot: what has been found of a place
-FOUND_BLOCK = "found"  # of that, where each place is a slot
+FOUND_PREFIX = "found_"  # before the number of a pair's first slot: of that, where each place is a slot
 LEAST_GAP_SQUARE = 1e-30  # of how far a loop is from closed, where its root is taken
 
 
@@ -70,6 +70,10 @@ class Slot(NamedTuple):
     solids: tuple[HeldGeom, HeldGeom] | None = None
     held: tuple[HeldGeom, HeldGeom] | None = None
     place: int = 0
+
+    def found(self, k: int) -> Place:
+        """A port: what has been found of the place of slot k, in the block of its pair."""
+        return Place(f"{FOUND_PREFIX}{k - self.place}", PLACE_NUMBERS * self.place)
 
 
 @dataclass(frozen=True)
@@ -305,7 +309,9 @@ class Evaluation:
     def _slots(self, poses: Poses, columns: Columns, v: Vector) -> None:
         slots, graph = self.problem.slots, self.t.graph
         used = dict.fromkeys(x for s in slots for x in s.solids or ())
-        self.sizes |= {FOUND_BLOCK: PLACE_NUMBERS * len(slots)} if used and self.problem.apart else {}
+        if self.problem.apart:
+            ports = (x.found(k) for k, x in enumerate(slots) if x.solids)
+            self.sizes |= {at.block: at.first + PLACE_NUMBERS for at in ports}
         self.placed = {x: k for k, x in enumerate(used)}
         self.places = list(accumulated([s.most for s in slots], initial=0))
         self._place = self.t.input(PLACE_INPUT, PLACE_NUMBERS) if used else []
@@ -376,9 +382,10 @@ class Evaluation:
             results: dict[str, tuple[int, ...]] = {Place(CHOSEN_BLOCK, 0): pack.edges()}
             results[Place(CHOSEN_BLOCK, at.gap)] = (graph.edge(gap),)
             more = given
-            if self.problem.slots[k].solids:
+            slot = self.problem.slots[k]
+            if slot.solids:
                 nodes, own = tuple(x.edge >> 1 for x in self._place), Place(CHOSEN_BLOCK, at.place)
-                found = Place(FOUND_BLOCK, PLACE_NUMBERS * k) if self.problem.apart else own
+                found = slot.found(k) if self.problem.apart else own
                 more = (*given, Input(found, (PLACE_NUMBERS,), nodes))
             self.parts[f"slot_{k}"] = part_of_graph(f"slot_{k}", graph, more, results, self.symbols)
             self.sizes[f"slot_{k}"] = at.end  # of one place
