@@ -21,8 +21,7 @@ from drevo import streaming
 from drevo.codegen.call.function import Function, Spec, obtain
 from drevo.codegen.graph.node import Graph
 from drevo.codegen.graph.program import Input, Output, Program
-from drevo.codegen.lower.lower import lower
-from drevo.errors import DrevoError, EmitError, InputError, NumericsError
+from drevo.errors import DrevoError, InputError, NumericsError
 
 # -- arguments ---------------------------------------------------------------------------------------------
 
@@ -188,8 +187,6 @@ def test_wrong_spec() -> None:
         Spec(dtype="float16")
     with pytest.raises(InputError, match="layout"):
         Spec(layout="columns")
-    with pytest.raises(EmitError, match="order"):
-        lower(arm(), order="best")  # type: ignore[arg-type]
 
 
 def test_extra_keywords_go_to_the_hook() -> None:

@@ -22,8 +22,6 @@ from drevo.codegen.graph.node import Expr, Graph
 from drevo.codegen.graph.program import Output, Program
 from drevo.codegen.llvm import module as llvm
 from drevo.codegen.lower import split
-from drevo.codegen.lower.lower import lower
-from drevo.codegen.lower.schedule import reloads
 from drevo.compiler.differentiate import by_graph
 from drevo.compiler.recipe import Recipe
 from drevo.compiler.search import Preparation
@@ -252,20 +250,6 @@ def test_several_results_in_place(walker: Model, layout: str) -> None:
     over_input = (outs[0], state[1])  # v itself: the right result through a copy
     expected = f(*state)[1]
     assert np.array_equal(f(*state, out=over_input)[1], expected)
-
-
-def test_orders_by_what_must_be_loaded_again() -> None:
-    """Values used again at once stay near; those that were left behind for long are loaded again."""
-    g = Graph()
-    x = [g.input(f"x[{i}]") for i in range(60)]
-    near = Program("near", g, (), (), (Output("y", (60,), tuple((e * e + e).edge for e in x)),))
-    first = [e * e for e in x]
-    far = [(a + e).edge for a, e in zip(first, x)]
-    assert len({*far}) == 60
-    steps = lower(near, order="create", fma=False).steps
-    squares = [s for s in steps if s[2] >> 1 == s[3] >> 1]
-    apart = [*squares, *(s for s in steps if s not in squares)]
-    assert reloads(apart) > reloads(steps)
 
 
 def test_runs_of_few_steps_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:

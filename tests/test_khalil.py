@@ -20,7 +20,7 @@ from drevo.codegen.graph.evaluate import evaluate
 from drevo.codegen.graph.ops import ADD, DIV, MUL
 from drevo.codegen.graph.program import Program
 from drevo.codegen.lower.lower import lower
-from drevo.codegen.lower.schedule import FMA
+from drevo.codegen.lower.steps import FMA
 from drevo.compiler.compete import compete
 from drevo.compiler.formalisms import candidates, common_algorithm, searched_recursion
 from drevo.compiler.search import OBJECTIVES, Preparation, traced_alone

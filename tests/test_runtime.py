@@ -19,7 +19,7 @@ from drevo.codegen.graph.node import Graph
 from drevo.codegen.graph.program import Input, Output, Parameter, Program
 from drevo.codegen.llvm import module as llvm
 from drevo.codegen.lower.lower import lower
-from drevo.codegen.lower.schedule import largest_angle
+from drevo.codegen.lower.steps import largest_angle
 from drevo.codegen.store import native
 from drevo.codegen.store.build import target_of
 from drevo.errors import EmitError, NumericsError
@@ -92,13 +92,6 @@ def test_bits_do_not_depend_on_width_or_chunks(name: str, kind: str) -> None:
     q, v = state(37) if kind == "every" else np.random.default_rng(1).normal(size=(2, 37, 9))
     assert bits(flat(f(q, v), 37)) == bits(flat(make(kind)(q, v), 37))
     assert bits(flat(f(q[5], v[5]), 1)) == bits(flat(make(kind)(q[5], v[5]), 1))
-
-
-def test_order_changes_no_bit() -> None:
-    q, v = state(20)
-    want = bits(flat(make()(q, v), 20))
-    for order in ("create", "column", "greedy"):
-        assert bits(flat(make(order=order)(q, v), 20)) == want
 
 
 def test_without_fma() -> None:

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import drevo
 from drevo.codegen.gpu.cuda import ptx_of
-from drevo.codegen.lower.schedule import makers, operands
+from drevo.codegen.lower.steps import makers, operands
 from drevo.codegen.store.build import Spec, lowered_as
 from drevo.compiler.pages.derivation import write_out_program
 from drevo.compiler.recipe import Recipe

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..codegen.graph.program import Program
 from ..codegen.lower.lower import Lowered, lower
-from ..codegen.lower.schedule import largest_angle
+from ..codegen.lower.steps import largest_angle
 from ..codegen.store.build import DTYPES
 from ..codegen.store.targets import MACHINES, MAX_STEPS, Compiled, Machine, compiled_for
 from ..documents.export_texts import c_example, c_header, wasm_example, wasm_loader
@@ -116,7 +116,7 @@ def export_program(
     machine, place = _machine(target), _folder(folder)
     scalar = DTYPES[one_of("export: dtype", dtype, DTYPES, InputError)]
     called = identifier(_name(name)).lower()
-    low = lower(program, parameters=parameters, order="auto", fma=machine.fused)
+    low = lower(program, parameters=parameters, fma=machine.fused)
     if len(low.steps) > MAX_STEPS:
         raise EmitError(
             f"export: {program.name} has {len(low.steps)} steps, more than the {MAX_STEPS} of one function; "

@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterator, Sequence
 from ..graph.ops import ADD, ATAN2, CHOICE, DIV, FUNCTIONS, MUL, UNLESS
 from ..graph.program import PIVOT_FLOOR
 from ..lower.lower import Lowered, ends
-from ..lower.schedule import CHOOSE, FMA, GUARD, SINCOS, TURN, Step, step_results
 from ..lower.split import SplitSteps
+from ..lower.steps import CHOOSE, FMA, GUARD, SINCOS, TURN, Step, step_results
 from .ir import I1, I32, PTR, VOID, IRFunction, Module, Value, literal
 from .math import MAX_SUMMED_RADIANS, WIDEST, add_atan2, add_sincos, add_turned
 from .ports import ALONE, Address, Ports, Target

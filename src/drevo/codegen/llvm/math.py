@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..lower.schedule import ANGLE_BITS, largest_angle
+from ..lower.steps import ANGLE_BITS, largest_angle
 from .ir import IRFunction, Module, Value, literal
 
 # sin r = r + r z S(z), cos r = 1 + z C(z), z = r^2, |r| <= pi/16 (1 + 2^-10): own minimax fits, rounded one by one

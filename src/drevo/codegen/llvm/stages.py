@@ -14,8 +14,8 @@ from typing import NamedTuple
 from ..graph.program import Program
 from ..lower.loops import CHOSEN_BLOCK, BlockLayout, port_place
 from ..lower.lower import Lowered, lower
-from ..lower.schedule import operands, step_results
 from ..lower.split import SplitSteps, split_functions
+from ..lower.steps import operands, step_results
 from .ir import F64, I8, I64, PTR, VOID, IRFunction, Module, Value, literal
 from .kernel import FunctionBody, Kernel
 from .math import Lanes

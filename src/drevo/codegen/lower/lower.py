@@ -31,19 +31,7 @@ from ..graph.ops import (
     WHEN,
 )
 from ..graph.program import Output, Program, fused_products
-from .schedule import (
-    CHOOSE,
-    FMA,
-    GUARD,
-    SINCOS,
-    TURN,
-    Order,
-    Step,
-    makers,
-    operands,
-    scheduled,
-    step_results,
-)
+from .steps import CHOOSE, FMA, GUARD, SINCOS, TURN, Step, makers, operands, step_results
 
 FINITE = {
     DIV: 1,
@@ -90,7 +78,6 @@ def lower(
     *,
     parameters: bool = False,
     packed: bool = False,
-    order: Order = "auto",
     fma: bool = True,
 ) -> Lowered:
     """Everything between the graph and the text of a kernel.
@@ -108,8 +95,6 @@ def lower(
     tested = [e for g in guards for e in g[2:4]]
     steps = _steps(program.graph, roots + tested, constants, where, fma)
     steps = _turned(steps, program.angle_sums, where, constants, len(program.graph) + len(steps))
-    columns = _by_column(program.outputs, kept)
-    steps = scheduled(steps, roots + tested, columns and columns + tested, order)
     steps = _guarded(steps, guards)
     return Lowered(
         tuple(steps), inputs, _outputs(program, kept, packed), where, constants, stores, _units(program, where),
@@ -358,23 +343,3 @@ def ends(low: Lowered) -> set[int]:
         if any(v in stored or v in within for v in step_results(step)):
             within.update(e >> 1 for e in operands(step)[: FINITE.get(step[0])])
     return stored - within
-
-
-# -- order of the outputs ----------------------------------------------------------------------------------
-
-
-def _by_column(outputs: Sequence[Output], kept: Sequence[Sequence[int]]) -> list[int]:
-    """Edges of the outputs, entries of one row and column together, from the last joint; none without a matrix."""
-    if all(len(o.shape) < 2 or len(o.edges) <= 16 for o in outputs):
-        return []
-    keyed = [
-        (_hook(o.place(k), o.shape, m), o.edges[k]) for m, (o, ks) in enumerate(zip(outputs, kept)) for k in ks
-    ]
-    return [e for _, e in sorted(keyed)]
-
-
-def _hook(k: int, shape: Sequence[int], m: int) -> tuple[int, ...]:
-    index = _unravel(k, shape)
-    if len(index) == 2 and shape[0] == shape[1]:
-        return -max(index), m, min(index), *index
-    return (-index[-1] if index else 0, m, *index)

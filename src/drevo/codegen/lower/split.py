@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from .lower import Lowered
-from .schedule import SOON, Step, operands, step_results
+from .steps import Step, operands, step_results
 
 ONE_FUNCTION = 6_000  # steps; register allocation grows faster than linearly beyond
-MAX_FUNCTION_STEPS, SHORT_FUNCTION_STEPS = (
-    1_200,
-    400,
-)  # steps of a function; short ones where compiling takes seconds
+MAX_FUNCTION_STEPS, SHORT_FUNCTION_STEPS = 1_200, 400  # steps of a function; short ones of LONG_PROGRAM_STEPS
+LONG_PROGRAM_STEPS = 20_000  # steps; compiling more takes seconds
 
 
 class SplitSteps(NamedTuple):
@@ -34,7 +32,7 @@ def _size(steps: int) -> int:
     """Chooses the number of steps in a run, from the number of all steps."""
     if steps <= ONE_FUNCTION:
         return max(1, steps)
-    return MAX_FUNCTION_STEPS if steps <= SOON else SHORT_FUNCTION_STEPS
+    return MAX_FUNCTION_STEPS if steps <= LONG_PROGRAM_STEPS else SHORT_FUNCTION_STEPS
 
 
 def _slots(runs: Sequence[Sequence[Step]]) -> tuple[dict[int, int], int]:

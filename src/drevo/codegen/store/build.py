@@ -45,7 +45,6 @@ class Spec:
     packed: bool = False
     parameters: bool = False
     check: bool = True
-    order: str = "auto"
     single: bool = True
 
     def __post_init__(self) -> None:
@@ -303,8 +302,7 @@ _ENTRY_OBJECTS: dict[str, bytes] = {}  # some ten kilobytes each
 def lowered_as(program: Program, spec: Spec, fma: bool) -> Lowered:
     from ..lower.lower import lower
 
-    order: Any = spec.order
-    return lower(program, parameters=spec.parameters, packed=spec.packed, order=order, fma=fma)
+    return lower(program, parameters=spec.parameters, packed=spec.packed, fma=fma)
 
 
 def manifest_as(program: Program, low: Lowered, arena: int, scratch: int, lanes: int) -> Manifest:
