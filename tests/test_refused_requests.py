@@ -55,6 +55,27 @@ SAID: dict[str, tuple[Callable[[], object], str]] = {
         lambda: drevo.compile(arm(), "gravity", dt=1e-3), "a quantity takes no option 'dt'; it takes dtype, target"
     ),
     "a misspelt one": (lambda: drevo.compile(arm(), "gravity", passivee=True), "did you mean 'passive'"),
+    "a formalism that is no name": (
+        lambda: drevo.compile(arm(), "gravity", formalism=np.ones(2)), "formalism is array.* must be text"
+    ),
+    "letters of a number": (lambda: arm().draw(letters=2.0), "letters is 2.0; it must be a mapping"),
+    "columns of a list": (lambda: drevo.write_out(arm(), "gravity").latex([2]), "columns must be 1 or 2, not"),
+    "a notation of numbers": (
+        lambda: drevo.check_formulas(arm(), "H_33 = J_3", notation=np.ones(2)), "notation array.* is not known"
+    ),
+    "conditions of a number": (
+        lambda: drevo.check_formulas(arm(), "H_33 = J_3", given=np.ones(2)), "given is array.*; it is text"
+    ),
+    "gravity of an array": (
+        lambda: drevo.control.pd(arm(), Q, 1.0, 1.0, gravity=np.ones(2)), "gravity is array.* True or False"
+    ),
+    "a task of a number": (
+        lambda: drevo.tasks.solve_ik(arm(), Q, [drevo.tasks.FrameTask(np.nan)], 0.01, targets=[np.eye(4)]),
+        "FrameTask: no link nan",
+    ),
+    "a task's name of an array": (
+        lambda: drevo.tasks.FrameTask("link3", name=np.ones(2)), "FrameTask: name is array.* must be text"
+    ),
     "passive slopes": (
         lambda: by("q", passive=True), "a derivative takes no option 'passive'; it takes method, dtype, .*budget"
     ),

@@ -33,6 +33,9 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("pose", {}, "say which by link="),
     ("pose", {"link": "link9"}, "link 'link9' is not known"),
     ("kinetic_energy", {"mode": []}, "mode .* is not known"),
+    ("inverse_dynamics", {"passive": np.ones(2)}, "passive is array.*; it must be True or False"),
+    ("mass_matrix", {"limits": np.ones(2)}, "limits is array.*; it must be True or False"),
+    ("pose", {"link": "link1", "relative_to": np.ones(2)}, "relative_to array.* is not known"),
 ]
 
 

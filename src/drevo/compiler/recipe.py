@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, one_of
-from ..io.given import flag
+from ..io.given import flag, short_text
 from ..model.description import Model
 from ..model.draft import names_in
 from ..model.quantities import CATALOGUE, names_of, options_of, takes_forces
@@ -57,7 +57,7 @@ class Recipe:
         kinds = names_in(product, "compile: product")
         frames = one_of("compile: tangents", tangents, TANGENTS, InputError)
         return Recipe(
-            wanted, names_in(parameters, "compile: parameters"), formalism,
+            wanted, names_in(parameters, "compile: parameters"), short_text("compile: formalism", formalism),
             names_in(external, "compile: f_ext"),
             options_of(wanted, options, [l.name for l in model.links]),
             flag("compile: passive", passive) and takes_forces(wanted),

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from ..compiler.formalisms import common_algorithm
 from ..constraint.functions import call_traced
 from ..errors import InputError
-from ..io.given import Array, finite, number, numbers
+from ..io.given import Array, finite, flag, number, numbers
 from ..io.reprs import brief
 from ..mechanics.configuration import require_unit_quaternions
 from ..mechanics.jet import Jet, jet
@@ -159,7 +159,7 @@ def pd(
 
     kp in N m/rad or N/m, kd in N m s/rad or N s/m.
     """
-    return ProportionalDerivative(*_checked("pd", robot, reference, kp, kd), bool(gravity))
+    return ProportionalDerivative(*_checked("pd", robot, reference, kp, kd), flag("pd: gravity", gravity))
 
 
 def pid(

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, TraceError, shown
+from ..errors import InputError, TraceError, one_of, shown
 from ..io.given import asked
 from ..io.reprs import brief
 from ..model.description import Model
-from ..model.draft import did_you_mean, model_of
+from ..model.draft import model_of
 from ..robot.face import Robot
 from . import expressions
 from .corrections import Corrections, MendSearch
@@ -135,9 +135,9 @@ def check_formulas(
     model = model_of(robot, "check_formulas")
     if not isinstance(text, str):
         raise InputError(f"check_formulas: the formulas are {shown(text)}; give them as text, one a line")
-    if notation not in NOTATIONS:
-        hint = did_you_mean(str(notation), NOTATIONS)
-        raise InputError(f"check_formulas: notation {shown(notation)} is none of {', '.join(NOTATIONS)}{hint}")
+    one_of("check_formulas: notation", notation, NOTATIONS, InputError)
+    if not isinstance(given, str | None):
+        raise InputError(f"check_formulas: given is {shown(given)}; it is text, 'd_x4 = 0'")
     divides = "/" in text or "frac" in text  # by symbols that the next text should not find
     lines = list(_lines(text))
     left = [expressions.left_name(line) for line in lines]

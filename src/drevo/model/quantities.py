@@ -289,7 +289,7 @@ def options_of(names: Sequence[str], given: Mapping[str, Any], links: Iterable[s
             raise UnknownNameError(
                 f"{names[0]} takes no option {o!r}{did_you_mean(o, (*takes, *KEYWORDS))}{which}"
             )
-    takes = [o for o in takes if o != "relative_to" or given.get(o)]  # without it the world
+    takes = [o for o in takes if o != "relative_to" or given.get(o) is not None]  # without it the world
     return {o: _option(names[0], o, given.get(o, OPTION_DEFAULTS.get(o)), links) for o in takes}
 
 

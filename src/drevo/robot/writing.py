@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..compiler.pages.derivation import Derivation
 from ..errors import InputError, shown
-from ..io.given import asked, spelled_out
+from ..io.given import asked, flag, spelled_out
 from ..model.quantities import ExportOptions, LinkOptions
 
 if TYPE_CHECKING:
@@ -103,6 +103,7 @@ def _branch_options(name: Any, limits: bool, given: Mapping[str, float | None] |
     """The options of inverse kinematics in closed form; InputError where something else is wanted."""
     if not isinstance(given, Mapping) and given is not None:
         raise InputError(f"{BRANCHES}: given is {shown(given)}; it must be {{joint: value or None}}")
+    limits = flag(f"{BRANCHES}: limits", limits)
     if isinstance(name, str) and name == BRANCHES:
         return {"limits": limits, **(given or {})}
     if limits or given:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from ..compiler.formalisms import common_algorithm
 from ..errors import InputError, shown
-from ..io.given import finite, number, numbers, whole
+from ..io.given import finite, number, numbers, short_text, whole
 from ..mechanics.algorithms.derivatives import displaced
 from ..mechanics.configuration import neutral
 from ..mechanics.jet import Jet, jet
@@ -70,6 +70,7 @@ class KinematicTask:
         number(f"{title}: gain", self.gain, "a number from 0 to 1", lambda x: 0.0 <= x <= 1.0)
         number(f"{title}: lm_damping", self.lm_damping, "a number from 0 on", lambda x: 0.0 <= x < np.inf)
         whole(f"{title}: priority", self.priority, 0, use=": 0 is the first")
+        short_text(f"{title}: name", self.name)
 
     @property
     def default_name(self) -> str:

@@ -199,8 +199,8 @@ def checked_stack(
     links = {link.name for link in model.links}
     for task in (*tasks, *equal):
         for link in task.links():
-            if link not in links:
-                raise InputError(f"{type(task).__name__}: no link {link!r}{did_you_mean(link, links)}")
+            if not isinstance(link, str) or link not in links:
+                raise InputError(f"{type(task).__name__}: no link {shown(link)}{did_you_mean(str(link), links)}")
     names = _distinct([*tasks, *equal])
     return StackProblem(
         model, tasks, names[: len(tasks)], seconds("compile_ik: dt", dt), RateLimits.of(robot, limits),

@@ -66,7 +66,7 @@ def quantity_equations(
 ) -> Derivation:
     """The written-out equations of a quantity: see `drevo.write_out`."""
     (model, allowed, change), patterns = symmetrised(_model(robot), symmetric), _patterns(symbols)
-    merge = flag("write_out: merge_equal", merge_equal)
+    merge, acting = flag("write_out: merge_equal", merge_equal), flag("write_out: passive", passive)
     if not isinstance(name, str):
         raise TraceError(f"write_out takes one quantity by its name, not {str(name)[:60]}: call it for each")
     if name == TERMS.name:
@@ -90,7 +90,7 @@ def quantity_equations(
                 parameters=patterns,
                 options=chosen,
                 snap=SNAP,
-                passive=passive and takes_forces([wanted]),
+                passive=acting and takes_forces([wanted]),
                 merge_equal=merge,
             ).program
     derivation = write_out_program(described(program, model, patterns, merge, sequence == "paper"))

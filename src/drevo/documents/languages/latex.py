@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from ...errors import EmitError
+from ...errors import EmitError, shown
 from .. import document
 from ..about import About
 from ..document import CITE, COUNTED
@@ -61,8 +61,8 @@ def _single(text: str) -> bool:
 
 def latex(sequence: Sequence, facts: About, columns: int = 1) -> str:
     """A document of its own, in one column or, as articles are set, in two. EmitError for other columns."""
-    if isinstance(columns, bool) or columns not in _PREAMBLES:
-        raise EmitError(f"latex: columns must be 1 or 2, not {columns!r}")
+    if isinstance(columns, bool) or not isinstance(columns, int) or columns not in _PREAMBLES:
+        raise EmitError(f"latex: columns must be 1 or 2, not {shown(columns)}")
     style = latex_style(facts.digits)
     title = rf"\title{{{latex_text(facts.title)}}}"
     text = [_PREAMBLES[columns] + title, r"\author{}", r"\date{}", r"\begin{document}", r"\maketitle"]

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...compiler.pages.drawing import robot_svg
-from ...errors import InputError
+from ...errors import InputError, shown
 from ...io.files import saving
 from ...io.given import Array
 from ...mechanics.configuration import state
@@ -239,6 +239,8 @@ class Drawn:
         given = None if q is None else state(model, "draw", q=q)[0]
         if given is not None and given.shape != (model.nq,):
             raise InputError(f"draw: q must be one configuration, ({model.nq},), not {given.shape}")
+        if letters is not None and not isinstance(letters, Mapping):
+            raise InputError(f"draw: letters is {shown(letters)}; it must be a mapping of letters to letters")
         self.name = model.name
         self.svg = robot_svg(model, None if given is None else given.tolist(), letters)
 
