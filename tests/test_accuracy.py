@@ -135,6 +135,8 @@ def test_sag_of_an_elastic_beam() -> None:
 
 def test_sag_of_a_drive() -> None:
     """q gives way by m g l / 2 k; the tip goes down by l times that."""
+    with pytest.raises(drevo.InputError, match="link 'beem' is not in robot"):  # with rigid drives too
+        loads.accuracy(cantilever(), [0.0], "beam", f_ext={"beem": np.zeros(6)})
     found = loads.accuracy(cantilever(), [0.0], "beam", point=(0.8, 0, 0), stiffness=1000.0)
     give = 3.0 * G * 0.4 / 1000.0
     assert np.abs(found.sag - [0, 0, -0.8 * give, 0, give, 0]).max() < 1e-15

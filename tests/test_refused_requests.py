@@ -58,6 +58,12 @@ SAID: dict[str, tuple[Callable[[], object], str]] = {
     "a formalism that is no name": (
         lambda: drevo.compile(arm(), "gravity", formalism=np.ones(2)), "formalism is array.* must be text"
     ),
+    "a target that is no name": (
+        lambda: drevo.export(arm(), "gravity", np.ones(2)), "export: target is array.* must be text"
+    ),
+    "a dtype that is no name": (
+        lambda: drevo.export(arm(), "gravity", "c", dtype=np.ones(2)), "export: dtype is array.* must be text"
+    ),
     "letters of a number": (lambda: arm().draw(letters=2.0), "letters is 2.0; it must be a mapping"),
     "columns of a list": (lambda: drevo.write_out(arm(), "gravity").latex([2]), "columns must be 1 or 2, not"),
     "a notation of numbers": (
@@ -72,6 +78,23 @@ SAID: dict[str, tuple[Callable[[], object], str]] = {
     "a task of a number": (
         lambda: drevo.tasks.solve_ik(arm(), Q, [drevo.tasks.FrameTask(np.nan)], 0.01, targets=[np.eye(4)]),
         "FrameTask: no link nan",
+    ),
+    "tasks of a number": (lambda: drevo.tasks.solve_ik(arm(), Q, 2.0, 0.01), "tasks: 2.0 is none of drevo.tasks"),
+    "a rate of text": (
+        lambda: drevo.tasks.ManipulabilityTask("link3", rate="fast"), "rate is 'fast'; it must be a finite number"
+    ),
+    "axes of a number": (lambda: drevo.tasks.ManipulabilityTask("link3", axes=2.0), "axes are some of x, y, z"),
+    "a tolerance of kilometres": (
+        lambda: arm().inverse_kinematics("link3", np.eye(4), tolerance=1e308), "tolerance is 1e\\+308; it must be"
+    ),
+    "all of an array": (
+        lambda: arm().inverse_kinematics("link3", np.eye(4), all=np.ones(2)), "all is array.* True or False"
+    ),
+    "stiffness that rounds to nothing": (
+        lambda: drevo.control.impedance(arm(), "link3", -1e308, 1.0, axes="x y"), "stiffness must be 0 or more"
+    ),
+    "a law of no joints": (
+        lambda: drevo.control.impedance(arm(), "link3", 1.0, 1.0, axes="x", actuated=[]), "joints give 0 motions"
     ),
     "a task's name of an array": (
         lambda: drevo.tasks.FrameTask("link3", name=np.ones(2)), "FrameTask: name is array.* must be text"

@@ -107,6 +107,8 @@ def test_a_relative_frame_and_manipulability():
         q = q + DT * solve_ik(robot, q, [RelativeFrameTask("b4", "b1"), DampingTask(1e-3)], DT, targets=[T]).v
     assert np.allclose(robot.pose(q, "b4", relative_to="b1"), T, atol=1e-6)
     more = solve_ik(robot, q, [ManipulabilityTask("b4", rate=0.01, axes="x y z"), DampingTask(1e-3)], DT).v
+    for axes in ("xyz", ["x", "y", "z"]):  # as robot.manipulability takes them
+        assert ManipulabilityTask("b4", rate=0.01, axes=axes) == ManipulabilityTask("b4", rate=0.01, axes="x y z")
     before, after = (float(robot.manipulability(x, "b4", axes="x y z")) for x in (q, q + DT * more))
     assert after - before == pytest.approx(0.01 * DT, rel=0.05)
 
@@ -303,7 +305,7 @@ def test_equalities_and_loops_hold():
     q = np.array([0.1, 0.4, 0.2, 0.2])
     for _ in range(30):
         found = solve_ik(
-            robot, q, [FrameTask("b3")], DT, equalities=[gear], limits=[VelocityLimit(1.0)],
+            robot, q, [FrameTask("b3")], DT, equalities=gear, limits=VelocityLimit(1.0),
             targets=[robot.pose([0.5, 0.8, -0.2, 0.4], "b3")],
         )  # fmt: skip
         q = q + DT * found.v

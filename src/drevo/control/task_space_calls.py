@@ -160,8 +160,9 @@ def _require_mobile(name: str, law: TaskSpaceLaw, axes: Sequence[str]) -> None:
     q = random(model, np.random.default_rng(0), ()).tolist()
     still = [0.0] * model.nv
     J = driven_task(build_tree(model), q, still, still, law.link, law.driven).J
-    s = np.linalg.svd([law.along(column, axes) for column in zip(*J)], compute_uv=False)
-    rank = int((s > MOBILE_SHARE * s[0]).sum()) if s[0] else 0
+    motions = np.reshape([law.along(column, axes) for column in zip(*J)], (-1, len(axes)))
+    s = np.linalg.svd(motions, compute_uv=False)
+    rank = int((s > MOBILE_SHARE * s[0]).sum()) if s.any() else 0
     if rank < len(axes):
         raise InputError(
             f"{name}: link {law.link!r} cannot move along all of {' '.join(axes)}: its driven joints give {rank} "
@@ -224,7 +225,8 @@ def _gains(title: str, given: ArrayLike, n: int) -> GainRows:
     if x.shape not in ((), (n,), (n, n)):
         raise InputError(f"{title} has shape {x.shape}; give a number, {n} of them, or a matrix ({n}, {n})")
     A = x if x.ndim == 2 else np.diag(np.broadcast_to(x, (n,)))
-    if np.linalg.eigvalsh(A + A.T).min() < -1e-12 * np.abs(A).max():
+    unit = A / (np.abs(A).max() or 1.0)
+    if np.linalg.eigvalsh(unit + unit.T).min() < -1e-12:
         raise InputError(f"{title} must be 0 or more along every axis, not {shown(given)}")
     return _rows(A)
 

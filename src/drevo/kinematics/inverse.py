@@ -18,7 +18,7 @@ from ..codegen.store.memo import memoised
 from ..compiler.trace import requested
 from ..contact.distances import chosen_pairs, distance_function
 from ..errors import InputError, one_of, shown
-from ..io.given import Array, asked, finite, flag, positive, rotations, whole
+from ..io.given import Array, asked, finite, flag, number, rotations, whole
 from ..mechanics.configuration import ranges, require_unit_quaternions
 from ..mechanics.tree import build_tree
 from ..model.draft import did_you_mean, names_in
@@ -65,7 +65,9 @@ def inverse_kinematics(
     links = names_in(link, "inverse_kinematics: link")
     kinds = names_in(reach, "inverse_kinematics: reach")
     kinds = kinds * len(links) if len(kinds) == 1 else kinds
-    tolerance = positive("inverse_kinematics: tolerance", tolerance)
+    tolerance = number(
+        "inverse_kinematics: tolerance", tolerance, "a positive number up to 1e9", lambda x: 0.0 < x <= 1e9
+    )
     attempts = whole("inverse_kinematics: attempts", attempts, 1)
     goal = _goals(robot, links, kinds, poses)
     lower, upper = _bounds(robot, flag("inverse_kinematics: limits", limits))
@@ -74,7 +76,7 @@ def inverse_kinematics(
     search = PoseSearch(robot, f, target, _starts(robot, target, seeds), _gaps(robot, avoid))
     lead = goal.shape[:-3]
     flat = goal.reshape(-1, len(links), 4, 4)
-    if all:
+    if flag("inverse_kinematics: all", all):
         return [search.distinct(x, attempts) for x in flat]
     first, residual = None, None
     if q0 is not None:

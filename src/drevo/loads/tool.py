@@ -191,9 +191,9 @@ def accuracy(
         raise InputError(f"accuracy is of open chains, and robot {robot.name!r} has loops; open them first")
     (x,) = state(robot.model, "accuracy", q=q)
     named(robot.model, link)
-    springs = _springs(springs)
+    Surroundings(f_ext).wrench_on(robot, x)  # names what does not fit, also where nothing gives way
     frames, give = _frames(robot, link, frame_errors), _per_rate(robot, "stiffness", stiffness, np.inf)
-    chain = _Chain(robot, x, link, finite("point", point, (3,)), frames, springs, f_ext, give)
+    chain = _Chain(robot, x, link, finite("point", point, (3,)), frames, _springs(springs), f_ext, give)
     tolerance = [*_per_rate(robot, "joint_errors", joint_errors, 0.0)]
     tolerance += [y for _, six in chain.frames for y in six]
     J = np.concatenate([chain.jacobian(), chain.frame_columns()], axis=-1)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..compiler.pages.derivation import Derivation
 from ..errors import InputError, shown
-from ..io.given import asked, flag, spelled_out
+from ..io.given import asked, flag, short_text, spelled_out
 from ..model.quantities import ExportOptions, LinkOptions
 
 if TYPE_CHECKING:
@@ -171,12 +171,12 @@ def export(
     given: dict[str, Any] = {**options}
     programmed = callable(getattr(what, "program", None))
     quantities = not programmed and not has_own_program(quantity, wrt)
-    if programmed or quantities or target in PLANT_TARGETS:
+    if short_text("export: target", target) in PLANT_TARGETS or programmed or quantities:
         of = f"a {type(what).__name__}" if programmed else f"{quantity!r:.60}"
         unfit = [*(k for k, x in under.items() if x is not None), *(["wrt"] if wrt else [])]
         if unfit := [*unfit, *(given if programmed and target not in PLANT_TARGETS else ())]:
             raise InputError(f"export of {of} takes no {unfit[0]!r}")
-    where: dict[str, Any] = {"dtype": dtype, "folder": folder}
+    where: dict[str, Any] = {"dtype": short_text("export: dtype", dtype), "folder": folder}
     if target in PLANT_TARGETS:
         return export_plant(what, quantity, target, name=name, **where, **given)
     if target == "c":

@@ -26,7 +26,7 @@ from ..mechanics.scalar import Matrix, Scalar, Vector
 from ..mechanics.spatial import Mat, Vec
 from ..mechanics.tree import Tree
 from ..model.description import Model
-from ..model.quantities import TASK_AXES
+from ..model.quantities import TASK_AXES, task_axes
 
 WHOLE_FRAME = ((7, slice(0, 7), slice(0, 6)),)  # a pose as a free joint moves
 FRAME_AT_REST = [0.0] * 6 + [1.0]
@@ -337,7 +337,12 @@ class ManipulabilityTask(KinematicTask):
     link: str
     cost: float = 1.0
     rate: float = 0.1
-    axes: str = " ".join(TASK_AXES)
+    axes: str | Sequence[str] = " ".join(TASK_AXES)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        number("ManipulabilityTask: rate", self.rate)
+        object.__setattr__(self, "axes", " ".join(task_axes("ManipulabilityTask", self.axes)))
 
     @property
     def default_name(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -187,10 +187,9 @@ def checked_stack(
     tasks = tuple(_each("tasks", tasks, KinematicTask))
     if not tasks:
         raise InputError("compile_ik: tasks is empty; give at least one, such as drevo.tasks.FrameTask(link)")
-    equal = [
-        x for x in _each("equalities", equalities, (KinematicTask, Constraint)) if isinstance(x, KinematicTask)
-    ]
-    constraints = [x for x in equalities if isinstance(x, Constraint)]
+    held = _each("equalities", equalities, (KinematicTask, Constraint))
+    equal = [x for x in held if isinstance(x, KinematicTask)]
+    constraints = [x for x in held if isinstance(x, Constraint)]
     limits = _each("limits", limits, LIMITS)
     for kind in LIMITS[:3]:
         if sum(isinstance(x, kind) for x in limits) > 1:
@@ -213,7 +212,7 @@ def checked_stack(
 
 def _each(what: str, given: Any, kinds: Any) -> list[Any]:
     """A list of things of some kinds; one alone is a list of it."""
-    listed = [given] if isinstance(given, kinds) else list(given)
+    listed = list(given) if isinstance(given, Iterable) and not isinstance(given, kinds) else [given]
     for x in listed:
         if not isinstance(x, kinds):
             raise InputError(f"{what}: {shown(x)} is none of drevo.tasks")
