@@ -67,7 +67,9 @@ def quiet(source: Any) -> drevo.Robot:
 
 TEXTS = {
     "a gain of muscles": (acted('<general joint="j" gaintype="muscle"/>'), "actuator not read: general (1)"),
-    "a ratio of damping": (acted('<position joint="j" dampratio="1"/>'), "position on line 1"),
+    "a ratio of the damping of no spring": (
+        acted('<general joint="j" gainprm="-1" biastype="affine" biasprm="0 1 1"/>'), "general on line 1"
+    ),
     "a joint that is none": (acted('<motor joint="k"/>'), "the joint 'k' does not exist"),
     "a gear of nothing": (acted('<motor joint="j" gear="0"/>'), "has the gear 0 and drives nothing"),
     "a pulley": (

@@ -80,9 +80,10 @@ def theirs(robot: Any, q: Any, v: Any) -> tuple[Any, Any]:
     return tuple(np.array(x, float).T for x in mujoco_state(robot.model, list(q.T), list(v.T)))  # type: ignore[return-value]
 
 
-def beside(text: str, seed: int, method: str) -> None:
+def beside(text: str, seed: int, method: str, compiled: bool = False) -> None:
     """Steps from random states under random controls: velocities, activations, readings."""
-    robot, model = drevo.load(text), mujoco.MjModel.from_xml_string(text)
+    model = mujoco.MjModel.from_xml_string(text)
+    robot = drevo.load(model if compiled else text)
     model.opt.tolerance, model.opt.iterations, model.opt.ls_iterations = 0.0, 200, 100
     model.opt.ls_tolerance, model.opt.ccd_tolerance = 1e-12, 1e-14
     assert len(robot.model.actuators) == model.nactuator and len(robot.model.sensors) == model.nsensor
@@ -407,9 +408,9 @@ def test_faults_are_one_sentence() -> None:
 
 @pytest.mark.parametrize(
     "actuator",
-    ['<muscle joint="a"/>', '<pid joint="a" dampratio="1"/>',
-     '<dcmotor joint="a" motorconst=".05" resistance="1" lugre="1000 1 .3 .4 1"/>',
-     '<general joint="a" dyntype="user"/>', '<general site="rod"/>', '<position joint="a" dampratio="1"/>'],
+    ['<muscle joint="a"/>', '<dcmotor joint="a" motorconst=".05" resistance="1" lugre="1000 1 .3 .4 1"/>',
+     '<general joint="a" dyntype="user"/>', '<general site="rod"/>',
+     '<general joint="a" gaintype="pid" biastype="affine" gainprm="0" biasprm="1 -3 -2"/>'],
 )  # fmt: skip
 def test_what_is_not_read_is_noted(actuator: str) -> None:
     robot = drevo.load(whole("", actuators=actuator, sensors=""))

@@ -175,7 +175,7 @@ ACTING = """<mujoco><option density="1.2"><flag spring="disable"/></option><worl
 <joint name="j" damping="1" frictionloss="2" stiffness="3"/><geom size="1"/><site name="s"/></body></worldbody>
 <equality><joint name="e" joint1="j"/></equality>
 <tendon><fixed name="f" stiffness="2" damping="3"><joint joint="j" coef="1"/></fixed></tendon>
-<actuator><position name="p" joint="j"/><motor name="n" joint="j"/></actuator></mujoco>"""
+<actuator><position name="p" site="s"/><motor name="n" joint="j"/></actuator></mujoco>"""
 
 
 def test_what_acts_in_a_model_of_mujoco_is_named_as_in_its_file() -> None:
@@ -195,7 +195,7 @@ LOOPED = """<mujoco><worldbody><site name="w" pos="0 0 2"/>
   <site name="s" pos="1 2 3" euler="9 8 7"/></body>
 </body><body name="c"><joint/><geom size="1"/></body></worldbody><equality><connect body1="c" anchor="1 2 3"/>
 <weld body1="a" body2="c" anchor=".1 .2 .3"/><joint joint1="i" joint2="j" polycoef="1 2 3 4 5"/>
-<joint joint1="j"/><weld site1="w" site2="s"/><connect site1="s" site2="w"/></equality></mujoco>"""
+<joint joint1="j"/><weld site1="w" site2="s" torquescale="3"/><connect site1="s" site2="w"/></equality></mujoco>"""
 
 
 def test_loops_of_a_model_of_mujoco_are_those_of_its_file() -> None:
@@ -206,7 +206,7 @@ def test_loops_of_a_model_of_mujoco_are_those_of_its_file() -> None:
     for one, two in zip(file.loops, model.loops):
         assert (one.kind, one.link_a, one.link_b) == (two.kind, names[two.link_a], names[two.link_b])
         places = [np.hstack([x.point_a, x.point_b, np.ravel(x.rotation or ())]) for x in (one, two)]
-        assert np.allclose(*places, atol=1e-12)
+        assert np.allclose(*places, atol=1e-12) and one.torquescale == two.torquescale
 
 
 def test_explicit_pairs_of_a_model_of_mujoco_are_those_of_its_file() -> None:

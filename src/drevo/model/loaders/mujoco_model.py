@@ -9,18 +9,19 @@ from typing import Any
 import numpy as np
 
 from ...io.xml import Element
+from ..contact import JOINT_SENSORS, LINK_SENSORS
 from ..draft import Draft
 from . import mjcf
 
-MUJOCO_JOINTS = ("free", "ball", "slide", "hinge")  # by their number
-EQUALITIES = ("connect", "weld", "joint", "tendon", "flex", "flexvert", "flexstrain")
 GEOMS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box")
 SITE_OBJECT = 6  # what an equality holds, by the number of its kind
 WRAPS = ("none", "joint", "pulley", "site", "geom")  # spheres and cylinders are all geoms
 WHOLE_NUMBER_FIELDS = ("contype", "conaffinity", "condim", "priority")
 TOUCHING_FIELDS = ("friction", "solref", "solimp", "margin", "gap", "solmix")
-INTEGRATORS, CONES = ("Euler", "RK4", "implicit", "implicitfast", "discrete"), ("pyramidal", "elliptic")
-BIASED = ("none", "affine", "muscle", "user")
+INTEGRATORS = ("Euler", "RK4", "implicit", "implicitfast", "discrete")
+PULLED = {"joint": "joint", "jointinparent": "joint", "tendon": "tendon"}  # by actuators
+RENAMED = {"jointactfrc": "jointactuatorfrc", "tendonactfrc": "tendonactuatorfrc", "geomdist": "distance"}
+RENAMED |= {"geomnormal": "normal", "geomfromto": "fromto"}  # sensors in MJCF
 
 
 def draft_of(source: Any) -> Draft:
@@ -36,13 +37,15 @@ def _element(source: Any) -> Element:
     option = Element(
         "option", {key: _text(getattr(model.opt, key)) for key in ("gravity", "density", "viscosity", "wind")}, 0
     )
-    flags = dict.fromkeys(_flags(model, "disable"), "disable") | dict.fromkeys(_flags(model, "enable"), "enable")
+    off, on = (_bits(model, f"{x}Bit", getattr(model.opt, f"{x.lower()}flags")) for x in ("Disable", "Enable"))
+    flags = dict.fromkeys(off, "disable") | dict.fromkeys(on, "enable")
     option.children = [Element("flag", flags, 0)]
     option.attributes |= {
         "timestep": _text(model.opt.timestep),
         "impratio": _text(model.opt.impratio),
         "integrator": INTEGRATORS[model.opt.integrator],
-        "cone": CONES[model.opt.cone],
+        "cone": _word(model, "Cone", model.opt.cone),
+        "actuatorgroupdisable": " ".join(str(k) for k in range(31) if int(model.opt.disableactuator) >> k & 1),
         "noslip_iterations": str(int(model.opt.noslip_iterations)),
         **{
             key: _text(getattr(model.opt, key))
@@ -62,7 +65,7 @@ def _body(model: Any, i: int) -> Element:
     place = {"pos": _text(model.body_pos[i]), "quat": _text(model.body_quat[i])}
     body = Element("body", {"name": _named(model, "body", i), **place}, 0)
     body.attributes["gravcomp"] = _text(model.body_gravcomp[i])
-    body.attributes["mocap"] = "true" if model.body_mocapid[i] >= 0 else "false"
+    body.attributes["mocap"] = _truth(model.body_mocapid[i] >= 0)
     if model.body_mass[i] > 0.0 or model.body_inertia[i].any():
         inertial = {
             "mass": _text(model.body_mass[i]),
@@ -79,16 +82,17 @@ def _body(model: Any, i: int) -> Element:
 
 
 def _joint(model: Any, j: int) -> Element:
-    kind, dof = MUJOCO_JOINTS[model.jnt_type[j]], model.jnt_dofadr[j]
+    kind, dof = _word(model, "Joint", model.jnt_type[j]), model.jnt_dofadr[j]
     joint = {"name": _named(model, "joint", j), "type": kind}
     joint |= {"pos": _text(model.jnt_pos[j]), "axis": _text(model.jnt_axis[j]), "range": _text(model.jnt_range[j])}
-    joint |= {"limited": "true" if model.jnt_limited[j] else "false"}
+    joint |= {"limited": _truth(model.jnt_limited[j]), "actuatorfrclimited": _truth(model.jnt_actfrclimited[j])}
+    joint |= {"actuatorfrcrange": _text(model.jnt_actfrcrange[j])}
     joint |= {"stiffness": _powers(model, "jnt_stiffness", j), "damping": _powers(model, "dof_damping", dof)}
     joint |= {key: _text(getattr(model, f"dof_{key}")[dof]) for key in ("armature", "frictionloss")}
     joint |= {"solreflimit": _text(model.jnt_solref[j]), "solimplimit": _text(model.jnt_solimp[j])}
     joint |= {"solreffriction": _text(model.dof_solref[dof]), "solimpfriction": _text(model.dof_solimp[dof])}
     joint |= {"margin": _text(model.jnt_margin[j]), **_newer(model, {"springyield": "jnt_springyield"}, j)}
-    joint["actuatorgravcomp"] = "true" if model.jnt_actgravcomp[j] else "false"
+    joint["actuatorgravcomp"] = _truth(model.jnt_actgravcomp[j])
     if kind in ("slide", "hinge"):
         joint["ref"] = _text(model.qpos0[model.jnt_qposadr[j]])
         joint["springref"] = _text(model.qpos_spring[model.jnt_qposadr[j]])
@@ -96,11 +100,15 @@ def _joint(model: Any, j: int) -> Element:
 
 
 def _sites(model: Any, i: int) -> list[Element]:
-    """The sites of a body, to which loops may refer."""
+    """The sites of a body, to which loops, tendons and sensors may refer."""
     return [
-        Element("site", {"name": _named(model, "site", k), "pos": _text(pos), "quat": _text(quat)}, 0)
-        for k, (body, pos, quat) in enumerate(zip(model.site_bodyid, model.site_pos, model.site_quat))
-        if body == i
+        Element(
+            "site",
+            {"name": _named(model, "site", k), "type": _word(model, "Geom", model.site_type[k])}
+            | {key: _text(getattr(model, f"site_{key}")[k]) for key in ("pos", "quat", "size")},
+            0,
+        )
+        for k in np.flatnonzero(model.site_bodyid == i).tolist()
     ]
 
 
@@ -147,34 +155,54 @@ def _sections(model: Any) -> Iterable[Element]:
     equality, tendon, actuator = (Element(tag, {}, 0) for tag in ("equality", "tendon", "actuator"))
     equality.children += [_equality(model, i) for i in range(model.neq)]
     tendon.children += [_tendon(model, i) for i in range(model.ntendon)]
-    for i in range(model.nu):
-        given = {
-            "name": _name(model, model.name_actuatoradr[i]),
-            "biastype": BIASED[min(model.actuator_biastype[i], 3)],
-        }
-        given |= {key: _text(getattr(model, f"actuator_{key}")[i]) for key in ("gear", "biasprm", "ctrlrange")}
-        for signal in ("ctrl", "force"):
-            given[f"{signal}limited"] = "true" if getattr(model, f"actuator_{signal}limited")[i] else "false"
-        given["forcerange"] = _text(model.actuator_forcerange[i])
-        given |= _newer(model, {x: f"actuator_{x}" for x in ("armature", "damping", "delay")}, i)
-        given |= _drive(model, i)
-        actuator.children.append(Element("general", given, 0))
+    actuator.children += [_actuator(model, i) for i in range(getattr(model, "nactuator", model.nu))]
+    sensor = Element("sensor", {}, 0, [_sensor(model, i) for i in range(model.nsensor)])
     contact = Element("contact", {}, 0)
     for pair in (int(x) for x in model.exclude_signature):
         ends = zip(("body1", "body2"), (pair >> 16, pair & 0xFFFF))
         contact.children.append(Element("exclude", {end: _named(model, "body", k) for end, k in ends}, 0))
     contact.children += [_pair(model, i) for i in range(model.npair)]
     assets = Element("asset", {}, 0, [_field(model, k) for k in range(model.nhfield)])
-    return (equality, tendon, actuator, contact, assets)
+    return (equality, tendon, actuator, sensor, contact, assets)
 
 
-def _drive(model: Any, i: int) -> dict[str, str]:
-    """The joint and the gain of an actuator of a joint; nothing of others, which are not read."""
-    if model.actuator_trntype[i] > 1 or model.actuator_dyntype[i]:
-        return {"dyntype": "user"}
-    kind = ("fixed", "affine", "muscle")[min(model.actuator_gaintype[i], 2)]
-    joint = _named(model, "joint", model.actuator_trnid[i][0])
-    return {"joint": joint, "gaintype": kind, "gainprm": _text(model.actuator_gainprm[i])}
+def _actuator(model: Any, i: int) -> Element:
+    """An actuator of any kind as <general>; one at what is not read has dynamics of a user's own."""
+    given = {"name": _name(model, model.name_actuatoradr[i])}
+    for key in ("dyn", "gain", "bias"):
+        given[f"{key}type"] = _word(model, key.title(), getattr(model, f"actuator_{key}type")[i])
+    for key in ("gear", "gainprm", "biasprm", "dynprm", "lengthrange", "actrange", "forcerange"):
+        given[key] = _text(getattr(model, f"actuator_{key}")[i])
+    for key in ("actlimited", "actearly", "forcelimited"):
+        given[key] = _truth(getattr(model, f"actuator_{key}")[i])
+    given |= _newer(model, {x: f"actuator_{x}" for x in ("armature", "damping", "delay")}, i)
+    inputs = _bits(model, "CtrlInput", model.actuator_ctrlspec[i]) if hasattr(model, "actuator_ctrlspec") else []
+    given |= {"input": " ".join(inputs)} if inputs else {}
+    first = getattr(model, "actuator_ctrladr", range(model.nu))[i]
+    for k, x in enumerate(inputs if given["gaintype"] == "pid" else ["pos"], first):
+        key = "ctrl" if x == "pos" else x
+        given |= {f"{key}range": _text(model.actuator_ctrlrange[k])} if model.actuator_ctrllimited[k] else {}
+    given["ctrllimited"] = _truth("ctrlrange" in given)
+    pulled = PULLED.get(_word(model, "Trn", model.actuator_trntype[i]))
+    if pulled is None or model.actuator_plugin[i] >= 0:
+        return Element("general", given | {"dyntype": "user"}, 0)
+    given |= {pulled: _named(model, pulled, model.actuator_trnid[i][0]), "actdim": str(model.actuator_actnum[i])}
+    return Element("general", given, 0)
+
+
+def _sensor(model: Any, i: int) -> Element:
+    """A sensor with what it is at; of what is not read only its name."""
+    kind = _word(model, "Sensor", model.sensor_type[i])
+    kind, at = RENAMED.get(kind, kind), _word(model, "Obj", model.sensor_objtype[i])
+    given = {"name": _name(model, model.name_sensoradr[i])}
+    if kind in (*JOINT_SENSORS, *LINK_SENSORS) and at in ("joint", "site", "body", "xbody"):
+        name = _named(model, at.removeprefix("x"), model.sensor_objid[i])
+        given |= {"objtype": at, "objname": name} if kind.startswith("frame") else {at: name}
+        given |= {"reftype": "body"} if model.sensor_refid[i] >= 0 else {}
+        given |= {"data": "more"} if kind == "rangefinder" and model.sensor_dim[i] > 1 else {}
+        given |= {"cutoff": _text(model.sensor_cutoff[i])}
+        given |= _newer(model, {x: f"sensor_{x}" for x in ("delay", "interval")}, i)
+    return Element(kind, given, 0)
 
 
 def _tendon(model: Any, i: int) -> Element:
@@ -202,8 +230,9 @@ def _tendon(model: Any, i: int) -> Element:
         given |= {
             f"{key}{effect}": _text(getattr(model, f"tendon_{key}_{end}")[i]) for key in ("solref", "solimp")
         }
-    given |= {"name": _name(model, model.name_tendonadr[i]) or f"tendon {i}"}
-    given |= {"limited": "true" if model.tendon_limited[i] else "false"}
+    given |= {"name": _named(model, "tendon", i), "limited": _truth(model.tendon_limited[i])}
+    given |= {"actuatorfrclimited": _truth(model.tendon_actfrclimited[i])}
+    given |= {"actuatorfrcrange": _text(model.tendon_actfrcrange[i])}
     return Element("fixed" if steps[0].tag == "joint" else "spatial", given, 0, steps)
 
 
@@ -219,14 +248,12 @@ def _newer(model: Any, fields: dict[str, str], i: int) -> dict[str, str]:
 
 def _equality(model: Any, i: int) -> Element:
     """The element of an equality: what it holds, by the names of bodies, joints or sites, with its numbers."""
-    tag, data = EQUALITIES[model.eq_type[i]], model.eq_data[i]
-    given = {"name": _name(model, model.name_eqadr[i]), "active": "true" if model.eq_active0[i] else "false"}
+    tag, data = _word(model, "Eq", model.eq_type[i]), model.eq_data[i]
+    given = {"name": _name(model, model.name_eqadr[i]), "active": _truth(model.eq_active0[i])}
     given |= {"solref": _text(model.eq_solref[i]), "solimp": _text(model.eq_solimp[i])}
     if tag == "tendon":
         ends = enumerate((model.eq_obj1id[i], model.eq_obj2id[i]), 1)
-        given |= {
-            f"tendon{end}": _name(model, model.name_tendonadr[k]) or f"tendon {k}" for end, k in ends if k >= 0
-        }
+        given |= {f"tendon{end}": _named(model, "tendon", k) for end, k in ends if k >= 0}
         return Element(tag, given | {"polycoef": _text(data[:5])}, 0)
     kind = "joint" if tag == "joint" else "site" if model.eq_objtype[i] == SITE_OBJECT else "body"
     for end, k in (
@@ -236,21 +263,31 @@ def _equality(model: Any, i: int) -> Element:
     if tag == "joint":
         given["polycoef"] = _text(data[:5])
     elif kind == "body":
-        given |= {"anchor": _text(data[:3])} | (
-            {"relpose": _text(data[3:10]), "torquescale": _text(data[10])} if tag == "weld" else {}
-        )
+        given |= {"anchor": _text(data[:3])} | ({"relpose": _text(data[3:10])} if tag == "weld" else {})
+    given |= {"torquescale": _text(data[10])} if tag == "weld" else {}
     return Element(tag, given, 0)
 
 
-def _flags(model: Any, setting: str) -> list[str]:
-    """The flags that a file enables or disables, by their names in MJCF."""
-    bits = getattr(sys.modules.get(type(model).__module__.partition(".")[0]), f"mjt{setting.title()}Bit", None)
-    members = getattr(bits, "__members__", {})
-    return [
-        name.partition("_")[2].lower()
-        for name, bit in members.items()
-        if name.startswith(("mjDSBL_", "mjENBL_")) and int(getattr(model.opt, f"{setting}flags")) & int(bit)
-    ]
+def _bits(model: Any, kind: str, number: int) -> list[str]:
+    """The bits of a number, by the names in MJCF of an enumeration of MuJoCo's."""
+    members = getattr(_module(model), f"mjt{kind}").__members__
+    return [x.partition("_")[2].lower() for x, bit in members.items() if "_" in x and int(number) & int(bit)]
+
+
+def _word(model: Any, kind: str, number: int) -> str:
+    """The name in MJCF of a number of an enumeration of MuJoCo's."""
+    word: str = getattr(_module(model), f"mjt{kind}")(int(number)).name
+    return word.partition("_")[2].lower()
+
+
+def _module(model: Any) -> Any:
+    """MuJoCo, which made the model."""
+    return sys.modules[type(model).__module__.partition(".")[0]]
+
+
+def _truth(switch: Any) -> str:
+    """A switch as an attribute of MJCF."""
+    return "true" if switch else "false"
 
 
 def _named(model: Any, kind: str, i: int) -> str:

@@ -7,13 +7,23 @@ from math import sqrt
 
 from ....io import xml
 from ....io.xml import Element, Reader
-from ...contact import ACTUATOR_DYNAMICS, JOINT_SENSORS, LINK_SENSORS, PID_INPUTS, Actuator, DCMotor, Sensor
-from ...description import ORIGIN, Limit, Vec3
+from ...contact import (
+    ACTUATOR_DYNAMICS,
+    JOINT_SENSORS,
+    LINK_SENSORS,
+    PID_INPUTS,
+    SENSOR_SHAPES,
+    Actuator,
+    DCMotor,
+    Sensor,
+)
+from ...description import ORIGIN, Limit, Tendon, TendonJoint, Vec3
 from ...rotations import IDENTITY_POSE
 from ..schema import nonzero
-from .defaults import as_general
+from .defaults import as_controller, as_general
 from .equality import Layout
 from .file import File, limited, read_some
+from .posture import Posture
 
 TRANSMISSIONS = ("tendon", "jointinparent", "joint")  # of two MuJoCo takes the first
 UNREAD_TRANSMISSIONS = ("cranksite", "slidersite", "site", "body")  # and before them one of these
@@ -22,9 +32,9 @@ DELAYS = ("delay", "interval", "nsample")  # of a sensor that tells what has bee
 OBJECTS = {"body": "body", "xbody": "body", "site": "site"}  # what a frame sensor measures
 
 
-def read_actuator(file: File, element: Element, label: str) -> bool:
+def read_actuator(file: File, element: Element, label: str, stands: Posture) -> bool:
     """Enter what acts on one hinge or slide, or along a tendon; False for the rest, which is not read."""
-    reader = Reader(file.draft.problems.append, label)
+    element, reader = as_controller(element), Reader(file.draft.problems.append, label)
     get = element.get
     by, target = next(((key, get(key)) for key in TRANSMISSIONS if get(key)), ("joint", ""))
     joint = next((joint for joint in file.draft.joints if joint.name == target), None)
@@ -42,11 +52,14 @@ def read_actuator(file: File, element: Element, label: str) -> bool:
         return False
     muscle = _muscle(reader, law, element)
     laws = (ORIGIN, ORIGIN) if muscle else _law(reader, law)
-    if laws is None:
-        return False
     gear = read_some(reader, element, "gear", (1.0,) + (0.0,) * 5, xml.ANY)[0]
     if gear == 0.0:
         file.draft.doubts.append(f"{_at(element)} has the gear 0 and drives nothing; correct it")
+    if laws and laws[0][0] == -laws[1][1] and laws[1][2] > 0.0:
+        along = next((x for x in file.draft.tendons if x.name == tendon), Tendon("", (TendonJoint(target, 1.0),)))
+        laws = _damped(*laws, gear * gear * stands.of_tendon(along))
+    if laws is None:
+        return False
     name = element.get("name") or _unused(file, f"{target}_{element.tag}")
     control, force = (_range(file, reader, element, key) for key in ("ctrl", "force"))
     inherit = reader.scalar(element, "inheritrange", 0.0)
@@ -118,9 +131,18 @@ def _law(reader: Reader, element: Element) -> tuple[Vec3, Vec3] | None:
         return None
     a, b, c = read_some(reader, _first(element, "gainprm"), "gainprm", (1.0, 0.0, 0.0), xml.ANY)
     d, e, f = read_some(reader, _first(element, "biasprm"), "biasprm", ORIGIN, xml.ANY)
-    if kinds[1] == "affine" and a == -e and f > 0.0:
-        return None  # a ratio of damping, which MuJoCo turns into damping by the inertia that is moved
     return (a, b, c) if kinds[0] == "affine" else (a, 0.0, 0.0), (d, e, f) if kinds[1] == "affine" else ORIGIN
+
+
+def _damped(gain: Vec3, bias: Vec3, mobility: float) -> tuple[Vec3, Vec3] | None:
+    """Gain and bias of a servo whose ratio of damping is to the critical one; None where there is none such.
+
+    mobility: the inverse of the inertia that is moved.
+    """
+    constant, stiffness, ratio = bias
+    if stiffness > 0.0 or not mobility > 0.0:
+        return None
+    return gain, (constant, stiffness, -2.0 * ratio * sqrt(-stiffness / mobility))
 
 
 def _unbounded_tendons(file: File) -> set[str]:
@@ -197,6 +219,8 @@ def read_sensor(file: File, element: Element, layout: Layout) -> bool:
         return True
     if tag not in LINK_SENSORS or get("reftype") or get("camera") or any(nonzero(get(x, "0")) for x in DELAYS):
         return False
+    if get("data", "dist") != "dist":  # a rangefinder that tells more
+        return False
     cutoff = reader.scalar(element, "cutoff", 0.0)
     kind, target = OBJECTS.get(get("objtype", "site")), get("site") or get("objname")
     if kind == "site" and target in layout.sites:
@@ -206,5 +230,7 @@ def read_sensor(file: File, element: Element, layout: Layout) -> bool:
     else:
         return False
     size, shape = layout.sizes.get(target, (ORIGIN, "sphere"))
+    if shape not in SENSOR_SHAPES:
+        return False
     file.draft.sensors.append(Sensor(name, tag, "", body, place, turn, size, shape, cutoff))
     return True

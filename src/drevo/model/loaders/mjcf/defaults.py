@@ -158,3 +158,24 @@ def as_general(tag: str, given: Attributes) -> dict[str, str]:
             "gainprm": numbers, "biasprm": numbers, "dynprm": times,
         }  # fmt: skip
     return {"gaintype": tag, "biastype": "none" if tag == "adhesion" else tag, "dyntype": tag}
+
+
+def as_controller(element: Element) -> Element:
+    """A <general> that is a PID controller or a DC motor as <pid> or <dcmotor>; all others as they are."""
+    tag, get = element.get("gaintype"), element.get
+    alike = not nonzero(get("biasprm", "0").split(" ")[0]) and "true" not in (get("actearly"), get("actlimited"))
+    if element.tag != "general" or tag not in ("pid", "dcmotor") or (tag == "pid" and not alike):
+        return element
+    usual = {"gainprm": "1", "biasprm": "0", "dynprm": "1"}
+    g, b, d = ([*get(key, x).split(), *["0"] * 10] for key, x in usual.items())
+    if tag == "pid":
+        ratio = nonzero(b[2]) and not b[2].startswith("-")
+        numbers = {"kp": _minus(b[1]), "ki": g[0], "imax": d[0], "slewmax": d[1]}
+        numbers |= {"dampratio": b[2]} if ratio else {"kv": _minus(b[2])}
+    else:
+        numbers = {"resistance": g[0], "motorconst": g[1], "inductance": f"0 {d[0]}", "saturation": f"0 0 {d[1]}"}
+        numbers |= {"thermal": f"{d[2]} {d[3]} 0 {g[2]} {g[3]} {d[4]}", "cogging": " ".join(b[:3])}
+        numbers |= {"controller": " ".join((*g[4:7], *d[7:9], g[7])), "lugre": " ".join((*d[5:7], *b[3:6]))}
+    return Element(
+        tag, {**{a: x for a, x in element.attributes.items() if a not in GENERAL}, **numbers}, element.line
+    )

@@ -33,7 +33,7 @@ def read_sections(file: File, layout: Layout, stands: Posture) -> None:
             _read(of_child, section, attributes, layout, lengths)
             read = child.tag in READ.get(section, ())
             if section in LATE_SECTIONS:
-                read = _driven(of_child, attributes, layout)
+                read = _driven(of_child, attributes, layout, stands)
             if section == "actuator" and not read and "actuation" not in file.flags.off and acts_alone(attributes):
                 file.draft.ignore("the force without control", label_of(attributes))
             left[child.tag] += not read
@@ -41,10 +41,10 @@ def read_sections(file: File, layout: Layout, stands: Posture) -> None:
             file.draft.notes.append(f"{section} not read: {list_counts(left)}")
 
 
-def _driven(file: File, element: Element, layout: Layout) -> bool:
+def _driven(file: File, element: Element, layout: Layout, stands: Posture) -> bool:
     """An actuator or a sensor is read."""
     if element.tag in PARAMETERS:
-        return read_actuator(file, element, label_of(element))
+        return read_actuator(file, element, label_of(element), stands)
     return read_sensor(file, element, layout)
 
 
