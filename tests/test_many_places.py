@@ -34,15 +34,17 @@ def test_ten_boxes_stand_on_each_other() -> None:
     assert abs(found.forces[:, 2].sum() - 2.0 * 9.81 * sum(range(11))) < 1e-5  # what is above each
 
 
-def test_velocities_are_those_of_few_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A box that falls, tips and slides; both forms end at residuals up to 1e-9."""
+@pytest.mark.parametrize("restitution", [0.0, 0.5])
+def test_velocities_are_those_of_few_places(monkeypatch: pytest.MonkeyPatch, restitution: float) -> None:
+    """A box that falls, tips and slides, or bounces; both forms end at residuals up to 1e-9."""
     import mujoco
 
     text = SCENE.format(BOX.format(0, 0.3))
     m, r = mujoco.MjModel.from_xml_string(text), drevo.load(text)
-    few = drevo.compile(r, "step", dt=0.005, ground=None, law="coulomb", touching=["body"])
+    how: dict[str, Any] = {"dt": 0.005, "ground": None, "law": "coulomb", "restitution": restitution}
+    few = drevo.compile(r, "step", touching=["body"], **how)
     monkeypatch.setattr(many, "MOST_PLACES", 0)
-    loops = drevo.compile(r, "step", dt=0.005, ground=None, law="coulomb")
+    loops = drevo.compile(r, "step", **how)
     rng, d, states = np.random.default_rng(3), mujoco.MjData(m), []
     for _ in range(4):
         mujoco.mj_resetData(m, d)
@@ -58,6 +60,46 @@ def test_velocities_are_those_of_few_places(monkeypatch: pytest.MonkeyPatch) -> 
     assert both.mean() > 0.9 and (np.abs(theirs.forces).max(axis=(1, 2)) > 1.0).mean() > 0.3
     apart = np.abs(ours.v1 - theirs.v1)[both].max(axis=1)
     assert np.median(apart) < 1e-9 and np.mean(apart > 1e-6) < 0.08  # there may be several solutions
+
+
+def test_a_pile_bounces_and_comes_to_rest() -> None:
+    """Four boxes on each other are dropped 0.2 m: by Newton's law of impact all rise half as fast as they came."""
+    h, g = 1e-3, 9.81
+    r = drevo.load(SCENE.format("".join(BOX.format(0, 0.25 + 0.1 * k) for k in range(4))))
+    table = r.simulate(r.model.initial, duration=2.0, ground=None, law="coulomb", dt=h, restitution=0.5)
+    assert table.residual.max() <= RESIDUAL
+    rises, down = table.v[:, 2::6].max(axis=0), -table.v[:, 2].min()
+    assert np.abs(rises - 0.5 * down).max() < 1e-6 and abs(down - np.sqrt(2 * g * 0.2)) < 2 * g * h
+    assert (
+        np.diff(energy(r, table.q, table.v)).max() < 8.0 * (g * h) ** 2
+    )  # of a free step, which falls by g h^2 / 2
+    heights = table.q[-1, 2::7]
+    assert (
+        table.q[:, 2].min() > 0.05 - 1e-7
+        and np.abs(table.v[-1]).max() < 1e-6
+        and np.abs(heights - 0.1 * np.arange(4) - 0.05).max() < 1e-7
+    )
+
+
+def test_piles_take_masses_and_sizes_by_sample() -> None:
+    """Steps are those of a robot that has them."""
+
+    def pile(mass: float, wide: float) -> drevo.Robot:
+        return drevo.load(SCENE.format("".join(
+            f'<body name="b{k}" pos="0 0 {0.05 + 0.1 * k}"><freejoint/>'
+            f'<inertial pos="0 0 0" mass="{mass if k == 1 else 2}" diaginertia=".02 .02 .02"/>'
+            f'<geom name="g{k}" type="box" size="{wide if k == 1 else 0.1} .08 .05"/></body>'
+            for k in range(3))))  # fmt: skip
+
+    how: dict[str, Any] = {"dt": 0.005, "ground": None, "law": "coulomb"}
+    r, rng = pile(2.0, 0.1), np.random.default_rng(0)
+    step = drevo.compile(r, "step", parameters=["b1.mass", "size.g1"], **how)
+    q = r.integrate(np.tile(np.array(r.model.initial), (16, 1)), rng.normal(size=(16, r.nv)) * 1e-3)
+    given = q, rng.normal(size=(16, r.nv)) * 0.2, np.zeros((16, r.nv))
+    found = step(*given, parameters=np.tile([3.0, 0.13, 0.08, 0.05], (16, 1)))
+    there = drevo.compile(pile(3.0, 0.13), "step", **how)(*given)
+    assert found.residual.max() <= RESIDUAL and np.abs(found.forces).max() > 1.0
+    assert np.abs(found.v1 - there.v1).max() < 1e-12 and np.abs(found.q1 - there.q1).max() < 1e-12
 
 
 def test_a_pile_loses_energy() -> None:

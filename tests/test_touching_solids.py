@@ -326,7 +326,7 @@ def test_too_many_places_for_the_exact_law_are_told() -> None:
     """Where a step does not loop, pairs that are searched for pass through each other, with a warning."""
     robot = drevo.load(scene("box", "box", "box").format(option="", condim=3, floor=""))
     with pytest.warns(drevo.DrevoWarning, match="pairs of the kinds box-box"):
-        drevo.compile(robot, "step", dt=0.002, ground=None, law="coulomb", restitution=0.5)
+        drevo.compile(robot, "step", dt=0.002, ground=None, law="coulomb", product="jvp")
 
 
 def test_a_polytope_stays_within_its_memory() -> None:

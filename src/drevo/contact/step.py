@@ -182,8 +182,9 @@ def _require_signals(model: Model, r: StepRequest) -> None:
 def _exact(robot: Any, model: Model, r: StepRequest, spec: Spec) -> Function:
     if r.last:
         raise InputError("step: last is for law='soft'; of the exact law forces and residual tell all")
-    plain = not (r.product or r.parameters or r.restitution or r.touching)
-    many = many_places_problem(model, r.ground, r.dt, r.repeat, r.friction) if plain else None
+    plain, given = not (r.product or r.touching), (model, r.ground, r.dt, r.repeat, r.friction, r.restitution)
+    many = many_places_problem(*given, r.parameters) if plain else None
+    spec = replace(spec, parameters=bool(r.parameters))
     if many:
         many = _read(many, r)
         warn_of_untouched(model, r.ground)
@@ -210,7 +211,6 @@ def _exact(robot: Any, model: Model, r: StepRequest, spec: Spec) -> Function:
         kind = r.product[0]
         return step_product_program(ExactDerivative(what, mark_of(kind), r.numbers, prefix_of(kind)), kind)
 
-    spec = replace(spec, parameters=bool(r.parameters))
     return requested(robot, ("step", r), program, spec=spec, ahead=ahead)
 
 

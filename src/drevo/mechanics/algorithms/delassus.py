@@ -29,7 +29,6 @@ from .kinematics import Poses, placed_bodies
 from .passive import passive
 
 MIN_SHARED_PLACES = 3  # places of two bodies, from which on their motion has fewer rows than they
-OPEN_CONTACT_SPEED = 1e9  # m/s: how fast a contact that is open seems to part
 
 
 class ContactSlot(NamedTuple):
@@ -293,13 +292,14 @@ def _relative(tree: Tree, poses: Poses, bodies: tuple[int, int], point: Vec, axe
 def closing_speed(gap: Scalar, before: Scalar, s: MoreauStep) -> Scalar:
     """Speed added to a normal velocity that is then not to be negative: the gap may close, a penetration goes.
 
-    With restitution a contact is open until its gap would close in this step.
+    With restitution what would close its gap in this step at the speed that it has bounces.
     """
+    opened = gap * (1.0 / s.h)
     if s.restitution == 0.0:
-        over = 1.0 / s.h
-        return where(gap > 0.0, gap * over, maximum(minimum(gap + s.slop, 0.0) * (s.pull * over), -s.recovery))
-    closes = gap + s.h * minimum(before, 0.0)
-    return where(closes > 0.0, OPEN_CONTACT_SPEED, s.restitution * minimum(before, 0.0))
+        gone = maximum(minimum(gap + s.slop, 0.0) * (s.pull * (1.0 / s.h)), -s.recovery)
+        return where(gap > 0.0, opened, gone)
+    approach = minimum(before, 0.0)
+    return where(gap + s.h * approach > 0.0, opened, s.restitution * approach)
 
 
 def joint_law(x: JointBounds, at: int, q: Vector, v: Vector, s: MoreauStep) -> JointLaw:

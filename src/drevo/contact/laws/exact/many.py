@@ -52,28 +52,42 @@ LEAST_SEEN = 0.01  # or m, of points
 
 
 def many_places_problem(
-    model: Model, ground: Uneven | str | None, dt: float, repeat: int, friction: float | None
-) -> SoftProblem | None:
+    model: Model, ground: Uneven | str | None, dt: float, repeat: int, friction: float | None,
+    restitution: float = 0.0, parameters: tuple[str, ...] = (),
+) -> SoftProblem | None:  # fmt: skip
     """The problem of a step with more places than are coupled in straight lines; None for what loops do not know:
-    joints that depend on others or are given by formula, tendons."""
+    joints that depend on others or are given by formula, tendons. parameters: patterns of numbers that stay
+    symbols."""
     model = replace(model, stepping=replace(model.stepping, noslip=0, impratio=1.0))
     odd = any(x.mimic or x.formula for x in model.joints)
     if model.closed or model.stepping.medium or isinstance(ground, Uneven) or odd:
         return None
-    found = soft_problem(model, ground, dt, "euler", repeat, friction)
-    found = replace(found, slots=tuple(map(_slot, found.slots)), moreau=MoreauStep(dt))
+    state = partial(soft_problem, ground=ground, step=dt, method="euler", repeat=repeat, friction=friction)
+    found = state(model)
+    margins = [*map(_seen, found.slots)]
+
+    def coned(problem: SoftProblem) -> SoftProblem:
+        return replace(problem, slots=tuple(map(_slot, problem.slots, margins)))
+
+    found = replace(coned(found), moreau=MoreauStep(dt, restitution), parameters=parameters)
+    found = replace(found, again=lambda model, t: coned(state(model, t=t)))
     places, joints = sum(x.most for x in found.slots), len({x.rate for x in found.rows if isinstance(x, JointRow)})
     many = places > MOST_PLACES or (joints > 0 and 3 * places + joints > MOST_LIMITED_ROWS)
     known = all(isinstance(x, JointRow) for x in found.rows)
     return found if many and places and known and may_loop(found) else None
 
 
-def _slot(s: Slot) -> Slot:
+def _seen(s: Slot) -> float:
+    """The gap below which a place is taken into a step, m."""
+    radii = [x.geom.radius for x in s.held or () if x.geom.kind != "plane"]
+    return max(SEEN_SHARE * min(radii, default=0.0), LEAST_SEEN)
+
+
+def _slot(s: Slot, margin: float) -> Slot:
     """With the cone of Coulomb's law, and seen in time."""
     mu = s.group.mu[:1] * 2
-    radii = [x.geom.radius for x in s.held or () if x.geom.kind != "plane"]
-    seen = s.soft._replace(margin=max(SEEN_SHARE * min(radii, default=0.0), LEAST_SEEN))
-    return s._replace(group=EllipticCone(3, mu, mu[0]) if mu else OneSided(), soft=seen)
+    cone = EllipticCone(3, mu, mu[0]) if mu else OneSided()
+    return s._replace(group=cone, soft=s.soft._replace(margin=margin))
 
 
 class MultiplierEvaluation(LoopedEvaluation):
@@ -136,6 +150,8 @@ class MultiplierLoops(PairLoops):
 
     def __init__(self, e: Any) -> None:
         super().__init__(e)
+        assert e.problem.moreau
+        self.splits = e.problem.moreau.splits
         e.sizes |= {"going": 1, "left": 1, "last": 1, "firm": 1, "begun": 1, "failed": 1}
         stages = {
             "decide": self._decide, "tell": self._tell, "lack": self._lack_rows, "renew": self._renew_rows,
@@ -300,10 +316,12 @@ class MultiplierLoops(PairLoops):
         s.write(going=where(parts > 0.0, 1.0, s.number("going")))
 
     def _fail(self, s: StageTracer) -> None:
-        """Tells the residual, but of states that settle with nothing that parts: they part without friction."""
-        last = s.number("last")
-        failed = where(last > RESIDUAL_TOLERANCE, s.number("going"), 0.0)
+        """Tells the residual, but of states that settle with nothing that parts: they part without friction. Where
+        things bounce only these go on, for velocities that part bodies are kept."""
+        last, going = s.number("last"), s.number("going")
+        failed = where(last > RESIDUAL_TOLERANCE, going, 0.0)
         s.write(failed=failed, residual=maximum(s.number("residual"), where(failed > 0.0, 0.0, last)))
+        s.write(going=going if self.splits else failed)
 
     def _ease_rows(self, s: StageTracer) -> None:
         """Begins once more, without the velocities that take joints back; without the forces of what failed."""
@@ -339,7 +357,8 @@ class MultiplierLoops(PairLoops):
         kept, the accelerations again."""
         failed, kept, old = s.number("failed") > 0.0, s.read("kept"), s.number("residual")
         parted = [where(s.number("going") > 0.0, x, y) for x, y in zip(kept, s.read("a"))]
-        s.write(moves=[where(failed, x, y) for x, y in zip(parted, s.read("moves"))], a=kept)
+        moves = [where(failed, x, y) for x, y in zip(parted, s.read("moves"))]
+        s.write(moves=moves, a=kept if self.splits else moves)
         s.write(residual=where(failed, maximum(old, s.number("last")), old))
 
     def _decide(self, s: StageTracer) -> None:
