@@ -57,6 +57,7 @@ def test_gravity_of_the_moon_and_a_floating_base() -> None:
         (["puma560", "gravity", "--q", "joit2=1"], "did you mean 'joint2'"),
         (["puma560", "gravity", "--v", "joint2=1"], "gravity takes no --v"),
         (["puma560", "gravity", "--q", "1,2"], "this robot needs 6"),
+        (["puma560", "gravity", "--q", "joint2=1,joint2=2"], "joint2 is given twice"),
         (["puma560", "gravity", "--q", "joint2=one"], "is no list of numbers"),
         (["puma560", "inertia_matrix"], "did you mean 'mass_matrix'"),
         (["puma560", "pose", "--link", "nothing"], "'nothing' is not known"),

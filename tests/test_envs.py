@@ -220,15 +220,32 @@ def test_arrays_of_a_step_stay_as_they_were() -> None:
     assert (first == kept).all() and (second == held[0]).all() and (reward == held[1]).all()
 
 
+def test_numbers_and_modes_are_numpys_and_gymnasiums() -> None:
+    mode = gymnasium.vector.AutoresetMode.SAME_STEP
+    for name in ("Hopper-v5", "FetchReach-v4"):
+        try:
+            env = make(name, num_envs=np.int64(2), autoreset=mode)
+        except drevo.InputError as missing:  # FetchReach's scene comes with a package
+            assert "gymnasium-robotics" in str(missing)
+            continue
+        assert env.num_envs == 2 and env.autoreset is mode
+
+
 def test_what_is_wrong_is_said() -> None:
     with pytest.raises(drevo.InputError, match="there is no environment 'Chess-v5'"):
         make("Chess-v5")
     with pytest.raises(drevo.InputError, match="has no option 'speed'"):
         make("Hopper-v5", speed=1.0)
-    with pytest.raises(drevo.InputError, match="num_envs is a whole number"):
-        make("Hopper-v5", num_envs=0)
-    with pytest.raises(drevo.InputError, match="autoreset is one of"):
-        make("Hopper-v5", autoreset="never")
+    for name in ("Hopper-v5", "FetchReach-v4"):
+        for option, wrong, sentence in (
+            ("num_envs", 0, "num_envs is 0; it must be a whole number from 1"),
+            ("autoreset", "never", "autoreset 'never' is not known; there are NextStep"),
+            ("autoreset", np.ones(2), "autoreset array.* is not known"),
+            ("render_mode", np.ones(2), "render_mode array.* is not known"),
+            ("render_mode", "", "render_mode '' is not known"),
+        ):
+            with pytest.raises(drevo.InputError, match=sentence):
+                make(name, **{option: wrong})
     env = make("Hopper-v5", num_envs=2)
     with pytest.raises(drevo.InputError, match=r"step: actions has shape \(3, 3\); it must be \(2, 3\)"):
         env.step(np.zeros((3, 3)))
@@ -262,7 +279,7 @@ def test_actions_that_are_not_finite_are_one_sentence(count: int, bad: float) ->
         ({"healthy_z_range": 1.0}, "healthy_z_range is 1.0; it must be the least and the greatest value"),
         ({"healthy_z_range": (1.0, 0.0)}, "the least value must not be above"),
         ({"healthy_z_range": (1.0, "x")}, "healthy_z_range is 'x'"),
-        ({"autoreset": ["x"]}, "autoreset is one of"),
+        ({"autoreset": ["x"]}, "autoreset .* is not known"),
         ({"name": ["Hopper-v5"]}, "there is no environment"),
     ],
 )

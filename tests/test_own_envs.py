@@ -207,6 +207,8 @@ def test_names_of_ones_own() -> None:
         ({"randomise": {"push": 3.0}}, "push is 3.0"),
         ({"reset": [0.0]}, r"reset has shape \(1,\)"),
         ({"reset": lambda random, q: q}, "reset gives q and v"),
+        ({"randomise": np.ones(2)}, "randomise and commands map names to ranges"),
+        ({"commands": 2.0}, "randomise and commands map names to ranges"),
         ({"repeat": 0}, "repeat is 0"),
         ({"render_mode": "film"}, "render_mode"),
         ({"terminated": lambda s: s.force("tail")[0] > 1.0}, "link 'tail' is not known"),

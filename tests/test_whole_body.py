@@ -186,6 +186,7 @@ def test_what_cannot_be_held_is_said() -> None:
         ({"contacts": [{"lnk": 1}]}, "give a mapping"),
         ({"contacts": [{"link": "right_foot", "normal": (0, 0, 0)}]}, "normal has no length"),
         ({"contacts": [{"link": "right_foot", "friction": -1.0}]}, "friction is"), ({"facets": 2}, "facets"),
+        ({"facets": 10**30}, "facets"), ({"contacts": 2.0}, "give a mapping"), ({"solver": []}, "is not known"),
         ({"stiffness": {"hand": 1.0}}, "hand"), ({"solver": "nothing"}, "nothing"), ({"targets": ()}, "has none"),
     ):  # fmt: skip
         with pytest.raises(drevo.DrevoError, match=said):

@@ -231,9 +231,13 @@ def vector_in(robot: Robot, name: str, text: str | None) -> Any:
     if "=" not in text:
         return np.array(numbers_in(f"--{name}", text, len(vector)))
     places = {joint + index: k for k, (joint, index) in enumerate(robot.model.freedoms(kind))}
+    said_before: set[str] = set()
     for part in filter(None, re.split(r"[,\s]+", text)):
         joint, _, number = part.partition("=")
         one_of(f"--{name}: coordinate", joint, places, InputError)
+        if joint in said_before:
+            raise InputError(f"--{name}: {joint} is given twice")
+        said_before.add(joint)
         vector[places[joint]] = (numbers_in(f"--{name} {joint}", number, 1) or [0.0])[0]
     return vector
 

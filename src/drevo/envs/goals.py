@@ -18,7 +18,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from ..errors import InputError, one_of, shown
+from ..errors import InputError, shown
 from ..io.given import finite, whole
 from ..robot.face import Robot
 from .episode import episode
@@ -26,7 +26,7 @@ from .randomise import Randomise
 from .simulation import RENDER_MODES, Picture, TaskRobot
 from .tasks import Moment, Outcome, Task, TaskNumbers
 from .traced import traced_task
-from .vector import MOST_THREADS, reset_mask
+from .vector import MOST_THREADS, checked_modes, reset_mask
 
 Array = np.ndarray[Any, Any]
 
@@ -53,10 +53,8 @@ class DrawnEnv(VectorEnv, ABC):  # type: ignore[misc]
     ) -> None:  # fmt: skip
         if options:
             raise InputError(f"{name} has no option {min(options)!r}")
-        known = [mode.value for mode in AutoresetMode]
-        self.autoreset = AutoresetMode(one_of("autoreset", autoreset, known, InputError))
-        self.render_mode = render_mode and one_of("render_mode", render_mode, RENDER_MODES, InputError)
-        self.name, self.task, self.num_envs = name, task, whole("make: num_envs", num_envs, 1)
+        self.render_mode, self.autoreset = checked_modes(render_mode, autoreset)
+        self.name, self.task, self.num_envs = name, task, whole("make: num_envs", num_envs)
         self.threads = whole("make: threads", threads, 1, MOST_THREADS)
         self._compile()
         self.metadata = {"autoreset_mode": self.autoreset, "render_modes": [*RENDER_MODES]}

@@ -163,11 +163,12 @@ class Env(StepEnv):
         stepping = replace(stepping, dt=stepping.dt if dt is None else seconds("Env: dt", dt))
         robot = type(robot)(replace(robot.model, stepping=stepping))
         warn_of_untouched(robot.model, ground_of(ground))
+        drawn = randomised(randomise, commands)
         functions = TaskFunctions(robot.model, reward, observation, action, reset, terminated, commands or {})
         task = Task(
             lambda: robot, whole("Env: repeat", repeat, 1), whole("Env: limit", limit, 1), functions.observe,
             functions.judge, {}, ground=lambda: ground, mujoco=False, drive=functions.drive,
-            controls=functions.ranges(actions), random=randomised(randomise, commands),
+            controls=functions.ranges(actions), random=drawn,
         )  # fmt: skip
         functions.places = lambda: [slot.links for slot in self.body.problem.slots for _ in range(slot.most)]
         if task.random.push and robot.model.slices()[0][0].kind != "free":

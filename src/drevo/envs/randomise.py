@@ -58,7 +58,7 @@ class Randomise:
 
 def randomised(given: Mapping[str, Any] | None, commands: Mapping[str, Any] | None) -> Randomise:
     """The distributions out of what a user wrote. InputError says what is wrong with which."""
-    if not isinstance(given or {}, Mapping) or not isinstance(commands or {}, Mapping):
+    if not isinstance(given, Mapping | None) or not isinstance(commands, Mapping | None):
         raise InputError("Env: randomise and commands map names to ranges, as in {'friction': (0.5, 1.2)}")
     plain = {k: x for k, x in (given or {}).items() if k not in SPECIAL}
 

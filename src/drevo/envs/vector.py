@@ -37,16 +37,10 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
     ) -> None:  # fmt: skip
         self.task, self.numbers = task, _numbers(name, task, options)
         self.dtype = np.dtype(one_of("dtype", dtype, ("float64", "float32"), InputError))
-        self.render_mode = render_mode and one_of("render_mode", render_mode, RENDER_MODES, InputError)
         self.picture: Picture | None = None
-        if isinstance(num_envs, bool) or not isinstance(num_envs, int) or num_envs < 1:
-            raise InputError(f"num_envs is a whole number from 1 on, not {shown(num_envs)}")
-        try:
-            self.autoreset = AutoresetMode(autoreset)
-        except ValueError:
-            known = ", ".join(mode.value for mode in AutoresetMode)
-            raise InputError(f"autoreset is one of {known}, not {shown(autoreset)}") from None
-        self.name, self.num_envs, self.threads = name, num_envs, whole("make: threads", threads, 1, MOST_THREADS)
+        self.name, self.render_mode, self.autoreset = name, *checked_modes(render_mode, autoreset)
+        self.num_envs = num_envs = whole("make: num_envs", num_envs)
+        self.threads = whole("make: threads", threads, 1, MOST_THREADS)
         self.same, self.settling = self.autoreset is AutoresetMode.SAME_STEP, task.settling
         self._compile()
         names = [x for x, _ in self.results]
@@ -282,6 +276,16 @@ def _of_kind(what: str, given: Any, usual: Any) -> Any:
     if low > high:
         raise InputError(f"{what} is {shown(given)}; the least value must not be above the greatest")
     return low, high
+
+
+def checked_modes(render_mode: str | None, autoreset: Any) -> tuple[str | None, AutoresetMode]:
+    """The mode of rendering and gymnasium's mode of resets, by itself or its name, checked. Raises InputError."""
+    if not isinstance(autoreset, AutoresetMode):
+        names = [mode.value for mode in AutoresetMode]
+        autoreset = AutoresetMode(one_of("make: autoreset", autoreset, names, InputError))
+    if render_mode is not None:
+        one_of("make: render_mode", render_mode, RENDER_MODES, InputError)
+    return render_mode, autoreset
 
 
 def reset_mask(options: Any, count: int) -> Array:

@@ -9,7 +9,7 @@ The matrices are one kernel; each level is a problem in the motions that its equ
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +27,6 @@ from ..mechanics.algorithms.derivatives import displaced
 from ..mechanics.jet import Jet, jet
 from ..mechanics.scalar import Matrix, Scalar, Vector
 from ..mechanics.spatial import Mat, Vec
-from ..model.draft import names_in
 from ..model.dynamics import Dynamics
 from .kinds import (
     ComTask,
@@ -310,7 +309,8 @@ def _level(
 def _points(robot: Dynamics, contacts: Sequence[Mapping[str, Any]]) -> tuple[GroundedPoint, ...]:
     """Contacts as points."""
     out = []
-    for k, given in enumerate([contacts] if isinstance(contacts, Mapping) else list(contacts)):
+    several = isinstance(contacts, Iterable) and not isinstance(contacts, Mapping)
+    for k, given in enumerate(contacts if several else [contacts]):
         title = f"solve_id: contacts[{k}]"
         if not isinstance(given, Mapping) or "link" not in given:
             raise InputError(f"{title} is {shown(given)}; give a mapping with link, and point, normal, friction")
@@ -351,14 +351,13 @@ def _numbers(
     kd = usual if damping is None else [
         y if x is None else x for x, y in zip(_by_task("damping", names, damping, None), usual)
     ]  # fmt: skip
-    wanted = [str(x) for x in names_in(solver, "solve_id: solver")]
     known = package("qpsolvers", "solve_id", "drevo[wbc]").available_solvers
     return BodyProblem(
         driven_rates(model, actuated), np.where(flag("solve_id: limits", limits), robot.max_effort, np.inf),
-        _cones(points, whole("solve_id: facets", facets, 3)),
+        _cones(points, whole("solve_id: facets", facets, 3, 1000)),
         [np.array([x for _, x in task.costs(model)]) for task in problem.tasks], list(zip(kp, kd)),
         [task.priority for task in problem.tasks], 0.0, 0.0,
-        one_of("solve_id: solver", wanted[0], known, InputError),
+        one_of("solve_id: solver", solver, known, InputError),
     )  # fmt: skip
 
 
