@@ -223,6 +223,16 @@ def test_explicit_pairs_of_a_model_of_mujoco_are_those_of_its_file() -> None:
     assert len(nameless.model.pairs) == 2 and not nameless.notes
 
 
+def test_meshes_of_a_model_of_mujoco_are_told_of_and_keyframes_read() -> None:
+    text = """<mujoco><asset><mesh name="m" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/></asset><worldbody>
+     <body name="a"><freejoint/><geom name="g" type="mesh" mesh="m"/></body></worldbody>
+     <keyframe><key name="up" qpos="1 2 3 0 1 0 0"/><key/></keyframe></mujoco>"""
+    file, model = drevo.load(text), drevo.load(mujoco.MjModel.from_xml_string(text))
+    assert file.notes == model.notes and "mesh geoms 'g'" in model.notes[0]
+    assert not any(link.shapes for link in model.model.links)
+    assert model.keyframes["up"].tolist() == file.keyframes["up"].tolist() == [1, 2, 3, 1, 0, 0, 0]
+
+
 def test_a_model_of_pinocchio() -> None:
     rng = np.random.default_rng(2)
     model, parent = pin.Model(), 0

@@ -13,7 +13,6 @@ from ..contact import JOINT_SENSORS, LINK_SENSORS
 from ..draft import Draft
 from . import mjcf
 
-GEOMS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box")
 SITE_OBJECT = 6  # what an equality holds, by the number of its kind
 WRAPS = ("none", "joint", "pulley", "site", "geom")  # spheres and cylinders are all geoms
 WHOLE_NUMBER_FIELDS = ("contype", "conaffinity", "condim", "priority")
@@ -113,7 +112,7 @@ def _sites(model: Any, i: int) -> list[Element]:
 
 
 def _geom(model: Any, g: int) -> Element:
-    geom = {"type": GEOMS[model.geom_type[g]], "size": _text(model.geom_size[g])}
+    geom = {"type": _word(model, "Geom", model.geom_type[g]), "size": _text(model.geom_size[g])}
     geom |= {"pos": _text(model.geom_pos[g]), "quat": _text(model.geom_quat[g])}
     geom |= {key: str(int(getattr(model, f"geom_{key}")[g])) for key in WHOLE_NUMBER_FIELDS}
     geom |= {key: _text(getattr(model, f"geom_{key}")[g]) for key in TOUCHING_FIELDS}
@@ -127,9 +126,9 @@ def _geom(model: Any, g: int) -> Element:
 
 
 def _geoms(model: Any, i: int) -> list[Element]:
-    """The geoms of a body, but meshes and what is like them."""
+    """The geoms of a body; meshes, whose points are not read, to tell of them."""
     first, count = model.body_geomadr[i], model.body_geomnum[i]
-    return [_geom(model, g) for g in range(first, first + count) if model.geom_type[g] < len(GEOMS)]
+    return [_geom(model, g) for g in range(first, first + count)]
 
 
 def _pair(model: Any, i: int) -> Element:
@@ -163,7 +162,10 @@ def _sections(model: Any) -> Iterable[Element]:
         contact.children.append(Element("exclude", {end: _named(model, "body", k) for end, k in ends}, 0))
     contact.children += [_pair(model, i) for i in range(model.npair)]
     assets = Element("asset", {}, 0, [_field(model, k) for k in range(model.nhfield)])
-    return (equality, tendon, actuator, sensor, contact, assets)
+    keyframe = Element("keyframe", {}, 0)
+    for name, q in zip(model.name_keyadr, model.key_qpos):
+        keyframe.children.append(Element("key", {"name": _name(model, name), "qpos": _text(q)}, 0))
+    return (equality, tendon, actuator, sensor, contact, assets, keyframe)
 
 
 def _actuator(model: Any, i: int) -> Element:

@@ -73,6 +73,8 @@ def shape_of(geom: SolidGeom) -> Shape | None:
     if geom.faults or geom.kind not in ("mesh", "box", "sphere", "cylinder", "capsule"):
         return None
     get, size = geom.element.get, geom.size
+    if geom.kind == "mesh" and not get("mesh"):
+        return None  # of a compiled model
     role = "visual" if get("contype") == get("conaffinity") == "0" else "collision"
     if geom.kind == "box":
         size = (2 * size[0], 2 * size[1], 2 * size[2])
