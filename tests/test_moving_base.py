@@ -246,6 +246,17 @@ def test_calls_that_do_not_fit_are_said() -> None:
         moved.mass_matrix(np.zeros(4))
     with pytest.raises(drevo.DrevoError, match="quantity"):
         moved.nonsense()
+    nq = moved.nq
+    q = np.zeros((4, nq))
+    for call, sentence in (
+        (lambda: moved.bias(q, 0.0 * q[:, : moved.nv], np.zeros(3)), r"do not agree: t \(3,\), q \(4,\)"),
+        (lambda: moved.simulate(q, np.zeros((2, moved.nv)), duration=0.01), r"do not agree: q \(4,\), v \(2,\)"),
+        (lambda: moved.simulate(q[0], foo=1, duration=0.01), "takes no argument 'foo'"),
+        (lambda: moved.bias(q[0], np.zeros(moved.nv), np.nan), "t holds a value that is not finite"),
+        (lambda: moved.simulate(q[0], duration=0.01).at("soon"), "at: t is 'soon'"),
+    ):
+        with pytest.raises(drevo.DrevoError, match=sentence):
+            call()
 
 
 @pytest.mark.parametrize("call", [drevo.write_out, drevo.compile])

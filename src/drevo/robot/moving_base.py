@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from ..constraint.kinds import Constraint
 from ..constraint.prepared import Contacts
 from ..errors import InputError, ModelError
-from ..io.given import Array, finite, number, numbers
+from ..io.given import Array, asked_methods, finite, leading, number, numbers
 from ..io.packages import package
 from ..mechanics.scalar import where
 from ..model.description import Joint, JointDynamics, Link, Model
@@ -36,6 +36,7 @@ ThreeByTime = Callable[[Any], Sequence[Any]]
 BASE_MOTION = "with_base_motion"
 
 
+@asked_methods
 class MovingBase:
     """A robot on a body 0 with a given motion, made by `robot.with_base_motion`.
 
@@ -74,12 +75,12 @@ class MovingBase:
         return self._joined(("q", "v", "a")[: len(given)], given, t)
 
     def _joined(self, names: Sequence[str], given: Sequence[ArrayLike], t: ArrayLike) -> tuple[Array, ...]:
-        moment = numbers("t", t)
+        moment = finite("t", t)
         first = {"q": moment, "v": np.ones(()), **dict.fromkeys(("a", "tau", "x"), np.zeros(()))}
         out = []
         for name, x in zip(names, given):
             array = numbers(name, x, (..., self.nq if name == "q" else self.nv))
-            lead = np.broadcast_shapes(first[name].shape, array.shape[:-1])
+            lead = leading(BASE_MOTION, t=first[name][..., None], **{name: array})
             parts = np.broadcast_to(first[name], lead)[..., None], np.broadcast_to(array, (*lead, array.shape[-1]))
             out.append(np.concatenate(parts, -1))
         return tuple(out)
@@ -117,7 +118,7 @@ class MovingBase:
         start = number(f"{BASE_MOTION}: t0", t0)
         rates = np.zeros(self.nv) if v0 is None else v0
         q1, v1 = self._joined(("q", "v"), (q0, rates), start)
-        v1 = np.broadcast_to(v1, (*q1.shape[:-1], self.nv + 1))
+        v1 = np.broadcast_to(v1, (*leading(BASE_MOTION, q=q1, v=v1), self.nv + 1))
         moved = simulate(
             self._driven, q1, v1, self._efforts(tau), duration=duration, dt=dt, method=method, every=every,
             rtol=rtol, atol=atol, max_steps=max_steps, events=events, contacts=contacts,
@@ -171,7 +172,7 @@ class CarriedTable(Table):
 
     def at(self, t: float) -> tuple[Array, Array]:
         """(q, v) of the joints at any time of the motion, s."""
-        q, v = self.clocked.at(t - (self.t[0] - self.clocked.t[0]))
+        q, v = self.clocked.at(number("at: t", t) - (self.t[0] - self.clocked.t[0]))
         return q[..., 1:], v[..., 1:]
 
 
