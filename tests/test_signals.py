@@ -379,7 +379,7 @@ def test_faults_are_one_sentence() -> None:
         (robot, {"sensors": "touch bx"}, "did you mean 'touch box'"),
         (robot, {"sensors": 3}, "a name or a list of names"),
         (robot, {"controls": 1}, "must be True or False"),
-        (robot, {"controls": True, "product": "vjp"}, "products are by efforts"),
+        (robot, {"sensors": True, "product": "vjp"}, "products are of states"),
         (robot, {"sensors": ["force box"], "parameters": "*.mass"}, "'force box' read what holds links"),
         (robot, {"sensors": True}, "read forces of actuators; give controls=True"),
         (bare, {"controls": True}, "has no actuators that are read"),

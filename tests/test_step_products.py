@@ -263,3 +263,34 @@ def test_what_stands_exactly_upright_has_derivatives() -> None:
     f = drevo.compile(robot, "step", dt=1e-3, law="soft", ground=None, product="vjp")
     by_q = f(robot.neutral(), *np.zeros((2, n)), *np.ones((2, n)))[0]  # not finite is refused
     assert (np.abs(by_q[::2] - 1.0) > 1.0).all()  # of every height: the ground is felt
+
+
+DRIVEN = LEG.replace(
+    "</mujoco>",
+    """<actuator><position joint="hip" kp="20" kv="1"/><damper joint="hip" kv=".5" ctrlrange="0 1"/>
+ <general joint="hip" dyntype="filter" dynprm=".02" gainprm="5" biastype="affine" biasprm="0 -2 -.1"/></actuator>
+</mujoco>""",
+)
+
+
+@pytest.mark.parametrize("method", ["euler", "implicitfast", "moreau"])
+def test_products_by_controls_and_activations(method: str) -> None:
+    robot, rng = drevo.load(DRIVEN), np.random.default_rng(1)
+    law = "coulomb" if method == "moreau" else "soft"
+    how: dict[str, Any] = {"dt": 2e-3, "law": law, "method": method, "controls": True}
+    f, vjp, jacobian = (
+        drevo.compile(robot, "step", product=x, **how) for x in ("value_and_jvp", "vjp", "jacobian")
+    )
+    at = [*states(robot)[:2], *(rng.uniform(0.1, 0.9, (COUNT, n)) for n in (3, 1))]
+    way = [rng.normal(size=x.shape) for x in (at[1], *at[1:])]
+    back = [rng.normal(size=x.shape) for x in (at[1], at[1], at[3])]
+    along = np.concatenate(f(*at, *way)[5:], 1)
+    apart = np.abs(differences(robot, lambda *x: f(*x, *way)[:2], at, way) - along[:, :-1]).max(1)
+    assert np.quantile(apart, 0.8) < GOOD * np.abs(along).max()
+    ends = [f(at[0], at[1], *(x + s * w for x, w in zip(at[2:], way[2:])), *way).act1 for s in (E, -E)]
+    assert np.abs((ends[0] - ends[1]) / (2.0 * E) - along[:, -1:]).max() < GOOD
+    bars = vjp(*at, *back)
+    given = sum((x * y).sum(1) for x, y in zip(way, bars))
+    assert np.allclose((np.concatenate(back, 1) * along).sum(1), given, rtol=1e-9, atol=1e-9)
+    whole = sum(np.einsum("ijk,ik->ij", J, x) for J, x in zip(jacobian(*at), way))
+    assert np.allclose(whole, along, rtol=1e-9, atol=1e-9)

@@ -15,7 +15,8 @@ from ..compiler.tracer import Tracer
 from ..errors import InputError, one_of
 from ..model.description import Model
 from .laws.exact.kernel import load_at, store_at
-from .laws.soft.kernel import STEP_ARGUMENTS, STEP_RESULTS, declare
+from .laws.soft.kernel import STEP_RESULTS, declare
+from .laws.soft.program import declare_arguments
 from .sweeps import Called, ProductStages, StepSweep, kept_apart
 
 SPREAD_PREFIX, KEPT_PREFIX = (
@@ -28,7 +29,8 @@ class StepDerivative(Protocol):
     """The part of a law in the derivatives of a step: its sweeps, and how its unknowns are solved for.
 
     slot_blocks: of contacts that may not touch. solvers: the stages of the solution; solid: blocks that it reads
-    beside these. Of a Jacobian these, and what the solution passes on, are in blocks that begin with SPREAD.
+    beside these. drives: the arguments after q and v. Of a Jacobian these, and what the solution passes on, are in
+    blocks that begin with SPREAD.
     """
 
     model: Model
@@ -39,6 +41,7 @@ class StepDerivative(Protocol):
     solvers: list[str]
     solid: tuple[str, ...]
     slot_blocks: list[str]
+    drives: tuple[str, ...]
     symbols: tuple[Parameter, ...]
     undefined: str  # where a step has no derivatives, for people
 
@@ -82,18 +85,20 @@ def step_product_program(x: StepDerivative, kind: str) -> Program:
     """(q, v, tau, [parameters], *w) -> products, after the results of the step where kind is "value_and_..".
 
     "jvp": from tangents of the arguments those of q1 and v1; "vjp": from cotangents of q1 and v1 those of the
-    arguments. "jacobian": without w, the derivatives of q1 and v1 by each argument, (2 nv, n).
+    arguments. "jacobian": without w, the derivatives of q1 and v1 by each argument, (2 nv, n). Of a step with
+    controls these and activations stand for tau, and act1 comes last, (2 nv + na, n).
     """
     mark, sizes = mark_of(kind), x.sizes
-    arguments = [*STEP_ARGUMENTS, "parameters"] if x.symbols else list(STEP_ARGUMENTS)
+    arguments = ["q", "v", *x.drives, *(["parameters"] if x.symbols else [])]
+    moved = ["q1", "v1", *(["act1"] if "act" in x.drives else [])]
     whole = _Jacobian(x, arguments) if kind == "jacobian" else None
     stages = None if whole else ProductStages(sizes, x.parts, x.sweeps, x.end, mark)
-    ends = [f"{name}_{mark}" for name in arguments], [f"{name}_{mark}" for name in ("q1", "v1")]
+    ends = [f"{name}_{mark}" for name in arguments], [f"{name}_{mark}" for name in moved]
     given, products = ends if mark == "dot" else ends[::-1]
     t = Tracer(f"step_{kind}", x.model)
-    t.state(*STEP_ARGUMENTS)
-    results = [*(STEP_RESULTS if kind.startswith("value") else ()), *products]
-    for name in (*arguments[3:], *(() if whole else given)):
+    declare_arguments(t, sizes, x.drives)
+    results = [*((*STEP_RESULTS, *moved[2:]) if kind.startswith("value") else ()), *products]
+    for name in (*(["parameters"] if x.symbols else ()), *(() if whole else given)):
         t.input(name, sizes[name])
     if whole:
         results = [f"by_{name}" for name in arguments]
@@ -144,7 +149,9 @@ class _Jacobian:
     """
 
     def __init__(self, x: StepDerivative, arguments: Sequence[str]) -> None:
-        self.x, self.arguments, self.rows = x, arguments, 2 * x.model.nv
+        nv, na = x.model.nv, x.sizes["act"] if "act" in x.drives else 0
+        self.x, self.arguments, self.rows = x, arguments, 2 * nv + na
+        self.ends = [("q1_dot", 0, nv), ("v1_dot", nv, nv), *([("act1_dot", 2 * nv, na)] if na else [])]
         self.ways = [ProductStages(x.sizes, x.parts, x.sweeps, x.end, "dot", name) for name in arguments]
         self.counts = [x.sizes[f"{name}_dot"] for name in arguments]
         self.kept: list[Called] = []
@@ -205,7 +212,7 @@ class _Jacobian:
             first = f.smaller(k.i, n - wide)
             for i in range(wide):
                 store_at(c, _vector(c, [float(i == j) for j in range(l.lanes)]), tangents, first + i)
-            for name in way.cleared:
+            for name in (*way.cleared, *(name for name, *_ in self.ends[2:])):
                 c.fill(0.0, name, 0, self.x.sizes[name])
             for part, calls in enumerate((way.before, way.after)):
                 if part:
@@ -215,8 +222,8 @@ class _Jacobian:
                         c.call(stage)
             for i in range(wide):
                 store_at(c, f.zero(l.type), tangents, first + i)
-            for end, before in (("q1_dot", 0), ("v1_dot", self.rows // 2)):
-                with f.loop(self.rows // 2, some=True) as r:
+            for end, before, size in self.ends:
+                with f.loop(size, some=True) as r:
                     x, at = load_at(c, c.at(end), r.i), row.at(((r.i + before) * n + first) * l.size, I8)
                     if wide == l.lanes:
                         at.store(x, l.size)

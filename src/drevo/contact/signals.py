@@ -48,6 +48,11 @@ def driven_by(
     return q, v, drives.efforts, drives
 
 
+def drives_of(controls: bool, sizes: Mapping[str, int]) -> tuple[str, ...]:
+    """The arguments of a step after q and v."""
+    return tuple(name for name in ("ctrl", "act") if sizes[name]) if controls else ("tau",)
+
+
 def sensors_named(model: Model, names: Sequence[str]) -> tuple[Sensor, ...]:
     """The sensors of these names, in their order."""
     known = {x.name: x for x in model.sensors}

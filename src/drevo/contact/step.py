@@ -97,9 +97,9 @@ def compile_step(
     of the joints; of products with tangents="numbers" of size nq, as `drevo.compile` has it. What touches, sticks
     or slides, and which limits hold, stays as it is; under the exact law a step that has not converged has none.
     controls: True takes controls of the model's actuators (nu,) in the place of tau, and activations where some
-    have any, f(q, v, ctrl, act) -> (q1, v1, forces, residual, .., act1). sensors: names of the model's, or True
-    for all: what they read of the evaluation that begins the step, a last result `sensordata`, of which
-    `f.sensors` tells the parts by name: docs/signals.md.
+    have any, f(q, v, ctrl, act) -> (q1, v1, forces, residual, .., act1); in products too. sensors: names of the
+    model's, or True for all: what they read of the evaluation that begins the step, a last result `sensordata`,
+    of which `f.sensors` tells the parts by name: docs/signals.md.
     passive: False leaves out the damping, dry friction and springs of the joints, tendons and weights taken away.
     Raises InputError; calls raise NumericsError. A DrevoWarning says what has no rule and passes through others.
     """
@@ -157,8 +157,8 @@ def _require_signals(model: Model, r: StepRequest) -> None:
             f"step: robot {model.name!r} has no actuators that are read, so that controls drive nothing; give "
             "efforts, without controls=True"
         )
-    if (r.controls or r.sensors) and r.product:
-        raise InputError("step: products are by efforts and of states; leave out product, or controls and sensors")
+    if r.sensors and r.product:
+        raise InputError("step: products are of states; leave out product, or sensors")
     asked = sensors_named(model, r.sensors)
     if not r.controls and (of := [x.name for x in asked if x.kind == "jointactuatorfrc"]):
         raise InputError(f"step: {listed(of)} read forces of actuators; give controls=True, or leave them out")
@@ -208,8 +208,8 @@ def _exact(robot: Any, model: Model, r: StepRequest, spec: Spec) -> Function:
             sensors = sensors_named(model, r.sensors)
             asked = replace(what, parameters=r.parameters, controls=r.controls, sensors=sensors)
             return moreau_program(asked, repeat=r.repeat)
-        kind = r.product[0]
-        return step_product_program(ExactDerivative(what, mark_of(kind), r.numbers, prefix_of(kind)), kind)
+        kind, asked = r.product[0], replace(what, controls=r.controls)
+        return step_product_program(ExactDerivative(asked, mark_of(kind), r.numbers, prefix_of(kind)), kind)
 
     return requested(robot, ("step", r), program, spec=spec, ahead=ahead)
 

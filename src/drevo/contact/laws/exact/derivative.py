@@ -25,6 +25,7 @@ from ....codegen.graph.program import Parameter
 from ....codegen.llvm.ir import Value
 from ....codegen.llvm.stages import StageCalls
 from ....compiler.tracer import Tracer
+from ....mechanics.algorithms.actuators import next_activations
 from ....mechanics.algorithms.coulomb import JointLaw
 from ....mechanics.algorithms.coulomb_newton import block_slopes, linearised
 from ....mechanics.algorithms.delassus import (
@@ -42,6 +43,7 @@ from ....mechanics.scalar import Scalar, Vector, dot, maximum, sqrt, where
 from ...convex.solids import placed_block
 from ...packing import of
 from ...place_derivatives import derivatives_block, place_sweep
+from ...signals import ACTIVATION, driven_by, drives_of
 from ...sweeps import StepSweep, argument_chart, result_chart
 from ..soft.stages import StageTracer
 from .kernel import ImpulseSolver
@@ -68,7 +70,7 @@ class ExactDerivative:
         """prefix: of the blocks on which the solution works."""
         s = self.s = MoreauStages(robot, RESIDUAL_TOLERANCE)
         self.model, self.sizes, self.parts, self.numbers = robot.model, s.sizes, s.parts, numbers
-        self.slot_blocks = list[str]()
+        self.slot_blocks, self.drives = list[str](), drives_of(robot.controls, s.sizes)
         self.n, self.nv, self.by_rows = s.rows, s.tree.nv, mark == "bar"
         self.solver, self.prefix = ImpulseSolver(s), prefix
         self.systems = ["", PUSHED_PREFIX] if robot.stepping.splits else [""]
@@ -90,7 +92,7 @@ class ExactDerivative:
             self.solid += ("eased",)
             self.sizes[f"{prefix}eased"] = 1
             self._add("same", self._same)
-        self.sweeps, self.end = [*self._placing(), self._dynamics()], self._end()
+        self.sweeps, self.end = [*self._driving(), *self._placing(), self._dynamics()], self._end()
 
     def _add(self, name: str, write: Callable[[StageTracer], None]) -> None:
         s = StageTracer(name, self.sizes)
@@ -226,6 +228,21 @@ class ExactDerivative:
         s.write(**{f"{k}R_bar": self._solved(s, half, nu), f"{k}w_bar": [-x for x in nu] or [0.0]})
 
     # -- sweeps ---------------------------------------------------------------------------------------------
+
+    def _driving(self) -> list[StepSweep]:
+        """From q, v, controls and activations to efforts, and to the activations after the step."""
+        r, t = self.s.robot, Tracer("driving", self.model, acting=True)
+        q, v, efforts, drives = driven_by(t, self.model, self.sizes, r.controls, r.stepping.h)
+        if not drives:
+            return []
+        read = {x.name: [Expr(t.graph, 2 * n) for n in x.nodes] for x in t.inputs}
+        leaves, ends = {"q": q, "v": v, "ctrl": read["ctrl"]}, {"tau": dict(enumerate(efforts))}
+        if "act" in self.drives:
+            leaves["act"] = read[ACTIVATION]
+            after = next_activations(self.model, read[ACTIVATION], drives.rates, r.stepping.h)
+            ends["act1"] = dict(enumerate(after))
+        charts = {"q": argument_chart(t.tree, q, self.numbers)}
+        return [StepSweep("driving", t.graph, t.inputs, leaves, ends, charts)]
 
     def _placing(self) -> list[StepSweep]:
         """From q to where solids are, and to the places between them that have been searched for."""

@@ -22,6 +22,7 @@ from ...convex.clipping import PLACE_NUMBERS
 from ...convex.solids import is_sized
 from ...packing import Pack, of
 from ...place_derivatives import derivatives_block, place_sweep
+from ...signals import ACTIVATION, drives_of
 from ...sweeps import StepSweep, argument_chart, result_chart
 from .kernel import Loops, evaluation
 from .layout import PackedRows
@@ -39,7 +40,7 @@ class SoftDerivative(Loops):
         e = evaluation(problem)
         super().__init__(e)
         self.model, self.sizes, self.parts, self.symbols = problem.model, e.sizes, e.parts, e.symbols
-        self.graph, self.numbers = e.t.graph, numbers
+        self.graph, self.numbers, self.drives = e.t.graph, numbers, drives_of(problem.controls, e.sizes)
         self.sizes |= {"R": e.nv, "parameters": len(e.symbols)}
         self.pairs, self.pair_of = self.pair_of, {}  # every place is a slot
         self.slot_blocks, self.solvers = [f"slot_{k}" for k in self.slots], [f"solve_{mark}"]
@@ -120,7 +121,7 @@ class SoftDerivative(Loops):
         return Input(name, (len(x),), nodes_of(x)), x
 
     def _leaves(self) -> dict[str, list[Expr]]:
-        """Q, V, tau and the parameters."""
+        """Q, V, what drives, and the parameters."""
         ports = {p.name: p.nodes for p in self.e.t.inputs if p.name != PLACE_INPUT}
         ports |= {"parameters": tuple(x.node for x in self.symbols)} if self.symbols else {}
         return {name: [Expr(self.graph, 2 * n) for n in nodes] for name, nodes in ports.items()}
@@ -145,7 +146,7 @@ class SoftDerivative(Loops):
             values["placed"] = [g.expr(x) for o in part.outputs if o.name == "placed" for x in o.edges]
         ends = {name: dict(enumerate(x)) for name, x in values.items()}
         charts = {"q": argument_chart(e.tree, leaves["Q"], self.numbers)}
-        given = {{"Q": "q", "V": "v"}.get(name, name): x for name, x in leaves.items()}
+        given = {{"Q": "q", "V": "v", ACTIVATION: "act"}.get(name, name): x for name, x in leaves.items()}
         return StepSweep("dynamics", g, [*part.inputs, port], given, ends, charts, self.symbols)
 
     def _left(self, x: PackedRows, values: Vector, a: Vector, y0: Vector, S: Sequence[Vector]) -> list[Scalar]:
@@ -169,7 +170,8 @@ class SoftDerivative(Loops):
         y0, packed = unknowns(g, "y", m), unknowns(g, "S", m * (m + 1) // 2)
         slot = [Input(Place(CHOSEN_BLOCK, i), (len(z),), nodes_of(z)) for i, z in ((at.y, y0), (at.S, packed))]
         left = self._left(x, values, ports["a"][1], y0, symmetric_of(x, iter(packed)))
-        leaves = {name: y for name, y in self._leaves().items() if name != "tau"} | {"handed": ports["handed"][1]}
+        kept = ("Q", "V", "parameters")  # no slot reads what drives
+        leaves = {name: y for name, y in self._leaves().items() if name in kept} | {"handed": ports["handed"][1]}
         if k in self.found:
             port, place = next((p, p.name) for p in part.inputs if isinstance(p.name, Place))
             leaves[place.block] = unknowns(g, place.block, self.sizes[place.block])
@@ -187,7 +189,8 @@ class SoftDerivative(Loops):
         assert self.e.end is not None
         self.e.end(s)
         leaves = {name: s.read(name) for name in ("Q", "V", "main", "a")}
+        leaves |= {"act": s.read(ACTIVATION)} if "act" in self.drives else {}
         ends = {o.name: dict(enumerate(map(s.t.graph.expr, o.edges))) for o in s.t.outputs}
         chart = result_chart(self.e.tree, [*ends["q1"].values()], self.numbers)
-        reads = [x for x in s.t.inputs if x.name in leaves]
+        reads = [x for x in s.t.inputs if x.name in (*leaves, ACTIVATION)]
         return StepSweep("end", s.t.graph, reads, leaves, ends, {"q1": chart})

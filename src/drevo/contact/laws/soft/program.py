@@ -9,21 +9,27 @@ from ....codegen.graph.program import Program
 from ....codegen.llvm.stages import Stages
 from ....compiler.tracer import Tracer
 from ...parameters import is_friction
+from ...signals import drives_of
 from .kernel import LAST_EVALUATION, STEP_ARGUMENTS, STEP_RESULTS, Loops, declare, evaluation
 from .pair_loops import PairLoops
 from .pair_rows import LoopedEvaluation
 from .stages import Evaluation, SoftProblem
 
 MAX_STRAIGHT_PAIRS = 48  # of places of contact; more are looped over
-DRIVEN_ARGUMENTS, DRIVEN_RESULTS = ("ctrl", "act"), ("act1", "sensordata")  # where there are any
+DRIVEN_RESULTS = "act1", "sensordata"  # where there are any
+
+
+def declare_arguments(t: Tracer, sizes: Mapping[str, int], drives: Sequence[str]) -> None:
+    """Declares q, v and what drives: efforts, or controls and activations."""
+    t.state(*(name for name in STEP_ARGUMENTS if name in ("q", "v", *drives)))
+    for name in drives:
+        if name not in STEP_ARGUMENTS:
+            t.input(name, sizes[name])
 
 
 def step_ports(t: Tracer, sizes: Mapping[str, int], results: Sequence[str], controls: bool) -> set[str]:
     """Declares a step of blocks of these names; controls: in the place of efforts. Gives all names."""
-    t.state(*STEP_ARGUMENTS[: 2 if controls else 3])
-    for name in DRIVEN_ARGUMENTS if controls else ():
-        if sizes[name]:
-            t.input(name, sizes[name])
+    declare_arguments(t, sizes, drives_of(controls, sizes))
     declare(t, sizes, results := (*results, *(name for name in DRIVEN_RESULTS if sizes.get(name))))
     return {port.name for port in t.inputs} | {*results}
 
