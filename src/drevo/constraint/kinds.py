@@ -147,10 +147,10 @@ def _place(pose: Callable[[str], Array], link: str, point: Triple) -> Array:
     return np.asarray(T[..., :3, :3] @ np.array(point) + T[..., :3, 3])
 
 
+@dataclass(frozen=True, slots=True)
 class _BetweenPoints(Constraint):
     """A constraint between a point of one link and one of another, pushed apart by a force and a moment."""
 
-    __slots__ = ()
     link_a: str
     point_a: Triple
     link_b: str
@@ -245,10 +245,6 @@ class PointToPoint(_BetweenPoints):
 
     numeric = ("point_a", "point_b", "W")
     word = "point_to_point"
-    link_a: str
-    point_a: Triple
-    link_b: str
-    point_b: Triple
     W: tuple[Triple, ...] | None = None
 
     @property
@@ -269,10 +265,6 @@ class Weld(_BetweenPoints):
 
     numeric = ("point_a", "point_b", "rotation", "at")
     word = "weld"
-    link_a: str
-    point_a: Triple
-    link_b: str
-    point_b: Triple
     rotation: RotationMatrix | None = None
     at: tuple[float, ...] | None = None
     size: int = 6
@@ -317,10 +309,6 @@ class Distance(_BetweenPoints):
 
     numeric = ("point_a", "point_b", "length")
     word = "distance"
-    link_a: str
-    point_a: Triple
-    link_b: str
-    point_b: Triple
     length: float
     size: int = 1
 

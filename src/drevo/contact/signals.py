@@ -19,11 +19,12 @@ from ..mechanics.algorithms.sensors import (
     Readings,
     felt_of_place,
     felt_zones,
-    ray_length,
+    ray_of,
+    ray_to_solids,
     reading_size,
 )
-from ..mechanics.scalar import Scalar, Vector, minimum, where
-from ..mechanics.spatial import Mat, Vec
+from ..mechanics.scalar import Scalar, Vector, where
+from ..mechanics.spatial import Vec
 from ..model.contact import Geom, Sensor
 from ..model.description import Model
 from ..model.loaders.primitives import half_lengths
@@ -133,7 +134,6 @@ def _write_places(c: StageCalls, stage: str, places: Sequence[int], sign: float)
 
 def _ray(model: Model, moving: Kinematics, sensor: Sensor) -> Scalar:
     """The length along z of a sensor to geoms and visual shapes that are not on its link; -1 to nothing."""
-    R, p = moving.pose(sensor.link).compose(Mat.of(sensor.rotation), Vec(*sensor.origin))
     seen = [x for x in model.geoms if x.link != sensor.link]
     for link in model.links:
         shown = (x for x in link.shapes if x.role == "visual" and link.name != sensor.link)
@@ -143,8 +143,5 @@ def _ray(model: Model, moving: Kinematics, sensor: Sensor) -> Scalar:
             f"step: sensor {sensor.name!r} of {model.name!r} is a rangefinder among things of the kinds "
             f"{', '.join(odd)}, which rays do not meet; leave it out of sensors"
         )
-    least: Scalar = NOTHING_NEAR
-    for x in seen:
-        turn, at = moving.pose(x.link).compose(Mat.of(x.rotation), Vec(*x.origin))
-        least = minimum(least, ray_length(x.kind, x.size, turn.T @ (p - at), turn.T @ (R @ Vec(0.0, 0.0, 1.0))))
+    least = ray_to_solids(moving, seen, *ray_of(moving, sensor))
     return where(least < NOTHING_NEAR, least, -1.0)

@@ -27,8 +27,9 @@ from ..contact.laws.soft.program import step_loops
 from ..contact.laws.soft.stages import StageTracer
 from ..contact.signals import sensors_named
 from ..contact.step import soft_step_cost
+from ..mechanics.algorithms.actuators import activated
 from ..mechanics.rotation import from_quaternion
-from ..mechanics.scalar import Scalar, Vector, clip, dot, maximum, where
+from ..mechanics.scalar import Scalar, Vector, dot, maximum, where
 from ..mechanics.spatial import Vec
 from .features import Sight
 from .randomise import delayed, pushed
@@ -161,10 +162,11 @@ class EpisodeStages:
 
     def _kept(self, n_action: int) -> dict[str, int]:
         """Sizes of what a task of one's own keeps from step to step: past actions, and what is drawn."""
-        if self.task.drive is None:
+        engaged = 0 if self.task.drive else len(activated(self.body.model))
+        if not (self.task.drive or engaged):
             return {}
         sizes = {"past": n_action * self.random.past_actions(self.body.seconds)}
-        sizes |= {"commands": len(self.random.commands) + bool(self.random.delay), "act": len(self.task.lags)}
+        sizes |= {"commands": len(self.random.commands) + bool(self.random.delay), "act": engaged}
         return {k: n for k, n in (sizes | {"numbers": len(self.e.symbols)}).items() if n}
 
     # -- stages ----------------------------------------------------------------------------------------------
@@ -178,20 +180,15 @@ class EpisodeStages:
             since = tick * model.stepping.dt
             action = delayed(action, s.read(BEFORE_PREFIX + "past"), delay, since, seconds)
             s.write(tick=tick + 1.0)
-        if "act" in self.kept:
-            act, ends = s.read("act"), self.body.controls.T.tolist()
-            rows = zip(act, action, ends, self.task.lags)
-            dt, action = model.stepping.dt, act
-            s.write(act=[x + (dt / lag) * (clip(u, *cut) - x) for x, u, cut, lag in rows])
-        q, v = s.read("Q"), s.read("V")
+        q, v, act = s.read("Q"), s.read("V"), s.read("act") if "act" in self.kept else []
         drawn = [s.read(BEFORE_PREFIX + "commands")[:n]] if (n := len(self.random.commands)) else []
-        tau = list(self.task.efforts(model, action, q, v, *drawn))
+        tau, act = self.task.driven(model, action, act, q, v, *drawn)
         if self.random.push:
             x, y = pushed(s.read("luck")[-3:], self.random.push, self.body.seconds)
             base = model.slices()[0]
             turned = from_quaternion(*q[base[1].start + 3 : base[1].stop]).T @ Vec(x, y, 0.0)
             tau[:3] = [a + b for a, b in zip(tau[:3], turned)]
-        s.write(tau=tau)
+        s.write(tau=tau, **({"act": act} if act else {}))
 
     def _noisy(self, s: StageTracer, observed: Sequence[Scalar]) -> list[Scalar]:
         """Adds the noise of observations."""
@@ -270,7 +267,7 @@ class EpisodeStages:
         ranges = [bounds for _, bounds in self.random.commands]
         ranges += [self.random.delay] if self.random.delay else []
         drawn = {"commands": [chance.uniform(*x) for x in ranges]}
-        drawn["act"] = [chance.uniform(*self.task.engaged) for _ in self.task.lags]
+        drawn["act"] = [chance.uniform(*self.task.engaged) for _ in range(self.kept.get("act", 0))]
         if self.task.placed:
             return drawn | {"numbers": list(self.task.placed(drawn["commands"])[0])}
         numbers = [self.random.bounds(x) for x in self.e.symbols]

@@ -15,18 +15,17 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium.vector import AutoresetMode, VectorEnv
-from gymnasium.vector.utils import batch_space
+from gymnasium.vector import AutoresetMode
 
 from ..errors import InputError, shown
 from ..io.given import finite, whole
 from ..robot.face import Robot
 from .episode import episode
 from .randomise import Randomise
-from .simulation import RENDER_MODES, Picture, TaskRobot
+from .simulation import TaskRobot
 from .tasks import Moment, Outcome, Task, TaskNumbers
 from .traced import traced_task
-from .vector import MOST_THREADS, checked_modes, reset_mask
+from .vector import TaskEnv, reset_mask
 
 Array = np.ndarray[Any, Any]
 
@@ -41,7 +40,7 @@ def norms(x: Array) -> Array:
     return np.asarray(np.linalg.norm(x, axis=-1))
 
 
-class DrawnEnv(VectorEnv, ABC):  # type: ignore[misc]
+class DrawnEnv(TaskEnv, ABC):
     """Environments of a task side by side, whose episodes begin as NumPy draws them."""
 
     _state: dict[str, Array]
@@ -53,16 +52,10 @@ class DrawnEnv(VectorEnv, ABC):  # type: ignore[misc]
     ) -> None:  # fmt: skip
         if options:
             raise InputError(f"{name} has no option {min(options)!r}")
-        self.render_mode, self.autoreset = checked_modes(render_mode, autoreset)
-        self.name, self.task, self.num_envs = name, task, whole("make: num_envs", num_envs)
-        self.threads = whole("make: threads", threads, 1, MOST_THREADS)
+        super().__init__(name, num_envs, threads, autoreset, render_mode)
+        self.task = task
         self._compile()
-        self.metadata = {"autoreset_mode": self.autoreset, "render_modes": [*RENDER_MODES]}
-        self.metadata["render_fps"] = round(1.0 / self.body.seconds)
-        self.single_observation_space = self._space()
-        self.single_action_space = gymnasium.spaces.Box(-1.0, 1.0, (self._action_size(),), np.float32)
-        self.action_space = batch_space(self.single_action_space, num_envs)
-        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self._announce(self._space(), gymnasium.spaces.Box(-1.0, 1.0, (self._action_size(),), np.float32))
         none = np.zeros(num_envs, bool)
         goals = np.zeros((num_envs, self.goal_size))
         self._state = {"q": np.repeat(self.body.beginning, num_envs, 0),
@@ -74,13 +67,12 @@ class DrawnEnv(VectorEnv, ABC):  # type: ignore[misc]
         plain = self._plain_task()
         self.body = TaskRobot(plain)
         self.f = episode(self.body, traced_task(plain, self.body, {}), False)
-        self.picture: Picture | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: x for k, x in vars(self).items() if k not in ("body", "f", "picture")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        self.__dict__.update(state, picture=None)
         self._compile()
 
     # -- what gymnasium calls ----------------------------------------------------------------------------------
@@ -130,18 +122,6 @@ class DrawnEnv(VectorEnv, ABC):  # type: ignore[misc]
         new = {k: finite(f"set_state: {k}", state[k], x.shape).astype(x.dtype) for k, x in self._state.items()}
         self._state = new
 
-    def render(self, index: int = 0) -> Array | None:
-        """A picture of one environment, (height, width, 3) of uint8; or a window."""
-        index = whole("render: index", index, 0, self.num_envs - 1)
-        if self.picture is None:
-            self.picture = Picture(self.body.robot, None)
-        return self.picture.shown(self._shown(index), window=self.render_mode == "human")
-
-    def close_extras(self, **_: Any) -> None:
-        """Ends the window, if there is one."""
-        if self.picture:
-            self.picture.close()
-
     # -- what a task says --------------------------------------------------------------------------------------
 
     @abstractmethod
@@ -173,7 +153,6 @@ class DrawnEnv(VectorEnv, ABC):  # type: ignore[misc]
         """New episodes where a mask says so."""
 
     def _shown(self, index: int) -> Array:
-        """q of a picture."""
         q: Array = self._state["q"][index]
         return q
 

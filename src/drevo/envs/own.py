@@ -185,12 +185,8 @@ class TaskFunctions:
         self, model: Model, reward: StateFunction, observation: StateFunction | None,
         action: StateFunction | None, reset: Any, terminated: StateFunction | None, commands: Mapping[str, Any],
     ) -> None:  # fmt: skip
-        for name, f in (
-            ("reward", reward),
-            ("observation", observation),
-            ("action", action),
-            ("terminated", terminated),
-        ):
+        given = {"reward": reward, "observation": observation, "action": action, "terminated": terminated}
+        for name, f in given.items():
             if not callable(f) and not (f is None and name != "reward"):
                 raise InputError(f"Env: {name} is {shown(f)}; give a function of the state")
         self.model, self.tree, self.commands = model, build_tree(model), tuple(commands)

@@ -8,16 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from math import hypot, pi
+from math import pi
 from pathlib import Path
 from xml.etree import ElementTree
 
 from ..contact.laws.soft.problem import soft_problem
 from ..contact.signals import reading_slices
-from ..mechanics.algorithms.actuators import actuation, control_ranges
+from ..mechanics.algorithms.actuators import activated, actuation
+from ..mechanics.algorithms.constraints import Kinematics
 from ..mechanics.algorithms.kinematics import Pose, placed_bodies
-from ..mechanics.algorithms.sensors import NOTHING_NEAR, ray_length
-from ..mechanics.scalar import Scalar, Vector, cos, dot, minimum, sin, sqrt, where
+from ..mechanics.algorithms.sensors import ray_of, ray_to_solids
+from ..mechanics.scalar import Scalar, Vector, cos, dot, sin, sqrt, where
 from ..mechanics.spatial import Mat, Vec
 from ..mechanics.tree import Tree, build_tree
 from ..mechanics.tree_indices import ancestors
@@ -103,9 +104,6 @@ class SuiteBody:
             edit(root)
         folders = [path.parent, *(path.parent / x.attrib.pop("meshdir", "") for x in root.iter("compiler"))]
         model = quiet_model(ElementTree.tostring(root, encoding="unicode"), roots=folders[-1:])
-        self.sights = [
-            [*map(float, x.attrib["fromto"].split())] for x in root.iter("site") if "fromto" in x.attrib
-        ]
         model = shape(model) if shape else model
         self.model: Model = replace(model, links=tuple(replace(x, mocap=x.name == moved) for x in model.links))
         self.robot = Robot(self.model)
@@ -117,28 +115,19 @@ class SuiteBody:
         self.at = {joint.name: (q, v) for joint, q, v in self.model.slices()}
 
     def ranges(self) -> Rangefinders | None:
-        """Rays along sites of the trunk, from their middles on, at what hangs on it and at planes."""
+        """Rays of rangefinders, which are on the trunk, at what hangs on it and at planes."""
         field = next((x for x in self.model.geoms if x.kind == "hfield"), None)
         if field is None:
             return None
-        frames, trunk = self.tree.frames, self.model.links[1].name
-        seen = [x for x in self.model.geoms if x.link != trunk and x is not field]
+        eyes = [x for x in self.model.sensors if x.kind == "rangefinder"]
+        solids = [x for x in self.model.geoms if x.link != eyes[0].link and x is not field]
 
-        def rays(q: Vector) -> list[tuple[Vec, Vec]]:
-            R, p = placed_bodies(self.tree, q)[frames[trunk].body]
-            ends = [(Vec(*x[:3]), Vec(*x[3:])) for x in self.sights]
-            return [(p + R @ (a + b) * 0.5, R @ (a - b) * (1.0 / hypot(*(a - b)))) for a, b in ends]
+        def at(q: Vector) -> Kinematics:
+            return Kinematics(self.tree, q, [0.0] * self.model.nv)
 
-        def near(q: Vector, start: Vec, way: Vec) -> Scalar:
-            poses, least = placed_bodies(self.tree, q), NOTHING_NEAR
-            for x in seen:
-                frame = frames[x.link]
-                pose = (poses[frame.body] if frame.body >= 0 else poses[x.link]).compose(frame.R, frame.p)
-                R, p = pose.compose(Mat.of(x.rotation), Vec(*x.origin))
-                least = minimum(least, ray_length(x.kind, x.size, R.T @ (start - p), R.T @ way))
-            return least
-
-        return Rangefinders(field, rays, near)
+        return Rangefinders(
+            field, lambda q: [ray_of(at(q), x) for x in eyes], lambda q, *ray: ray_to_solids(at(q), solids, *ray)
+        )
 
     def drive(self, action: Vector, q: Vector, v: Vector, drawn: Vector = ()) -> list[Scalar]:
         """The efforts of the actuators."""
@@ -188,8 +177,7 @@ class SuiteTask:
     rise: float | None = None  # m, steps by which a start is raised until nothing presses; 0: it is drawn again
     settling: int = 0  # steps without action after a start
     limit: int = 1000  # actions of an episode
-    lag: float = 0.0  # s, of actuators that lag behind their controls
-    engaged: float = 0.0  # greatest of these where an episode begins, to either side
+    engaged: float = 0.0  # greatest activation where an episode begins, to either side
     moved: str = ""  # a link that stands at x, z and a turn about y, which are drawn first
 
     def plain(self) -> Task:
@@ -207,8 +195,7 @@ class SuiteTask:
         return Task(
             lambda: body.robot, round(self.seconds / body.model.stepping.dt), self.limit,
             lambda m: self.observe(SuiteState(body, m)), judge, {}, aim=aim, mujoco=False,
-            drive=self.drive or body.drive, settling=self.settling,
-            lags=(self.lag,) * len(control_ranges(body.model)) if self.lag else (),
+            drive=self.drive or (None if activated(body.model) else body.drive), settling=self.settling,
             engaged=(-self.engaged, self.engaged),
             placed=_standing if self.moved else None,
             sensors=body.sensors, ranges=body.ranges(), rise=self.rise,

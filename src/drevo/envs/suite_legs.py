@@ -31,14 +31,10 @@ BOWL_RADIUS, BOWL_HEIGHT = 30.0, 5.0  # m
 START_RISE = 0.01  # m, by which a start is raised
 
 
-def _plain(without: Sequence[str], root: Xml) -> None:
-    """Takes out names, and what the task has by itself: rangefinders, and the lag of actuators."""
+def _without(names: Sequence[str], root: Xml) -> None:
     for parent in list(root.iter()):
-        for x in [x for x in parent if x.get("name") in without or x.tag == "rangefinder"]:
+        for x in [x for x in parent if x.get("name") in names]:
             parent.remove(x)
-    for general in root.iter("general"):
-        for name in ("dyntype", "dynprm"):
-            general.attrib.pop(name, None)
 
 
 def _area_sine(x: Scalar) -> Scalar:
@@ -216,24 +212,22 @@ def _ball_thrown(body: SuiteBody, chance: Chance, q: list[Scalar], v: list[Scala
 
 
 _QUADRUPED = SuiteTask(
-    "quadruped", 0.02, _quadruped, partial(_walked, 0.5), _anyhow, edit=partial(_plain, (*ARENA, "terrain")),
-    lag=0.1, rise=START_RISE,
+    "quadruped", 0.02, _quadruped, partial(_walked, 0.5), _anyhow, edit=partial(_without, (*ARENA, "terrain")),
+    rise=START_RISE,
 )  # fmt: skip
-_DOG = SuiteTask("dog", 0.015, _dog, _dog_stands, _dog_stirred, edit=partial(_plain, ARENA), lag=0.05, engaged=1.0)
+_DOG = SuiteTask("dog", 0.015, _dog, _dog_stands, _dog_stirred, edit=partial(_without, ARENA), engaged=1.0)
 LEG_TASKS = {
-    "dog-fetch": replace(
-        _DOG, observe=_dog_fetching, reward=_dog_fetches, start=_ball_thrown, edit=partial(_plain, ())
-    ),
+    "dog-fetch": replace(_DOG, observe=_dog_fetching, reward=_dog_fetches, start=_ball_thrown, edit=None),
     "dog-stand": _DOG,
     **{
         f"dog-{name}": replace(_DOG, reward=partial(_dog_moves, speed))
         for name, speed in (("walk", 1.0), ("trot", 3.0), ("run", 9.0))
     },
     "quadruped-escape": replace(
-        _QUADRUPED, observe=_escaping, reward=_escaped, edit=partial(_plain, ARENA), shape=_bowl
+        _QUADRUPED, observe=_escaping, reward=_escaped, edit=partial(_without, ARENA), shape=_bowl
     ),
     "quadruped-fetch": replace(
-        _QUADRUPED, observe=_fetching, reward=_fetched, start=_anywhere, edit=partial(_plain, ("terrain",))
+        _QUADRUPED, observe=_fetching, reward=_fetched, start=_anywhere, edit=partial(_without, ("terrain",))
     ),
     "quadruped-run": replace(_QUADRUPED, reward=partial(_walked, 5.0)),
     "quadruped-walk": _QUADRUPED,

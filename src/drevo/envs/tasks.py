@@ -30,11 +30,10 @@ class Look:
     bodies (links, 3): places of links; centre (3,): of mass; inertias (links, 10) and rates (links, 6) about it;
     wrenches (links, 6): torque about it and force of contacts; efforts (nv,): of actuators; constraint (nv,): of
     contacts and limits; positions (nq,): q, the robot's. Of a step: forces (places, 3) of contacts, and touches
-    (places, 6), their points and normals; sensordata: what `Task.sensors` read; ranges:
-    how far rays go, after the step; earlier
-    (nv,): the rates as it began, elapsed (1,): steps, previous (nu,): the action before, commands: what a task has
-    drawn, act (nu,): the controls that lag; velocities, accelerations (nv,) at `positions`, along the axes of free
-    joints.
+    (places, 6), their points and normals; sensordata: what `Task.sensors` read; ranges: how far rays go, after the
+    step; earlier (nv,): the rates as it began, elapsed (1,): steps, previous (nu,): the action before, commands:
+    what a task has drawn, act (na,): the activations of actuators; velocities, accelerations (nv,) at `positions`,
+    along the axes of free joints.
     """
 
     def __init__(self, ask: Callable[[str], Vector]) -> None:
@@ -126,7 +125,8 @@ class Task:
     ground: Callable[[], object] | None = None  # None: the planes of the model
     aim: Callable[[Chance, list[Scalar], list[Scalar]], Scalar] | None = None  # changes beginnings: see `begin`
     mujoco: bool = True  # q and v are in MuJoCo's order, not in that of the robot
-    drive: Callable[..., Sequence[Scalar]] | None = None  # efforts of action, q, v and commands, if it has any
+    drive: Callable[..., Sequence[Scalar]] | None = None  # efforts of action, q, v and commands, if it has any;
+    # else the actuators of the model
     controls: tuple[tuple[float, ...], ...] | None = None  # least and greatest action; else the file's
     random: Randomise = field(default_factory=Randomise)
     sensors: tuple[str, ...] = ()  # of the model, that are read at the last evaluation
@@ -135,8 +135,7 @@ class Task:
     # another beginning is drawn
     settling: int = 0  # steps without action after a beginning
     placed: Callable[[Vector], Sequence[Scalar]] | None = None  # parameters of the model, of commands
-    lags: tuple[float, ...] = ()  # s, by which actuators follow their controls, if they do so
-    engaged: tuple[float, float] = (0.0, 0.0)  # least and greatest control that these begin with
+    engaged: tuple[float, float] = (0.0, 0.0)  # least and greatest activation that actuators begin with
 
     def begin(self, chance: Chance, q0: Sequence[float], nv: int, numbers: TaskNumbers) -> tuple[Start, Scalar]:
         """Uniform noise about the file's q; rates uniform too, or normal. And whether it is one that the task

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ..compiler.tracer import TracedFunction, Tracer
 from ..contact.signals import sensors_named
-from ..mechanics.algorithms.actuators import actuation
+from ..mechanics.algorithms.actuators import activated, actuation, next_activations
 from ..mechanics.algorithms.sensors import reading_size
 from ..mechanics.scalar import Scalar, Vector
 from ..mechanics.spatial import Vec
@@ -44,16 +44,20 @@ class TracedTask:
     draws: tuple[int, int]
     drive: TracedFunction | None = None
     random: Randomise = field(default_factory=Randomise)
-    lags: tuple[float, ...] = ()
     engaged: tuple[float, float] = (0.0, 0.0)
     placed: TracedFunction | None = None
     sensors: tuple[str, ...] = ()
     ranges: tuple[Geom, TracedFunction, TracedFunction] | None = None
     rise: float | None = None
 
-    def efforts(self, model: Model, action: Vector, q: Vector, v: Vector, *commands: Vector) -> Sequence[Scalar]:
-        """Those of the task, else of the actuators of the model."""
-        return self.drive(action, q, v, *commands)[0] if self.drive else actuation(model, q, v, action).efforts
+    def driven(
+        self, model: Model, action: Vector, act: Vector, q: Vector, v: Vector, *commands: Vector
+    ) -> tuple[list[Scalar], list[Scalar]]:
+        """Efforts of the task, or of the actuators of the model, and the activations of these after a step."""
+        if self.drive:
+            return list(self.drive(action, q, v, *commands)[0]), []
+        efforts, rates, _ = actuation(model, q, v, action, act, model.stepping.dt)
+        return efforts, next_activations(model, act, rates, model.stepping.dt)
 
     def begin(self, chance: Chance) -> tuple[Start, Scalar]:
         """The state where an episode begins, and whether the task takes it, 1.0 or 0.0."""
@@ -87,7 +91,7 @@ def traced_task(task: Task, body: TaskRobot, numbers: TaskNumbers) -> TracedTask
     """A task as its functions are now."""
     model = body.model
     sizes = {"efforts": model.nv, "constraint": model.nv, "earlier": model.nv, "positions": model.nq}
-    sizes |= {"elapsed": 1, "act": len(task.lags), "velocities": model.nv, "accelerations": model.nv}
+    sizes |= {"elapsed": 1, "act": len(activated(model)), "velocities": model.nv, "accelerations": model.nv}
     sizes |= {"previous": body.controls.shape[1], "commands": len(task.random.commands)}
     places = 0 if task.mujoco else sum(slot.most for slot in body.problem.slots)
     sizes |= {"forces": 3 * places, "touches": 6 * places}
@@ -114,7 +118,7 @@ def traced_task(task: Task, body: TaskRobot, numbers: TaskNumbers) -> TracedTask
     return TracedTask(
         task.limit, task.skip, task.looks, observation, outcome, tuple(found.infos),
         TracedFunction(begun.program()), (chance.evens, chance.normals), _traced_drive(task, body), task.random,
-        task.lags, task.engaged, _traced_places(task), task.sensors, ranges, task.rise,
+        task.engaged, _traced_places(task), task.sensors, ranges, task.rise,
     )  # fmt: skip
 
 

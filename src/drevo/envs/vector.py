@@ -24,7 +24,50 @@ OWN_TASK_BLOCKS = ("past", "commands", "numbers", "act")  # what tasks of one's 
 SEEDS = 2**53  # of random numbers, whole and exact
 
 
-class StepEnv(VectorEnv):  # type: ignore[misc]
+class TaskEnv(VectorEnv):  # type: ignore[misc]
+    """What environments of a task share: how many there are, how they begin anew, their spaces and pictures."""
+
+    body: TaskRobot
+
+    def __init__(self, name: str, num_envs: int, threads: int, autoreset: Any, render_mode: str | None) -> None:
+        if not isinstance(autoreset, AutoresetMode):
+            names = [mode.value for mode in AutoresetMode]
+            autoreset = AutoresetMode(one_of("make: autoreset", autoreset, names, InputError))
+        if render_mode is not None:
+            one_of("make: render_mode", render_mode, RENDER_MODES, InputError)
+        self.render_mode, self.autoreset = render_mode, autoreset
+        self.picture: Picture | None = None
+        self.name, self.num_envs = name, whole("make: num_envs", num_envs)
+        self.threads = whole("make: threads", threads, 1, MOST_THREADS)
+
+    def _announce(self, observation: gymnasium.Space[Any], action: gymnasium.Space[Any]) -> None:
+        """Metadata, and the spaces of one environment and of all."""
+        self.metadata = {"autoreset_mode": self.autoreset, "render_modes": [*RENDER_MODES]}
+        self.metadata["render_fps"] = round(1.0 / self.body.seconds)
+        self.single_observation_space, self.single_action_space = observation, action
+        self.observation_space, self.action_space = (batch_space(x, self.num_envs) for x in (observation, action))
+
+    def render(self, index: int = 0) -> Array | None:
+        """A picture of one environment, (height, width, 3) of uint8; with render_mode "human" in a window.
+
+        index: which environment. No display is needed for a picture. Needs pillow, a window viser (extra `view`).
+        """
+        index = whole("render: index", index, 0, self.num_envs - 1)
+        if self.picture is None:
+            self.picture = Picture(self.body.robot, self.body.ground)
+        return self.picture.shown(self._shown(index), window=self.render_mode == "human")
+
+    def _shown(self, index: int) -> Array:
+        """q of a picture."""
+        raise NotImplementedError
+
+    def close_extras(self, **_: Any) -> None:
+        """Ends the window, if there is one."""
+        if self.picture:
+            self.picture.close()
+
+
+class StepEnv(TaskEnv):
     """Spaces, rewards, ends and beginnings are those of the task of that name in gymnasium.
 
     Observations are float64 (num_envs, size); the arrays of a step are its own, so that none is copied. Each
@@ -37,10 +80,7 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
     ) -> None:  # fmt: skip
         self.task, self.numbers = task, _numbers(name, task, options)
         self.dtype = np.dtype(one_of("dtype", dtype, ("float64", "float32"), InputError))
-        self.picture: Picture | None = None
-        self.name, self.render_mode, self.autoreset = name, *checked_modes(render_mode, autoreset)
-        self.num_envs = num_envs = whole("make: num_envs", num_envs)
-        self.threads = whole("make: threads", threads, 1, MOST_THREADS)
+        super().__init__(name, num_envs, threads, autoreset, render_mode)
         self.same, self.settling = self.autoreset is AutoresetMode.SAME_STEP, task.settling
         self._compile()
         names = [x for x, _ in self.results]
@@ -48,9 +88,9 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
         self.known = [f"_{x}" for x in self.told]
         self.seen = [x.removeprefix(SEEN) for x in names if x.startswith(SEEN)]
         self.kept = [*AFTER, *(SEEN + x for x in self.seen)]  # results that are the next state
-        self.metadata = {"autoreset_mode": self.autoreset, "render_modes": [*RENDER_MODES]}
-        self.metadata["render_fps"] = round(1.0 / self.body.seconds)
-        self._spaces()
+        low, high = (x.astype(np.float32) for x in self.body.controls)
+        seen = gymnasium.spaces.Box(-np.inf, np.inf, dict(self.results)[JUDGED[0]], self.dtype.type)
+        self._announce(seen, gymnasium.spaces.Box(low, high, dtype=np.float32))
         self._state, self._spare = self._states(num_envs), self._states(num_envs)
         self._seed()
         self._restart(np.ones(num_envs, bool))
@@ -111,14 +151,6 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
             found.append(np.broadcast_to(np.array(usual, float), (count, *self.inputs[x])).copy())
         return found
 
-    def _spaces(self) -> None:
-        low, high = (x.astype(np.float32) for x in self.body.controls)
-        shape = dict(self.results)[JUDGED[0]]
-        self.single_action_space = gymnasium.spaces.Box(low, high, dtype=np.float32)
-        self.single_observation_space = gymnasium.spaces.Box(-np.inf, np.inf, shape, self.dtype.type)
-        self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
-
     # -- what gymnasium calls --------------------------------------------------------------------------------
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Array, dict[str, Any]]:
@@ -175,24 +207,11 @@ class StepEnv(VectorEnv):  # type: ignore[misc]
         self._state, self.observed = [x.copy() for x in found], observed.copy()
         return None
 
-    # -- what is drawn ---------------------------------------------------------------------------------------
-
-    def render(self, index: int = 0) -> Array | None:
-        """A picture of one environment, (height, width, 3) of uint8; with render_mode "human" in a window.
-
-        index: which environment. No display is needed for a picture. Needs pillow, a window viser (extra `view`).
-        """
-        index = whole("render: index", index, 0, self.num_envs - 1)
-        if self.picture is None:
-            self.picture = Picture(self.body.robot, self.body.ground)
-        return self.picture.shown(self._state[0][index], window=self.render_mode == "human")
-
-    def close_extras(self, **_: Any) -> None:
-        """Ends the window, if there is one."""
-        if self.picture:
-            self.picture.close()
-
     # -- inside ----------------------------------------------------------------------------------------------
+
+    def _shown(self, index: int) -> Array:
+        q: Array = self._state[0][index]
+        return q
 
     def _seed(self) -> None:
         """New streams of random numbers."""
@@ -276,16 +295,6 @@ def _of_kind(what: str, given: Any, usual: Any) -> Any:
     if low > high:
         raise InputError(f"{what} is {shown(given)}; the least value must not be above the greatest")
     return low, high
-
-
-def checked_modes(render_mode: str | None, autoreset: Any) -> tuple[str | None, AutoresetMode]:
-    """The mode of rendering and gymnasium's mode of resets, by itself or its name, checked. Raises InputError."""
-    if not isinstance(autoreset, AutoresetMode):
-        names = [mode.value for mode in AutoresetMode]
-        autoreset = AutoresetMode(one_of("make: autoreset", autoreset, names, InputError))
-    if render_mode is not None:
-        one_of("make: render_mode", render_mode, RENDER_MODES, InputError)
-    return render_mode, autoreset
 
 
 def reset_mask(options: Any, count: int) -> Array:

@@ -17,27 +17,11 @@ from ..model.dynamics import START_TIME
 from ..model.pairing import strangers
 
 Found = TypeVar("Found")
+# options of motions on a ground, and of others
 ON_GROUND = {
-    "friction",
-    "restitution",
-    "touching",
-    "impacts",
-    "threads",
-    "parameters",
-    "controls",
-    "act",
-    "sensors",
-}  # of motions on a ground
-OFF_GROUND = {
-    "rtol",
-    "atol",
-    "max_steps",
-    "events",
-    "contacts",
-    "constraints",
-    "stabilise",
-    "progress",
-}  # and others
+    "friction", "restitution", "touching", "impacts", "threads", "parameters", "controls", "act", "sensors",
+}  # fmt: skip
+OFF_GROUND = {"rtol", "atol", "max_steps", "events", "contacts", "constraints", "stabilise", "progress"}
 
 if TYPE_CHECKING:
     from ..constraint.kinds import Constraint

@@ -153,31 +153,18 @@ def moved_to_point(point: Sequence[float] | None, T: Matrix, J: Matrix) -> tuple
     return [[*row[:3], row[3] + x] for row, x in zip(T[:3], arm)], jacobian_at(arm, J)
 
 
-def checked_point(task: Any) -> None:
-    """Makes the point of a task a tuple of three numbers; InputError for anything else."""
-    if task.point is not None:
-        place = finite(f"{type(task).__name__}: point", task.point, (3,), InputError)
-        object.__setattr__(task, "point", tuple(place.tolist()))
+class _OfFrame(KinematicTask):
+    """A task with the six rows of a frame: its costs, and the point (3,) of its link that is meant."""
 
-
-@dataclass(frozen=True)
-class FrameTask(KinematicTask):
-    """Brings a link to a pose, target (4, 4). Costs in 1/m and 1/rad: a number, or one for each axis of the
-    link. point (3,): of the link, m, in its frame, in the place of its origin."""
-
-    link: str
-    position_cost: ArrayLike = 1.0
-    orientation_cost: ArrayLike = 1.0
-    point: Any = None
+    position_cost: ArrayLike
+    orientation_cost: ArrayLike
+    point: Any
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checked_point(self)
-
-    @property
-    def default_name(self) -> str:
-        """The link's name."""
-        return self.link
+        if self.point is not None:
+            place = finite(f"{type(self).__name__}: point", self.point, (3,), InputError)
+            object.__setattr__(self, "point", tuple(place.tolist()))
 
     def target_shape(self, model: Model) -> tuple[int, ...]:
         """A pose."""
@@ -186,6 +173,22 @@ class FrameTask(KinematicTask):
     def costs(self, model: Model) -> list[tuple[str, float]]:
         """Costs of x, y, z and the turns about them."""
         return frame_costs(self.position_cost, self.orientation_cost)
+
+
+@dataclass(frozen=True)
+class FrameTask(_OfFrame):
+    """Brings a link to a pose, target (4, 4). Costs in 1/m and 1/rad: a number, or one for each axis of the
+    link. point (3,): of the link, m, in its frame, in the place of its origin."""
+
+    link: str
+    position_cost: ArrayLike = 1.0
+    orientation_cost: ArrayLike = 1.0
+    point: Any = None
+
+    @property
+    def default_name(self) -> str:
+        """The link's name."""
+        return self.link
 
     def rows(self, at: Posed, target: Vector) -> TaskRows:
         """log(T_target^-1 T) and its Jacobian."""
@@ -199,7 +202,7 @@ class FrameTask(KinematicTask):
 
 
 @dataclass(frozen=True)
-class RelativeFrameTask(KinematicTask):
+class RelativeFrameTask(_OfFrame):
     """Brings a link to a pose in the frame of another, target (4, 4). Costs and point (3,) as of FrameTask."""
 
     link: str
@@ -208,22 +211,10 @@ class RelativeFrameTask(KinematicTask):
     orientation_cost: ArrayLike = 1.0
     point: Any = None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checked_point(self)
-
     @property
     def default_name(self) -> str:
         """Both links."""
         return f"{self.link}/{self.root}"
-
-    def target_shape(self, model: Model) -> tuple[int, ...]:
-        """A pose."""
-        return (4, 4)
-
-    def costs(self, model: Model) -> list[tuple[str, float]]:
-        """Costs of x, y, z and the turns about them."""
-        return frame_costs(self.position_cost, self.orientation_cost)
 
     def rows(self, at: Posed, target: Vector) -> TaskRows:
         """log(T_target^-1 T) of the pose in the root, and its Jacobian."""

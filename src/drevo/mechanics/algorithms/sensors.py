@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 
-from ...model.contact import GEOM_SIZES, JOINT_SENSORS, Sensor
+from ...model.contact import GEOM_SIZES, JOINT_SENSORS, Geom, Sensor
 from ...model.description import Model
 from ..joints import NO_MOTION, Motion
 from ..rotation import unit_quaternion
@@ -148,6 +148,21 @@ class Readings:
 
 
 # -- rays ------------------------------------------------------------------------------------------------------
+
+
+def ray_of(moving: Kinematics, sensor: Sensor) -> tuple[Vec, Vec]:
+    """Where the ray of a rangefinder starts, and its way, of length one."""
+    R, p = moving.pose(sensor.link).compose(Mat.of(sensor.rotation), Vec(*sensor.origin))
+    return p, R @ Vec(0.0, 0.0, 1.0)
+
+
+def ray_to_solids(moving: Kinematics, solids: Iterable[Geom], start: Vec, way: Vec) -> Scalar:
+    """The length of a ray to the nearest of solids, NOTHING_NEAR if it meets none, in lengths of `way`."""
+    least: Scalar = NOTHING_NEAR
+    for x in solids:
+        R, p = moving.pose(x.link).compose(Mat.of(x.rotation), Vec(*x.origin))
+        least = minimum(least, ray_length(x.kind, x.size, R.T @ (start - p), R.T @ way))
+    return least
 
 
 def ray_length(kind: str, size: Vector, start: Vec, way: Vec) -> Scalar:

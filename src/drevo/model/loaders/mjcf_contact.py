@@ -82,21 +82,9 @@ def plain_solid(shape: Shape) -> bool:
 
 
 def _geom(geom: Geom) -> list[str]:
-    given: dict[str, TextValue | None] = {
-        key: unless(float(getattr(geom, key)), usual)
-        for key, usual in (
-            ("condim", 3),
-            ("margin", 0),
-            ("gap", 0),
-            ("priority", 0),
-            ("solmix", 1),
-            ("contype", 1),
-        )
-    }
-    given |= {
-        "conaffinity": unless(float(geom.conaffinity), 1),
-        "friction": unless(geom.friction, DEFAULT_FRICTION),
-    }
+    usual = {"condim": 3, "margin": 0, "gap": 0, "priority": 0, "solmix": 1, "contype": 1, "conaffinity": 1}
+    given: dict[str, TextValue | None] = {k: unless(float(getattr(geom, k)), x) for k, x in usual.items()}
+    given["friction"] = unless(geom.friction, DEFAULT_FRICTION)
     given["surfacevel"] = geom.surface if any(geom.surface) else None
     given |= {"fluidshape": "ellipsoid", "fluidcoef": geom.fluid} if geom.fluid else {}
     given["size"] = (0.0, 0.0, 1.0) if geom.kind == "plane" else geom.size
