@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial, reduce
+from functools import reduce
 from operator import mul
-from typing import Any
 
 from ..codegen.llvm.ir import I8, Value
 from ..codegen.llvm.stages import StageCalls
@@ -43,16 +42,8 @@ class NoSlip:
         self.stride = slip_numbers(1, self.nv) + 2  # with the force, and the slip that is wanted
         e.sizes |= {"held": max(1, len(self.held) * self.stride), "gain": 1, "slipping": 1}
         self.order = slot_order(e)
-        for name, write in {"slip_begin": self._begin, "hold": self._hold, "slip_end": self._end}.items():
-            self.add(name, write)
-        for k in e.kinds:
-            for stage, write_slot in {"ready": self._ready, "slip": self._slip}.items():
-                self.add(f"{stage}_{k}", partial(write_slot, x=e.contacts[k], at=e.records[k]))
-
-    def add(self, name: str, write: Any) -> None:
-        s = StageTracer(name, self.e.sizes)
-        write(s)
-        self.e.parts[name] = s.t.program()
+        e.add({"slip_begin": self._begin, "hold": self._hold, "slip_end": self._end})
+        e.add_by_slot({"ready": self._ready, "slip": self._slip})
 
     def _begin(self, s: StageTracer) -> None:
         """Records of dry friction, and f^2 / D / 2 of all rows of joints."""

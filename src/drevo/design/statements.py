@@ -17,6 +17,7 @@ from .expressions import FormulaNode
 from .slipped import terms_of
 from .telegin_names import split_name
 from .truth import Truth
+from .vocabulary import sub_of
 
 if TYPE_CHECKING:
     from .truth import Truth
@@ -31,8 +32,8 @@ def statement(truth: Truth, name: str) -> str:
     if base == "d" and len(b) == 1:
         return _augmented(truth, b[0], sub[0])
     if base == "I" and sup == "d" and len(b) == 1:
-        children = [j for j in _children(truth, b[0]) if _nonzero(truth, f"L_{_sub(truth, [j])}")]
-        return " + ".join([f"I_{sub}^q", *(f"m_{_sub(truth, [j])}*L_{_sub(truth, [j])}^2" for j in children)])
+        children = [j for j in _children(truth, b[0]) if _nonzero(truth, f"L_{sub_of(truth, [j])}")]
+        return " + ".join([f"I_{sub}^q", *(f"m_{sub_of(truth, [j])}*L_{sub_of(truth, [j])}^2" for j in children)])
     if base == "m" and sup and len(b) == 2:
         return _projected(truth, b[0], b[1], sup)
     if base == "H" and len(b) == 2:
@@ -41,11 +42,6 @@ def statement(truth: Truth, name: str) -> str:
             return "0"
         return _diagonal(truth, j) if i == j else _below(truth, j, i)
     return ""
-
-
-def _sub(truth: Truth, bodies: list[int]) -> str:
-    names = [truth.tree.bodies[i].number for i in bodies]
-    return ("," if any(len(n) > 1 for n in names) and len(names) > 1 else "").join(names)
 
 
 def _children(truth: Truth, i: int) -> list[int]:
@@ -63,10 +59,10 @@ def _nonzero(truth: Truth, name: str) -> bool:
 
 
 def _augmented(truth: Truth, i: int, axis: str) -> str:
-    number = _sub(truth, [i])
+    number = sub_of(truth, [i])
     terms = [f"m_o{number}*{axis}_c{number}"] if _nonzero(truth, f"{axis}_c{number}") else []
     for j in _children(truth, i):
-        cosine, n = f"{axis}_{_sub(truth, [i, j])}^e", _sub(truth, [j])
+        cosine, n = f"{axis}_{sub_of(truth, [i, j])}^e", sub_of(truth, [j])
         if _nonzero(truth, cosine):
             terms.append(f"m_{n}*L_{n}*{cosine}")
     return " + ".join(terms) or "0"
@@ -75,32 +71,32 @@ def _augmented(truth: Truth, i: int, axis: str) -> str:
 def _projected(truth: Truth, j: int, i: int, letter: str) -> str:
     terms = []
     for a in "xyz":
-        d, cosine = f"d_{a}{_sub(truth, [j])}", f"{a}_{_sub(truth, [j, i])}^{letter}"
+        d, cosine = f"d_{a}{sub_of(truth, [j])}", f"{a}_{sub_of(truth, [j, i])}^{letter}"
         if _nonzero(truth, d) and _nonzero(truth, cosine):
             terms.append(f"{d}*{cosine}")
-    terms += [f"m_{_sub(truth, [k, i])}^{letter}" for k in _children(truth, j)]
+    terms += [f"m_{sub_of(truth, [k, i])}^{letter}" for k in _children(truth, j)]
     return " + ".join(terms) or "0"
 
 
 def _along(truth: Truth, i: int) -> float:
     """+1 or -1 where the axis of i is its parent's or its opposite."""
     up = truth.tree.bodies[i].parent
-    x = _values(truth, f"q_{_sub(truth, [i, up])}^q") if up >= 0 else None
+    x = _values(truth, f"q_{sub_of(truth, [i, up])}^q") if up >= 0 else None
     return 0.0 if x is None or float(np.max(np.abs(np.abs(x) - 1.0))) > 1e-12 else float(np.sign(x[0]))
 
 
 def _diagonal(truth: Truth, i: int) -> str:
-    terms = [f"I_{_sub(truth, [i])}^d"]
+    terms = [f"I_{sub_of(truth, [i])}^d"]
     for j in _children(truth, i):
-        n = _sub(truth, [j])
+        n = sub_of(truth, [j])
         if not _along(truth, j):
             return ""
-        terms.append(f"H_{_sub(truth, [j, j])}")
+        terms.append(f"H_{sub_of(truth, [j, j])}")
         if _nonzero(truth, f"L_{n}"):
-            terms.append(f"2*L_{n}*m_{_sub(truth, [j, j])}^e")
-            e = f"e_{_sub(truth, [j, i])}^q"
+            terms.append(f"2*L_{n}*m_{sub_of(truth, [j, j])}^e")
+            e = f"e_{sub_of(truth, [j, i])}^q"
             if _nonzero(truth, e):
-                terms.append(f"-2*L_{n}*{e}*m_{_sub(truth, [j, i])}^q")
+                terms.append(f"-2*L_{n}*{e}*m_{sub_of(truth, [j, i])}^q")
     return " + ".join(terms).replace("+ -", "- ")
 
 
@@ -109,7 +105,7 @@ def _below(truth: Truth, j: int, i: int) -> str:
     k = path[path.index(i) - 1]
     if _along(truth, k) <= 0.0:
         return ""
-    index, L = _sub(truth, [j, k]), f"L_{_sub(truth, [k])}"
+    index, L = sub_of(truth, [j, k]), f"L_{sub_of(truth, [k])}"
     terms = [f"H_{index}"]
     if _nonzero(truth, L):
         cosine = f"q_{index}^q"

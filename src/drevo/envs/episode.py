@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -129,34 +130,30 @@ class EpisodeStages:
         e.sizes |= {"q0": model.nq, "v0": model.nv}
         if "act" in self.kept:
             e.sizes["act"] = self.kept["act"]
-            self._add("engaged", lambda s: s.write(act=s.read(BEFORE_PREFIX + "act")))
-        self._add("drive", self._drive)
-        self._add("judged", self._judge)
+            e.add({"engaged": lambda s: s.write(act=s.read(BEFORE_PREFIX + "act"))})
+        e.add({"drive": self._drive, "judged": self._judge, "begun": self._begin})
         e.opening = ["drive"]
-        self._add("begun", self._begin)
         if task.rise is not None:
-            self._add("clear", self._clear)
+            e.add({"clear": self._clear})
         if self.seen:
-            self._add("look", self._look)
+            e.add({"look": self._look})
         if self.seen or self.weighed or task.rise is not None:
-            self._add("placed", self._place)
-        self._add("restarted", self._restart)
-
-    def _add(self, name: str, write: Any) -> None:
-        s = StageTracer(name, self.e.sizes)
-        write(s)
-        self.e.parts[name] = s.t.program()
+            e.add({"placed": self._place})
+        e.add({"restarted": self._restart})
 
     def _add_ranges(self, asked: bool) -> None:
         """Stages of rays, where a task looks at them."""
-        sizes = self.e.sizes
+        e, sizes = self.e, self.e.sizes
         if self.task.ranges and asked:
             _, rays, near = self.task.ranges
             sizes["rays"] = len(rays.program.outputs[0].edges)
             sizes |= {"ranges": sizes["rays"] // RAY_NUMBERS, "eyes": self.body.model.nq}
-            for stage, q in (("rays", "q1"), ("rays0", "Q")):
-                self._add(stage, lambda s, q=q: s.write(rays=rays(s.read(q))[0], eyes=s.read(q)))
-            self._add("ray", lambda s: s.write_here({6: near(s.read("eyes"), s.here(0, RAY_NUMBERS))[0]}))
+
+            def look(s: StageTracer, q: str) -> None:
+                s.write(rays=rays(s.read(q))[0], eyes=s.read(q))
+
+            e.add({"rays": partial(look, q="q1"), "rays0": partial(look, q="Q")})
+            e.add({"ray": lambda s: s.write_here({6: near(s.read("eyes"), s.here(0, RAY_NUMBERS))[0]})})
         sizes |= {"taken": 1} if self.task.rise is not None else {}
         sizes |= {"tries": 1} if self.task.rise else {}
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from .rotation import from_quaternion
 from .scalar import Scalar, Vector, cos, sin, sqrt, where
-from .spatial import EYE, Mat, Vec, skew
+from .spatial import EYE, Mat, Vec, outer, skew
 
 SERIES_BELOW = 0.1  # rad^2: up to here short series are exact to the last bit
 SERIES_TERMS = 6
@@ -202,16 +202,12 @@ def _coupling(v: Vec, w: Vec) -> Mat:
     turn, W = RotationVector.of(w), skew(w)
     u = w.cross(v)
     by_w = _times(skew(v), -turn.square) + _times(skew(u) + W.mul(skew(v)), -turn.cubic)
-    by_t = _outer(u, w * turn.square_rate) + _outer(w.cross(u), w * turn.cubic_rate)
+    by_t = outer(u, w * turn.square_rate) + outer(w.cross(u), w * turn.cubic_rate)
     return from_quaternion(*turn.quaternion).T.mul(by_w + by_t)
 
 
 def _times(A: Mat, s: Scalar) -> Mat:
     return Mat(A.x * s, A.y * s, A.z * s)
-
-
-def _outer(u: Vec, w: Vec) -> Mat:
-    return Mat(w * u.x, w * u.y, w * u.z)
 
 
 def _exp_rates(rule: int, dv: Vector) -> tuple[Blocks, Blocks]:
@@ -234,7 +230,7 @@ def _log_rates(rule: int, q0: Vector, q1: Vector) -> Blocks:
     r = _apart(q0, q1)
     u, P = w.cross(r), skew(r)
     by_w = _times(P, 0.5) + _times(skew(u) + W.mul(P), -k)
-    by_t = _outer(w.cross(u), w * _polynomial(y, _COTANGENT_RATE))
+    by_t = outer(w.cross(u), w * _polynomial(y, _COTANGENT_RATE))
     return [[A, (by_w + by_t).mul(A)], [None, A]]
 
 

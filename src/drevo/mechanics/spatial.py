@@ -77,6 +77,11 @@ class Mat(NamedTuple):
         return Mat(*(Vec(r.dot(t.x), r.dot(t.y), r.dot(t.z)) for r in self))
 
 
+def outer(a: Vec, b: Vec) -> Mat:
+    """a b^T."""
+    return Mat(b * a.x, b * a.y, b * a.z)
+
+
 EYE = Mat(*UNIT_VECS)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..errors import ModelError, shown
 from .description import Joint, Link, Model, Vec3
-from .draft import Draft, did_you_mean, listed
+from .draft import Draft, did_you_mean, listed, unused
 from .regularity import require_regular_structure
 from .rotations import IDENTITY_POSE
 
@@ -44,7 +44,7 @@ def with_base(model: Model, base: str = "fixed", kinematic: bool = False) -> Mod
     if base == "floating" and not kinematic and massless and first and all(x.kind == "free" for x in first):
         raise ModelError(f"the file has a free joint already, {first[0].name!r}; load it without base='floating'")
     if base != "fixed":
-        free = Joint(_unused("root_joint", _joints(model)), "free", _world(model), model.root)
+        free = Joint(unused("root_joint", _joints(model)), "free", _world(model), model.root)
         model = _on(model, [free] if base == "floating" else _trunk(model))
     if not kinematic:
         require_regular_structure(model)
@@ -66,15 +66,15 @@ def put_in_world(draft: Draft) -> None:
         if not any(link.name == WORLD for link in draft.links):
             draft.links.insert(0, Link(WORLD))
         line = next(link.line for link in draft.links if link.name == name)
-        weld = Joint(_unused(f"{name}_fixed", taken), "fixed", WORLD, name, place, turn, line=line)
+        weld = Joint(unused(f"{name}_fixed", taken), "fixed", WORLD, name, place, turn, line=line)
         draft.joints.insert(k, weld)
 
 
 def _trunk(model: Model) -> list[Joint]:
     links, joints = {link.name for link in model.links}, _joints(model)
-    names = [_world(model), *(_unused(f"trunk_{k}", links) for k in range(1, 6)), model.root]
+    names = [_world(model), *(unused(f"trunk_{k}", links) for k in range(1, 6)), model.root]
     return [
-        Joint(_unused(f"trunk_{k + 1}", joints), kind, names[k], names[k + 1], axis=axis)
+        Joint(unused(f"trunk_{k + 1}", joints), kind, names[k], names[k + 1], axis=axis)
         for k, (kind, axis) in enumerate(TRUNK)
     ]
 
@@ -96,10 +96,4 @@ def _joints(model: Model) -> set[str]:
 
 def _world(model: Model) -> str:
     links = {link.name for link in model.links}
-    return "world" if "world" not in links else _unused("universe", links)
-
-
-def _unused(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "_"
-    return name
+    return "world" if "world" not in links else unused("universe", links)

@@ -21,6 +21,7 @@ from .description import (
     TendonSegment,
     Vec3,
 )
+from .draft import unused
 from .formula import POSE_STEPS, steps_of
 from .rotations import plane_axes
 
@@ -167,9 +168,7 @@ def _split(model: Model, parts: list[list[Joint]], noun: str) -> Model:
 
 
 def _new(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "_"
-    taken.add(name)
+    taken.add(name := unused(name, taken))
     return name
 
 

@@ -5,7 +5,7 @@ Messages about a model's faults: the element of each, and all of them in one err
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..errors import InputError, ModelError, nearest, shown
@@ -33,6 +33,13 @@ def at(thing: Link | Joint, noun: str = "") -> str:
     """The label of an element in a sentence: its kind, name and line."""
     noun = noun or ("link" if isinstance(thing, Link) else "joint")
     return f"{noun} {thing.name!r}" + (f" (line {thing.line})" if thing.line else "")
+
+
+def unused(name: str, taken: Container[str]) -> str:
+    """A name that is not taken, with as many underscores as it needs."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def listed(names: Iterable[str], most: int = 6) -> str:

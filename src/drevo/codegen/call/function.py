@@ -325,7 +325,7 @@ class Function(FunctionFace):
     def _alone(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
         assert self.code is not None
         work = native.line_array(self.manifest.scratch, np.uint8)
-        return bool(self.code.single([_address(x) for x in (*inputs, *outputs)], _address(work)))
+        return bool(self.code.single([address_of(x) for x in (*inputs, *outputs)], address_of(work)))
 
     def _ready(self, name: str) -> None:
         """Makes what computes one sample, "single", or a batch, "drive", at its first need. The entry may call it
@@ -363,18 +363,19 @@ class Function(FunctionFace):
         assert self.code is not None
         arrays = [*inputs, *outputs]
         axis = 0 if self.layout == "rows" else 1
-        pointers = [_address(x) + start * x.strides[axis] for x in arrays]
+        pointers = [address_of(x) + start * x.strides[axis] for x in arrays]
         strides = [x.strides[0] for x in arrays]
         try:  # the pages of a new one are cleared, which takes longer than a step of a large robot
             arena = self._arenas.pop()
         except IndexError:
             arena = native.line_array(self.manifest.arena, np.uint8)
-        failed = self.code.drive(pointers, strides, stop - start, _address(arena), count)
+        failed = self.code.drive(pointers, strides, stop - start, address_of(arena), count)
         self._arenas.append(arena)
         return bool(failed)
 
 
-def _address(x: Array) -> int:
+def address_of(x: Array) -> int:
+    """Where an array's numbers begin in memory."""
     return int(x.__array_interface__["data"][0])
 
 

@@ -17,7 +17,7 @@ from ..store import native
 from ..store.build import Spec, target_of
 from ..store.key import key
 from ..store.memo import persisted
-from .function import Function
+from .function import Function, address_of
 
 Array = np.ndarray[Any, Any]
 BLOCK_SAMPLES = 2**18  # samples of one call: milliseconds of work, and what the order of the sums rests on
@@ -99,26 +99,22 @@ class Worker:
         sums = native.line_array((self.n_out, text.SUMS, self.lanes))
         sums[:] = np.array([0.0, 0.0, np.inf, -np.inf])[:, None]
         arena = native.line_array(self.function.manifest.arena, np.uint8)
-        at, stride = _address(rows), 8 * text.SAMPLES_AT_A_TIME
+        at, stride = address_of(rows), 8 * text.SAMPLES_AT_A_TIME
         starts = np.cumsum([0, *self.sizes])[:-1]
         pointers = (at + stride * starts).astype(np.int64)
         strides = np.full(len(self.sizes), stride, np.int64)
         words = {
             "drive": code.drive_address, "seed": self.source.seed & _MASK, "inputs": self.n_in,
-            "outputs": self.n_out, "ranges": _address(self.ranges), "quaternions": len(self.columns),
-            "columns": _address(self.columns), "in": at, "out": at + stride * self.n_in,
-            "pointers": _address(pointers), "strides": _address(strides), "arena": _address(arena),
-            "sums": _address(sums),
+            "outputs": self.n_out, "ranges": address_of(self.ranges), "quaternions": len(self.columns),
+            "columns": address_of(self.columns), "in": at, "out": at + stride * self.n_in,
+            "pointers": address_of(pointers), "strides": address_of(strides), "arena": address_of(arena),
+            "sums": address_of(sums),
         }  # fmt: skip
         job = np.array([words[name] for name in text.FIELDS], np.uint64)
-        bad = self.call(_address(job), first, count)
+        bad = self.call(address_of(job), first, count)
         total = sums[:, :2].sum(axis=2)
         least, most = sums[:, 2].min(axis=1), sums[:, 3].max(axis=1)
         return np.stack([total[:, 0], total[:, 1], least, most], axis=1), bool(bad)
-
-
-def _address(x: Array) -> int:
-    return int(x.__array_interface__["data"][0])
 
 
 def reduced(worker: Worker, first: int, samples: int, threads: int) -> Iterator[tuple[Array, bool, int, int]]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ...errors import TraceError
 from ..joints import NO_FORCE, NO_MOTION, Force, Motion, Placement
 from ..scalar import Scalar, Vector, accumulate, is_zero
-from ..spatial import SYM_ZERO, ZERO, Mat, RigidInertia, Sym, Vec, congruence, rotated, rotated_mat, skew
+from ..spatial import SYM_ZERO, ZERO, Mat, RigidInertia, Sym, Vec, congruence, outer, rotated, rotated_mat, skew
 from ..tree import Tree
 from .inertia_matrix import Factors, SparseRows, guard_pivots
 from .inverse_dynamics import External, external_on
@@ -32,7 +32,7 @@ class Articulated(NamedTuple):
 
     def less(self, U: Force, W: Force) -> Articulated:
         """Less U W^T, for W a multiple of U or one of several whose sum is symmetric."""
-        return Articulated(self.A - _outer_sym(U.n, W.n), self.B - _outer(U.n, W.f), self.M - _outer_sym(U.f, W.f))
+        return Articulated(self.A - _outer_sym(U.n, W.n), self.B - outer(U.n, W.f), self.M - _outer_sym(U.f, W.f))
 
     def without(self, S: Motion) -> Articulated:
         """The inertia with I S = 0 written as zeros, if S is along one axis: behind a joint it is so exactly."""
@@ -65,11 +65,6 @@ class Articulated(NamedTuple):
 def _kept(S: Sym, mask: Mat) -> Sym:
     """S where the mask is 1, zero elsewhere."""
     return Sym(*(x if m == 1.0 else 0.0 for x, m in zip(S, Sym.of(mask))))
-
-
-def _outer(a: Vec, b: Vec) -> Mat:
-    """The outer product a b^T."""
-    return Mat(b * a.x, b * a.y, b * a.z)
 
 
 def _outer_sym(a: Vec, b: Vec) -> Sym:

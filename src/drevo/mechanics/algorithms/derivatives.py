@@ -119,7 +119,8 @@ def _gather(tree: Tree, s: WorldSweep, i: int) -> None:
         s.forces[p] = s.forces[p] + s.forces[i]
 
 
-def _zeros(n: int) -> Matrix:
+def zeros(n: int) -> Matrix:
+    """An n x n matrix of structural zeros."""
     return [[0.0] * n for _ in range(n)]
 
 
@@ -132,7 +133,7 @@ def inverse_dynamics_derivatives(tree: Tree, q: Vector, v: Vector, a: Vector) ->
 def _derivatives(tree: Tree, q: Vector, v: Vector, a: Vector) -> tuple[Matrix, Matrix, SparseRows]:
     """dtau/dq, dtau/dv and M by one sweep outwards and one inwards, in axes of the world."""
     s = world_sweep(tree, q, v, a)
-    dq, dv, M = _zeros(tree.nv), _zeros(tree.nv), rotor_rows(tree)
+    dq, dv, M = zeros(tree.nv), zeros(tree.nv), rotor_rows(tree)
     parents = tree.parents
     for j in range(len(tree) - 1, -1, -1):
         body, B, f, bj = s.bodies[j], s.rates[j], s.forces[j], tree.bodies[j]
@@ -175,7 +176,7 @@ def coriolis_matrix(tree: Tree, q: Vector, v: Vector) -> Matrix:
     Echeandia and Wensing 2021: C_ij = S_i . (B_c S_j + I_c dS_j/dt), c the deeper of the two bodies.
     """
     s = world_sweep(tree, q, v, None)
-    C = _zeros(tree.nv)
+    C = zeros(tree.nv)
     parents = tree.parents
     for j in range(len(tree) - 1, -1, -1):
         body, B, bj = s.bodies[j], s.rates[j], tree.bodies[j]

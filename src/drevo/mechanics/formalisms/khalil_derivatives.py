@@ -12,11 +12,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ..algorithms.derivatives import zeros
 from ..algorithms.inertia_matrix import Factors, SparseRows, add_entry, dense, factorised, rotor_rows
 from ..algorithms.inverse_dynamics import rate_matrix
 from ..joints import NO_FORCE, NO_MOTION, Force, Motion, Placement
 from ..scalar import Matrix, Scalar, Vector, is_zero
-from ..spatial import ZERO, ZERO_INERTIA, Mat, RigidInertia, Vec, rotated_mat, skew
+from ..spatial import ZERO, ZERO_INERTIA, Mat, RigidInertia, Vec, outer, rotated_mat, skew
 from ..tree import Tree
 from ..tree_indices import ancestors
 from .khalil import Recursion, recursion
@@ -69,11 +70,6 @@ def lifted_flow(x: Placement, flow: Flow, P: RigidInertia, slip2: Vec) -> Flow:
     Q = rotated_mat(x.k, x.s, x.c, Q) if x.k >= 0 else x.Q.mul(Q).mul(x.Q.T) if x.k == -1 else Q
     Q = x.R.mul(Q).mul(x.R.T) + outer(slip2, h + x.p * P.m) + outer(p, x.p)
     return Flow(Q, p + slip2 * P.m)
-
-
-def outer(a: Vec, b: Vec) -> Mat:
-    """a b^T."""
-    return Mat(b * a.x, b * a.y, b * a.z)
 
 
 @dataclass(slots=True)
@@ -217,11 +213,6 @@ class Derivatives:
 def empty(tree: Tree) -> Derivatives:
     """Before the first body."""
     return Derivatives(zeros(tree.nv), zeros(tree.nv), rotor_rows(tree))
-
-
-def zeros(n: int) -> Matrix:
-    """An n x n matrix of structural zeros."""
-    return [[0.0] * n for _ in range(n)]
 
 
 def columnwise(s: BodySweep, out: Derivatives) -> Iterator[int]:

@@ -18,9 +18,9 @@ from ..algorithms.inertia_matrix import Factors, factorised
 from ..algorithms.kinematics import Pose, body_poses
 from ..joints import Force, Motion
 from ..scalar import Matrix, Scalar, Vector
-from ..spatial import ZERO, Vec, skew
+from ..spatial import ZERO, Vec, outer, skew
 from ..tree import Tree
-from .khalil_derivatives import BodySweep, Flow, body_sweep, columnwise, empty, outer, slip_of
+from .khalil_derivatives import BodySweep, Flow, body_sweep, columnwise, empty, slip_of
 
 
 class HeldPoint(NamedTuple):

@@ -17,7 +17,6 @@ that parts bodies: impulses without friction then do, beside those of the veloci
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from ....codegen.llvm.stages import StageCalls
@@ -158,19 +157,11 @@ class MultiplierLoops(PairLoops):
             "part": self._part_rows, "fail": self._fail, "ease": self._ease_rows, "push": self._push_rows,
             "rest": self._rest,
         }  # fmt: skip
-        for name, write in stages.items():
-            e.newton.add(name, write)
-        for k in e.kinds:
-            of_slot = {
-                "lack": self._lack,
-                "renew": self._renew,
-                "loosen": self._loosen,
-                "part": self._part,
-                "ease": self._ease,
-                "push": self._push,
-            }
-            for name, write_slot in of_slot.items():
-                e.newton.add(f"{name}_{k}", partial(write_slot, x=e.contacts[k], at=e.records[k]))
+        e.add(stages)
+        e.add_by_slot({
+            "lack": self._lack, "renew": self._renew, "loosen": self._loosen, "part": self._part,
+            "ease": self._ease, "push": self._push,
+        })  # fmt: skip
         self.map = NaturalMap(self)
 
     def forward(self, c: StageCalls) -> None:

@@ -16,7 +16,6 @@ The slip makes N skew, and the slope of its size has every value within the unit
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, NamedTuple
 
 from ....codegen.llvm.ir import I64, Value
@@ -116,16 +115,13 @@ class NaturalMap:
             "map_step": self._step, "map_trial": self._trial, "map_accept": self._accept,
             "map_advance": self._advance, "map_end": self._end,
         }  # fmt: skip
-        for name, write in once.items():
-            e.newton.add(name, write)
+        e.add(once)
         at_place = {
             "map_begin": self._begin_at, "map": self._measure_at, "map_slopes": self._linear_at,
             "map_step": self._step_at, "map_trial": self._trial_at, "map_advance": self._advance_at,
             "map_end": self._end_at,
         }  # fmt: skip
-        for k in e.kinds:
-            for name, write_slot in at_place.items():
-                e.newton.add(f"{name}_{k}", partial(write_slot, x=e.contacts[k], at=e.records[k]))
+        e.add_by_slot(at_place)
 
     # -- calls ----------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ Quaternions move by exponentials; the stages of Runge and Kutta's method are rat
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 from ....mechanics.algorithms.actuators import activated, next_activations
 from ....mechanics.algorithms.inertia_matrix import Factors, SparseRows
@@ -111,27 +111,17 @@ class Steps:
         if e.problem.method == "rk4":
             e.sizes |= {"Q0": self.tree.nq, "W": n, "K": n, "sum_k": n, "sum_a": n}
             e.sizes |= dict.fromkeys(("activation0", "sum_w"), len(self.driven))
-        self.add("begin", self._begin)
-        self.add("again", self._again)
-        self.add("judge", self._judge)
-        self.add("weigh", self._weigh)
+        e.add({"begin": self._begin, "again": self._again, "judge": self._judge, "weigh": self._weigh})
         e.stages = ["end"]
         if e.problem.method == "rk4":
             e.stages = [f"stage_{k}" for k in range(4)]
-            for k, name in enumerate(e.stages):
-                self.add(name, lambda s, k=k: self._stage(s, k))
+            e.add({name: partial(self._stage, k=k) for k, name in enumerate(e.stages)})
         else:
-            self.add("end", self._euler)
+            e.add({"end": self._euler})
             if "p" in (x.name for x in e.parts["end"].inputs):
-                self.add("damp", self._damp)
+                e.add({"damp": self._damp})
             e.end = self._euler
-        for k in e.kinds:
-            self.add(f"force_{k}", lambda s, k=k: self._force(s, e.contacts[k], e.records[k]))
-
-    def add(self, name: str, write: Any) -> None:
-        s = StageTracer(name, self.e.sizes)
-        write(s)
-        self.e.parts[name] = s.t.program()
+        e.add_by_slot({"force": self._force})
 
     def _begin(self, s: StageTracer) -> None:
         q, v = s.read("q"), s.read("v")

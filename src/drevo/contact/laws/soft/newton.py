@@ -47,25 +47,16 @@ class Newton:
             "start": self._start, "gradient": self._gradient, "finish": self._finish, "aim": self._aim,
             "slope": self._slope, "trial": self._trial,
         }  # fmt: skip
-        for name, write in once.items():
-            self.add(name, write)
-        self.add("inertia", partial(self._inertia, rows=within if e.looped else every))
+        e.add(once | {"inertia": partial(self._inertia, rows=within if e.looped else every)})
         e.sizes["x"] = self.n
         of_slot = {"touch": self._touch, "bend": self._bend}
         if not e.looped:
             of_slot |= {"hessian": self._hessian, "along": self._along}
             if any(e.crossing):
-                self.add("solve_crossing", partial(self._solve_crossing, rows=every))
+                e.add({"solve_crossing": partial(self._solve_crossing, rows=every)})
         if not self.solves_in_loops:
-            self.add("solve", lambda s: s.write(p=self._step(s, within)))
-        for k in e.kinds:
-            for name, write_slot in of_slot.items():
-                self.add(f"{name}_{k}", partial(write_slot, x=e.contacts[k], at=e.records[k]))
-
-    def add(self, name: str, write: object) -> None:
-        s = StageTracer(name, self.e.sizes)
-        write(s)  # type: ignore[operator]
-        self.e.parts[name] = s.t.program()
+            e.add({"solve": lambda s: s.write(p=self._step(s, within))})
+        e.add_by_slot(of_slot)
 
     def _pairs(self, x: PackedRows) -> set[tuple[int, int]]:
         """The entries of H that a group has, by the order of elimination."""

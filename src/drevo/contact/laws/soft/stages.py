@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import accumulate as accumulated
 from typing import Any, NamedTuple
 
@@ -241,6 +242,18 @@ class Evaluation:
     def symbols(self) -> tuple[Parameter, ...]:
         """The parameters."""
         return self.t.parameters
+
+    def add(self, stages: Mapping[str, Callable[[StageTracer], object]]) -> None:
+        """Adds stages, by name what writes each."""
+        for name, write in stages.items():
+            write(s := StageTracer(name, self.sizes))
+            self.parts[name] = s.t.program()
+
+    def add_by_slot(self, stages: Mapping[str, Callable[..., object]]) -> None:
+        """Adds stages for each kind of slot, over the rows x of one and where its numbers stand."""
+        for k in self.kinds:
+            given = {"x": self.contacts[k], "at": self.records[k]}
+            self.add({f"{name}_{k}": partial(write, **given) for name, write in stages.items()})
 
     def _law(self, s: Slot) -> RowGroup:
         group = s.group

@@ -18,6 +18,7 @@ from ...contact import (
     Sensor,
 )
 from ...description import ORIGIN, Limit, Tendon, TendonJoint, Vec3
+from ...draft import unused
 from ...rotations import IDENTITY_POSE
 from ..schema import nonzero
 from .defaults import as_controller, as_general
@@ -60,7 +61,7 @@ def read_actuator(file: File, element: Element, label: str, stands: Posture) -> 
         laws = _damped(*laws, gear * gear * stands.of_tendon(along))
     if laws is None:
         return False
-    name = element.get("name") or _unused(file, f"{target}_{element.tag}")
+    name = element.get("name") or unused(f"{target}_{element.tag}", {x.name for x in file.draft.actuators})
     control, force = (_range(file, reader, element, key) for key in ("ctrl", "force"))
     inherit = reader.scalar(element, "inheritrange", 0.0)
     fixed = law.get("gaintype", "fixed") == "fixed"
@@ -198,13 +199,6 @@ def _inherited(limit: Limit, share: float) -> tuple[float, float] | None:
         return None
     middle, half = (limit.lower + limit.upper) / 2.0, (limit.upper - limit.lower) / 2.0 * share
     return middle - half, middle + half
-
-
-def _unused(file: File, name: str) -> str:
-    taken = {actuator.name for actuator in file.draft.actuators}
-    while name in taken:
-        name += "_"
-    return name
 
 
 def read_sensor(file: File, element: Element, layout: Layout) -> bool:

@@ -12,6 +12,7 @@ from ....io.images import read_heights
 from ....io.xml import Element, Reader
 from ...contact import DRAGGED, GEOM_SIZES, PAIR_FRICTION, ContactPair, Geom
 from ...description import Vec3
+from ...draft import unused
 from ...rotations import quaternion_of
 from ..solids import hull_of, principal_axes
 from .equality import Layout
@@ -65,7 +66,8 @@ def read_geoms(body: str, geoms: list[SolidGeom]) -> None:
         if (geom.kind in ("mesh", "hfield") and not points) or geom.kind not in (*GEOM_SIZES, "mesh") or faults:
             file.draft.leave_out(f"{geom.kind} geoms", given_name or body)
             continue
-        name = given_name if given_name else _unused(file, f"{body}_geom{k}")
+        name = given_name or unused(f"{body}_geom{k}", file.geom_names)
+        file.geom_names.add(name)
         if reader.scalar(element, "gap", 0.0) < 0.0:
             file.draft.ignore("a negative gap", f"geom {name!r}")
         file.draft.geoms.append(
@@ -141,13 +143,6 @@ def _field(reader: Reader, geom: SolidGeom) -> tuple[tuple[Vec3, ...], tuple[flo
 def _paired(file: File) -> set[str]:
     """The names of geoms in explicit pairs."""
     return {pair.get(end) for _, pair in in_section(file, "contact") if pair.tag == "pair" for end in ENDS}
-
-
-def _unused(file: File, name: str) -> str:
-    while name in file.geom_names:
-        name += "_"
-    file.geom_names.add(name)
-    return name
 
 
 def read_pair(file: File, element: Element, label: str) -> None:
