@@ -1,4 +1,4 @@
-"""Rows of joints, couplings, tendons and loops: how far each is from where it holds, what moves it."""
+"""Constraint rows of joints, couplings, tendons and loops: the residual and the Jacobian of each."""
 
 from __future__ import annotations
 
@@ -136,8 +136,7 @@ class LoopRow(NamedTuple):
 
 
 class Closure(NamedTuple):
-    """The rows of a loop closure: how far each is from zero, by all rates how that changes, and its acceleration
-    where they have none."""
+    """The rows of a loop closure: residuals, Jacobian, and J' v, their accelerations where rates have none."""
 
     place: list[Scalar]
     rows: list[list[Scalar]]
@@ -170,7 +169,7 @@ def closure(r: LoopRow, k: Kinematics) -> Closure:
 
 
 class Columns:
-    """The motion that every rate gives to points, in world axes."""
+    """The Jacobians of points: by every rate the motion that it gives them, in world axes."""
 
     def __init__(self, tree: Tree, poses: Poses) -> None:
         self.tree = tree

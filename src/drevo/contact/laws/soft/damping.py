@@ -1,4 +1,4 @@
-"""Slopes of passive forces, by which a step is implicit."""
+"""Derivatives of passive forces by rates, for steps that are implicit in these."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stages of a step beside the law: what it begins with, what it ends with, and those of Runge and Kutta.
+"""The time integration of a step, in stages: its beginning, its end by Euler's method, Runge and Kutta's stages.
 
 Rates are those of a Model; of free joints the law and the methods count the linear ones along the world's axes.
 Quaternions move by exponentials; the stages of Runge and Kutta's method are rates of their logarithm.

@@ -1,12 +1,12 @@
-"""The soft law over scalars: how each group of rows answers, and the numbers that say so.
+"""The soft law over scalars: cost, force and Hessian of each group of constraint rows, and their parameters.
 
 The acceleration is the least of a convex function,
 
     a* = argmin (a - a0)^T M (a - a0) / 2 + sum s_g(y_g),    y_g = J_g a - ref_g,
 
-where a group g is one row or the rows of one contact, y its accelerations beyond those it wants, and f = -grad s
-its forces. Todorov 2014, "Convex and analytically-invertible dynamics with contacts and constraints"; the
-parameters are those of MuJoCo's documentation, "Computation: constraint model".
+where a group g is one row or the rows of one contact, y its accelerations beyond the reference ref (aref), and
+f = -grad s its forces. Todorov 2014, "Convex and analytically-invertible dynamics with contacts and constraints";
+the parameters are those of MuJoCo's documentation, "Computation: constraint model".
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _power(x: Scalar, p: float) -> Scalar:
 
 
 def regulariser(d: Scalar, weight: Scalar) -> Scalar:
-    """R = (1 - d) / d w, the inverse of the stiffness D of a row."""
+    """The regularisation R = (1 - d) / d w of a row by its impedance d, the inverse of its stiffness D."""
     return maximum((1.0 - d) / d * weight, LEAST_R)
 
 

@@ -1,4 +1,4 @@
-"""Rows of a group as they are packed, and where the numbers of a place of contact stand in its block."""
+"""Constraint rows of a group as they are packed, and where the numbers of a contact stand in its block."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .law import RowGroup
 
 
 class PackedRows(NamedTuple):
-    """A group packed: the rates that move it, its rows B over them, what they want, D, the axes of a contact.
+    """A group packed: the rates that move it, its Jacobian B by these, ref (aref), D, the axes of a contact.
 
     mu: where friction is a parameter, mu0 of the group and its mu. point: of a place, where that is told.
     """

@@ -1,4 +1,4 @@
-"""Newton's method for the least of the soft law's function, in stages: gradient, Hessian, step, search."""
+"""Newton's method for the minimum of the soft law's cost, in stages: gradient, Hessian, step, line search."""
 
 from __future__ import annotations
 

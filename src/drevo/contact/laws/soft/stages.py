@@ -1,4 +1,4 @@
-"""The stages of a step under the soft law that are run once an evaluation: dynamics, distances, rows."""
+"""The stages of a step under the soft law run once an evaluation: dynamics, distances, constraint rows."""
 
 from __future__ import annotations
 
