@@ -226,7 +226,8 @@ MOTORS = """<dcmotor joint="a" motorconst=".5 .3" resistance="2" inductance=".1"
  thermal="10 0 40 .004 25 20" ctrlrange="-1 1"/>
 <dcmotor tendon="t" motorconst="0 .4" resistance="3" input="" saturation=".05" cogging=".1 3"/><motor joint="a"/>
 <dcmotor joint="c" motorconst="2" resistance="3" input="ff" inductance="0 .03" thermal="2 3 0 .01 1 2"/>
-<dcmotor joint="a" motorconst=".2" resistance="3" input="none"/>
+<dcmotor joint="a" motorconst=".2" resistance="3" input="none"/><dcmotor joint="b" gear="-2" motorconst=".3"
+ resistance="2" lugre="90 .5 .3 .4 .7" inductance="0 .03" thermal="2 3 0 .01 1 2" saturation=".2 0 9"/>
 <dcmotor joint="c" motorconst="2" resistance="3" input="pos" controller="3 1 1 0 .4"/>"""
 
 
@@ -280,7 +281,7 @@ def random_motor(rng: random.Random) -> str:
 
     usual = {
         "inductance": numbers(0, 0.1), "saturation": numbers(2, 0, 90), "cogging": numbers(0.3, 9, 3),
-        "thermal": numbers(9, 9, 0, 0.01, 30, 30),
+        "thermal": numbers(9, 9, 0, 0.01, 30, 30), "lugre": numbers(90, 1, 0.5, 0.8, 1),
     }  # fmt: skip
     given = {k: x for k, x in usual.items() if rng.random() < 0.6}
     given |= {"motorconst": numbers(1, 1), "resistance": numbers(4)}
@@ -408,7 +409,7 @@ def test_faults_are_one_sentence() -> None:
 
 @pytest.mark.parametrize(
     "actuator",
-    ['<muscle joint="a"/>', '<dcmotor joint="a" motorconst=".05" resistance="1" lugre="1000 1 .3 .4 1"/>',
+    ['<muscle joint="a"/>', '<dcmotor joint="a" motorconst=".05" resistance="1" lugre="1000 1 .3"/>',
      '<general joint="a" dyntype="user"/>', '<general site="rod"/>',
      '<general joint="a" gaintype="pid" biastype="affine" gainprm="0" biasprm="1 -3 -2"/>'],
 )  # fmt: skip

@@ -15,7 +15,7 @@ from drevo.model.description import Model
 from drevo.model.loaders import native
 from drevo.model.loaders.urdf_writer import to_urdf
 
-MOTOR = DCMotor(0.1, 2.0, current_rate=30.0, ambient=300.0)
+MOTOR = DCMotor(0.1, 2.0, current_rate=30.0, ambient=300.0, stribeck=0.1)
 DRIVE = Actuator("drive", "joint1", inputs=("voltage",), motor=MOTOR)
 
 
@@ -100,6 +100,7 @@ WRONG = {
     "the constant -1 N m/A": {"actuators": (Actuator("a", "joint1", motor=DCMotor(-1.0, 1.0)),)},
     "the time constant -1 s": {"actuators": (Actuator("a", "joint1", motor=DCMotor(1.0, 1.0, -1.0)),)},
     "and capacity 0 J/K": {"actuators": (replace(DRIVE, motor=DCMotor(1.0, 1.0, thermal_resistance=3.0)),)},
+    "LuGre's friction 9 0 0 0 0": {"actuators": (replace(DRIVE, motor=DCMotor(1.0, 1.0, bristle_stiffness=9.0)),)},
     "unknown kind 'smell'": {"sensors": (Sensor("a", "smell", link="link1"),)},
     "the time step 0 s": {"stepping": Stepping(0.0)},
     "the integrator 'euler'": {"stepping": Stepping(integrator="euler")},

@@ -169,7 +169,7 @@ MJCF = [
         ["armature of fixed 't'"],
     ),
     (
-        mjcf(more='<actuator><position name="p" joint="j" dampratio="1"/></actuator>'),
+        mjcf(more='<actuator><position name="p" site="s"/></actuator>'),
         ["force without control of position 'p'"],
     ),
     (mjcf(more='<actuator><velocity name="p" site="s"/></actuator>'), ["velocity 'p'"]),

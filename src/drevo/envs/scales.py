@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from math import factorial, inf, log
+from math import inf, log
 from math import sqrt as root
 
-from ..mechanics.scalar import Scalar, maximum, minimum, sqrt, where
+from ..mechanics.scalar import Scalar, expm1, maximum, sqrt, where
 
-EXP_DOUBLINGS, EXP_TERMS, EXP_MOST = 8, 10, 40.0  # of exponentials; exp(-40) is below rounding beside 1
 LOG_ROOTS, LOG_TERMS = 7, 6  # of logarithms
 
 
 def decay(x: Scalar) -> Scalar:
-    """Computes exp(-x) for x >= 0 to a few roundings of 1: exp(y) - 1 = u of a small y, then u (2 + u) of 2 y."""
-    y = minimum(x, EXP_MOST) * (-(0.5**EXP_DOUBLINGS))
-    u = y * reduce(lambda rest, k: rest * y + 1.0 / factorial(k), range(EXP_TERMS, 0, -1), 0.0)
-    for _ in range(EXP_DOUBLINGS):
-        u = u * (2.0 + u)
-    return 1.0 + u
+    """Computes exp(-x) for x >= 0 to a few roundings of 1."""
+    return 1.0 + expm1(-x)
 
 
 def log_of(x: Scalar) -> Scalar:

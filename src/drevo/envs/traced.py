@@ -56,8 +56,8 @@ class TracedTask:
         """Efforts of the task, or of the actuators of the model, and the activations of these after a step."""
         if self.drive:
             return list(self.drive(action, q, v, *commands)[0]), []
-        efforts, rates, _ = actuation(model, q, v, action, act, model.stepping.dt)
-        return efforts, next_activations(model, act, rates, model.stepping.dt)
+        found = actuation(model, q, v, action, act, model.stepping.dt)
+        return found.efforts, next_activations(model, act, found.means, model.stepping.dt)
 
     def begin(self, chance: Chance) -> tuple[Start, Scalar]:
         """The state where an episode begins, and whether the task takes it, 1.0 or 0.0."""

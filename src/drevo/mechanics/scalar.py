@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,6 +24,7 @@ Scalar = Any  # float, numpy array or Expr: whatever has + - * /
 Vector = Sequence[Scalar]  # of any length: coordinates, rates, efforts; a `Vec` has three parts
 Matrix = list[list[Scalar]]  # rows
 Key = TypeVar("Key")
+EXP_DOUBLINGS, EXP_TERMS, EXP_LEAST = 8, 10, -40.0  # of exponentials; exp(-40) is below rounding beside 1
 
 
 def sin(x: Scalar) -> Scalar:
@@ -114,6 +116,15 @@ def maximum(x: Scalar, y: Scalar) -> Scalar:
 def clip(x: Scalar, low: Scalar, high: Scalar) -> Scalar:
     """x, but at least low and at most high."""
     return minimum(maximum(x, low), high)
+
+
+def expm1(x: Scalar) -> Scalar:
+    """exp(x) - 1 for x <= 0 to a few roundings: u of a small y, then u (2 + u) of 2 y."""
+    y = maximum(x, EXP_LEAST) * 0.5**EXP_DOUBLINGS
+    u = y * reduce(lambda rest, k: rest * y + 1.0 / math.factorial(k), range(EXP_TERMS, 0, -1), 0.0)
+    for _ in range(EXP_DOUBLINGS):
+        u = u * (2.0 + u)
+    return u
 
 
 def atan2(y: Scalar, x: Scalar) -> Scalar:

@@ -119,7 +119,8 @@ class DCMotor:
     resistance: Ohm; time_constant: s, inductance over resistance; current_rate: A/s, a bound; voltage: V, a bound
     of what its controller asks for. cogging: N m, periodicity of it: 1/rad, phase: rad. thermal_resistance: K/W;
     heat_capacity: J/K; resistance_growth: 1/K, beyond the resistance at the reference temperature; ambient: the
-    temperature around. 0: it has none.
+    temperature around. LuGre's friction: bristle_stiffness, N m/rad, bristle_damping, N m s/rad, coulomb and
+    static, N m, stribeck, rad/s. 0: it has none.
     """
 
     constant: float
@@ -135,6 +136,11 @@ class DCMotor:
     resistance_growth: float = 0.0
     reference: float = 0.0
     ambient: float = 0.0
+    bristle_stiffness: float = 0.0
+    bristle_damping: float = 0.0
+    coulomb: float = 0.0
+    static: float = 0.0
+    stribeck: float = 0.0
 
 
 @concise
@@ -190,8 +196,10 @@ class Actuator:
         if not self.inputs and not self.motor:
             return () if self.dynamics == "none" else (self.dynamics,)
         times = [self.pid[2], self.pid[0]]
-        times += [self.motor.heat_capacity, self.motor.time_constant] if self.motor else []
-        return tuple(kind for kind, x in zip(("setpoint", "integral", "temperature", "current"), times) if x > 0.0)
+        if m := self.motor:
+            times += [m.heat_capacity, m.bristle_stiffness, m.time_constant]
+        kinds = "setpoint", "integral", "temperature", "bristle", "current"
+        return tuple(kind for kind, x in zip(kinds, times) if x > 0.0)
 
 
 @concise

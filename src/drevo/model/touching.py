@@ -200,6 +200,9 @@ def _setpoints(actuator: Actuator) -> Iterator[str]:
             yield f"has the time constant {m.time_constant:g} s and {bounds}; none is negative, 0 is none"
         if any(heat := (m.thermal_resistance, m.heat_capacity)) and min(heat) <= 0.0:
             yield f"has the thermal resistance {heat[0]:g} K/W and capacity {heat[1]:g} J/K; both are positive"
+        rubs = m.bristle_stiffness, m.bristle_damping, m.coulomb, m.static, m.stribeck
+        if min(rubs) < 0.0 or (rubs[0] and min(rubs[2:]) <= 0.0):
+            yield f"has LuGre's friction {' '.join(f'{x:g}' for x in rubs)}; both forces and the rate are positive"
     if min(actuator.pid) < 0.0:
         yield f"has the negative pid {actuator.pid}; ki and both bounds are zero or positive"
     if max(actuator.pid[0], actuator.pid[2]) > 0.0 and "pos" not in actuator.inputs:

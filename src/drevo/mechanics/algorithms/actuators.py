@@ -18,8 +18,12 @@ of i after the step:
   R = R0 (1 + alpha (T + T_around - T_0)),  C T' = R i^2 - T / R_th
   i = (U - K l') / R, or i' = clip(((U - K l') / R - i) / t, -r, r), stepped by i + t i' (1 - exp(-h / t))
 
+LuGre's friction takes s0 b + s1 b' of it, b being how far bristles are bent, stepped by l' as a step begins:
+
+  b' = l' - r b,  r = s0 |l'| / g,  g = F_c + (F_s - F_c) exp(-(l' / v_s)^2),  b + b' (1 - exp(-r h)) / r
+
   MuJoCo documentation, "Computation: actuation model"; Millard, Uchida, Seth, Delp 2013, "Flexing computational
-  muscle".
+  muscle"; Canudas de Wit, Olsson, Astrom, Lischinsky 1995, "A new model for control of systems with friction".
 """
 
 from __future__ import annotations
@@ -37,7 +41,7 @@ from ...model.description import Joint, Model
 from ...model.draft import listed
 from ..configuration import neutral
 from ..jet import Jet
-from ..scalar import Scalar, Vector, accumulate, clip, dot, is_zero, maximum, minimum, sin, where
+from ..scalar import Scalar, Vector, accumulate, clip, dot, expm1, is_zero, maximum, minimum, sin, where
 from ..tree import Tree, build_tree
 from .constraints import Kinematics
 from .inertia_matrix import mass_matrix
@@ -48,11 +52,20 @@ LEAST = 1e-15  # of times and lengths that are divided by
 
 
 class Actuation(NamedTuple):
-    """Efforts of actuators (nv,), rates of their activations, and -d efforts / d v, of the lower triangle."""
+    """Efforts of actuators (nv,), rates of their activations, and -d efforts / d v, of the lower triangle.
+
+    leaps: by activation the mean rate over the step, where its beginning decides it.
+    """
 
     efforts: list[Scalar]
     rates: list[Scalar]
     slopes: dict[tuple[int, int], Scalar]
+    leaps: dict[int, Scalar]
+
+    @property
+    def means(self) -> list[Scalar]:
+        """The rates by which activations go over a step of one evaluation."""
+        return [self.leaps.get(i, x) for i, x in enumerate(self.rates)]
 
 
 def activated(model: Model) -> list[tuple[Actuator, str]]:
@@ -72,21 +85,21 @@ def actuation(
     """The actuation of controls (nu,) and activations (na,). step: s, for forces of activations after it."""
     efforts, rates, steeps = [0.0] * model.nv, list[Scalar](), list[tuple[Scalar, Arms, str]]()
     if "actuation" in model.stepping.disabled:
-        return Actuation(efforts, [0.0 for _ in act], {})
+        return Actuation(efforts, [0.0 for _ in act], {}, {})
     if len(act) != len(lag := activated(model)):
         raise InputError(
             f"robot {model.name!r} has {len(lag)} activations, of actuators {listed([x.name for x, _ in lag])}, "
             f"and {len(act)} of these are given; steps and simulate take them as act, environments want action="
         )
     states, peaks, clamped = iter(act), muscle_peaks(model), "clampctrl" not in model.stepping.disabled
-    given = iter(controls)
+    given, leaps = iter(controls), dict[int, Scalar]()
     for x, (length, speed, arms) in zip(model.actuators, _transmissions(model, q, v, tree)):
         u = [_cut(next(given), bounds if clamped else None) for bounds in x.ranges]
-        peak, state = peaks.get(x.name, 0.0), [next(states) for _ in x.activations]
+        peak, state = peaks.get(x.name, 0.0), {kind: next(states) for kind in x.activations}
+        bent = state.pop("bristle", None)
         (force, moves), (slope, _) = (
-            _exerted(x, u, state, peak, length, s, step) for s in (speed, Jet(speed, 1.0))
+            _exerted(x, u, [*state.values()], peak, length, s, step) for s in (speed, Jet(speed, 1.0))
         )
-        rates += moves
         steep = slope.d if isinstance(slope, Jet) else 0.0
         if x.force_range:
             low, high = x.force_range
@@ -94,6 +107,13 @@ def actuation(
             force = _cut(force, x.force_range)
         if (m := x.motor) and m.cogging:
             force = force + m.cogging * sin(m.periodicity * length + m.phase)
+        if m and bent is not None:
+            rate, mean = _bristles(m, bent, speed, step)
+            moves.insert(at := x.activations.index("bristle"), rate)
+            leaps[len(rates) + at] = mean
+            force = force - (m.bristle_stiffness * bent + m.bristle_damping * rate)
+            steep = steep - m.bristle_damping
+        rates += moves
         for k, arm in arms.items():
             efforts[k] = efforts[k] + arm * force
         steeps.append((steep, arms, "" if x.tendon else x.joint))
@@ -103,7 +123,7 @@ def actuation(
         steep = steep * held.get(name, 1.0)
         for k, j in ((k, j) for k in arms for j in arms if j <= k and not is_zero(steep)):
             accumulate(slopes, (k, j), -(arms[k] * arms[j] * steep))
-    return Actuation(efforts, rates, slopes)
+    return Actuation(efforts, rates, slopes, leaps)
 
 
 def _transmissions(model: Model, q: Vector, v: Vector, tree: Tree | None) -> Iterator[tuple[Scalar, Scalar, Arms]]:
@@ -230,6 +250,15 @@ def _motor_torque(
     if m.heat_capacity:
         rates.append((R * current * current - rise / m.thermal_resistance) / m.heat_capacity)
     return K * after, [*rates, *lag]
+
+
+def _bristles(m: DCMotor, bent: Scalar, speed: Scalar, step: float) -> tuple[Scalar, Scalar]:
+    """b' of a motor's bristles, and its mean over a step."""
+    y = speed * (1.0 / m.stribeck)
+    sliding = m.coulomb + (m.static - m.coulomb) * (1.0 + expm1(-(y * y)))
+    r = m.bristle_stiffness * maximum(speed, -speed) / sliding
+    rate, fades = speed - r * bent, maximum(r * step, LEAST)
+    return rate, rate * (expm1(-fades) / -fades)
 
 
 # -- forces ----------------------------------------------------------------------------------------------------

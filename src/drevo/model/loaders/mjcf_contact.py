@@ -132,6 +132,7 @@ def actuator_of(actuator: Actuator) -> list[str]:
         law = {
             "motorconst": m.constant, "resistance": m.resistance, "inductance": (0.0, m.time_constant),
             "saturation": (torque, 0.0, m.current_rate), "controller": controller if any(controller) else None,
+            "lugre": (m.bristle_stiffness, m.bristle_damping, m.coulomb, m.static, m.stribeck),
             "cogging": (m.cogging, m.periodicity, m.phase), "input": " ".join(actuator.inputs) or "none",
             "thermal": (m.thermal_resistance, m.heat_capacity, 0.0, m.resistance_growth, m.reference, m.ambient),
         }  # fmt: skip

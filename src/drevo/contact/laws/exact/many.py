@@ -17,6 +17,7 @@ that parts bodies: impulses without friction then do, beside those of the veloci
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ....codegen.llvm.stages import StageCalls

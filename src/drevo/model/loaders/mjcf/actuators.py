@@ -92,7 +92,7 @@ def _with_setpoints(reader: Reader, element: Element, servo: Actuator) -> Actuat
 
 
 def _motor(reader: Reader, element: Element, plain: Actuator) -> Actuator | None:
-    """A <dcmotor>; None with the friction of LuGre, and where its constants say too little."""
+    """A <dcmotor>; None where its constants say too little."""
 
     def numbers(attribute: str, count: int) -> tuple[float, ...]:
         return read_some(reader, element, attribute, (0.0,) * count, xml.ANY)
@@ -104,8 +104,10 @@ def _motor(reader: Reader, element: Element, plain: Actuator) -> Actuator | None
     R = R or (K * volts / stall if stall else 0.0)
     heat, capacity, time, growth, base, ambient = numbers("thermal", 6)
     heat, capacity = heat or (time / capacity if capacity else 0.0), capacity or (time / heat if heat else 0.0)
-    if numbers("lugre", 5)[0] or min(K, R) <= 0.0 or (heat > 0.0) != (capacity > 0.0):
+    stiff, damping, *slides = numbers("lugre", 5)
+    if min(K, R) <= 0.0 or (heat > 0.0) != (capacity > 0.0) or (stiff > 0.0 and min(slides) <= 0.0):
         return None
+    rubs = (stiff, damping, *slides) if stiff > 0.0 else (0.0,) * 5
     (henry, lag), (torque, current, fastest) = numbers("inductance", 2), numbers("saturation", 3)
     kp, ki, kd, slew, bound, volts = numbers("controller", 6)
     torque, inputs = torque or K * current, tuple(element.get("input").split()) or ("voltage",)
@@ -113,6 +115,7 @@ def _motor(reader: Reader, element: Element, plain: Actuator) -> Actuator | None
     motor = DCMotor(
         K, R, henry / R if henry else lag, fastest, volts, cogging, periodicity, phase,
         thermal_resistance=heat, heat_capacity=capacity, resistance_growth=growth, reference=base, ambient=ambient,
+        bristle_stiffness=rubs[0], bristle_damping=rubs[1], coulomb=rubs[2], static=rubs[3], stribeck=rubs[4],
     )  # fmt: skip
     return replace(
         plain, bias=(0.0, -kp, -kd), pid=(ki, bound, slew), inputs=() if inputs == ("none",) else inputs,
