@@ -44,7 +44,7 @@ PEG_RATES = np.array([1.0, 2.0, 2.0])  # of ways of the peg's head along x, y, z
 PEG_PRISMS = (((0.1, -0.11, 0.01), (-0.1, -0.15, 0.096)), ((0.1, -0.11, 0.16), (-0.1, -0.17, 0.19)))
 DRAWER_RATES = np.array([3.0, 3.0, 1.0])
 DRAWER_WAY = 0.2  # m that a drawer opens by
-BUTTON_TOP, HOLE = (0.0, -0.1935, 0.0), (0.0, -0.1, 0.0)  # of the box of a button
+BUTTON_TOP = (0.0, -0.1935, 0.0)  # of the box of a button
 
 
 class Thing(NamedTuple):
