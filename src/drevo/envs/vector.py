@@ -91,9 +91,9 @@ class StepEnv(TaskEnv):
         low, high = (x.astype(np.float32) for x in self.body.controls)
         seen = gymnasium.spaces.Box(-np.inf, np.inf, dict(self.results)[JUDGED[0]], self.dtype.type)
         self._announce(seen, gymnasium.spaces.Box(low, high, dtype=np.float32))
-        self._state, self._spare = self._states(num_envs), self._states(num_envs)
+        self._state, self._spare = self._states(self.num_envs), self._states(self.num_envs)
         self._seed()
-        self._restart(np.ones(num_envs, bool))
+        self._restart(np.ones(self.num_envs, bool))
 
     def _compile(self) -> None:
         self.body = TaskRobot(self.task)
