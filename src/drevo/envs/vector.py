@@ -25,7 +25,7 @@ SEEDS = 2**53  # of random numbers, whole and exact
 
 
 class TaskEnv(VectorEnv):  # type: ignore[misc]
-    """What environments of a task share: how many there are, how they begin anew, their spaces and pictures."""
+    """Environments side by side: how many there are, how they begin anew, their spaces and pictures."""
 
     body: TaskRobot
 

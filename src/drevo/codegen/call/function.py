@@ -375,7 +375,7 @@ class Function(FunctionFace):
 
 
 def address_of(x: Array) -> int:
-    """Where an array's numbers begin in memory."""
+    """The address of an array's numbers."""
     return int(x.__array_interface__["data"][0])
 
 

@@ -151,7 +151,7 @@ class Readings:
 
 
 def ray_of(moving: Kinematics, sensor: Sensor) -> tuple[Vec, Vec]:
-    """Where the ray of a rangefinder starts, and its way, of length one."""
+    """The start of the ray of a rangefinder, and its way, of length one."""
     R, p = moving.pose(sensor.link).compose(Mat.of(sensor.rotation), Vec(*sensor.origin))
     return p, R @ Vec(0.0, 0.0, 1.0)
 
