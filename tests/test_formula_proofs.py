@@ -253,5 +253,5 @@ def test_conditions_that_are_none(given: str, words: str) -> None:
 
 
 def test_other_notations_are_refused() -> None:
-    with pytest.raises(drevo.InputError, match="none of telegin, kovalchuk"):
+    with pytest.raises(drevo.InputError, match="there are telegin, kovalchuk"):
         drevo.check_formulas(drevo.load("three-link"), "H_33 = I_3^q", notation="zarembo")

@@ -182,7 +182,7 @@ def test_every_option_is_in_the_key() -> None:
     }  # fmt: skip
     spec: dict[str, Any] = {
         "dtype": "float32", "layout": "batch_last", "packed": True, "parameters": True, "check": False,
-        "order": "plain", "single": False,
+        "single": False,
     }  # fmt: skip
     for whole, others in ((StepRequest("soft", "euler", 1e-3, "plane"), step), (Spec(), spec)):
         assert set(others) == {f.name for f in fields(whole)}

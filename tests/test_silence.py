@@ -86,7 +86,8 @@ def without_friction(model: Model) -> Model:
 
 
 def same_acceleration(text: str, theirs: mujoco.MjModel, ours: drevo.Robot, rng: np.random.Generator) -> None:
-    """Without control; a free body at rest, since the two count its velocity in other axes."""
+    """With the efforts that actuators exert at control 0; a free body at rest, since the two count its velocity in
+    other axes."""
     theirs.dof_frictionloss[:] = 0.0  # exact there, smooth here
     ours = drevo.Robot(without_friction(ours.model))
     data, free = mujoco.MjData(theirs), theirs.jnt_type[0] == mujoco.mjtJoint.mjJNT_FREE
@@ -101,5 +102,5 @@ def same_acceleration(text: str, theirs: mujoco.MjModel, ours: drevo.Robot, rng:
     if free:
         turn[:3, :3] = Reference(ours.model).pose(q, link="a")[:3, :3]
     program = Recipe(("forward_dynamics",), passive=True).program(ours.model)
-    a = turn @ evaluate(program, {"q": q, "v": data.qvel, "tau": np.zeros(ours.nv)})["a"]
+    a = turn @ evaluate(program, {"q": q, "v": data.qvel, "tau": data.qfrc_actuator})["a"]
     assert np.allclose(a, data.qacc, rtol=1e-8, atol=1e-8 * max(1.0, np.abs(data.qacc).max())), text

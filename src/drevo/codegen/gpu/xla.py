@@ -200,7 +200,7 @@ class Handler:
         scalar, outputs = DTYPES[function.spec.dtype], [shape for _, shape in function.outputs]
         ir = xla_text(sizes, outputs, scalar, (m.scratch, m.arena), failed)
         self.code, (self.function, self.table) = code, _loaded(ir, len(ADDRESS_TABLE))
-        memory = map(native.address_of, ("PyMem_RawMalloc", "PyMem_RawFree"))
+        memory = map(native.symbol_address, ("PyMem_RawMalloc", "PyMem_RawFree"))
         self.table[:] = [None, code.drive_address, *memory]
         _LIVING_PROGRAMS.append(self)
 

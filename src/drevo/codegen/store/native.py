@@ -411,10 +411,10 @@ def callable_of(code: Loaded, owner: object, name: str, doc: str, *kept: object)
 @lru_cache(maxsize=1)
 def _functions() -> dict[str, int]:
     """Addresses of the C functions in the table."""
-    return {name: address_of(name) for name in ENTRY_TABLE if name.startswith("Py")}
+    return {name: symbol_address(name) for name in ENTRY_TABLE if name.startswith("Py")}
 
 
-def address_of(name: str) -> int:
+def symbol_address(name: str) -> int:
     """The address of a C function of the interpreter or of NumPy's array interface."""
     if name in _ARRAYS:
         return int(_array_api()[_ARRAYS[name]])

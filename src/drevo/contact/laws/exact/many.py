@@ -63,18 +63,18 @@ def many_places_problem(
     if model.closed or model.stepping.medium or isinstance(ground, Uneven) or odd:
         return None
     state = partial(soft_problem, ground=ground, step=dt, method="euler", repeat=repeat, friction=friction)
-    found = state(model)
-    margins = [*map(_seen, found.slots)]
+    stated = state(model)
+    margins = [*map(_seen, stated.slots)]
 
     def coned(problem: SoftProblem) -> SoftProblem:
         return replace(problem, slots=tuple(map(_slot, problem.slots, margins)))
 
-    found = replace(coned(found), moreau=MoreauStep(dt, restitution), parameters=parameters)
-    found = replace(found, again=lambda model, t: coned(state(model, t=t)))
-    places, joints = sum(x.most for x in found.slots), len({x.rate for x in found.rows if isinstance(x, JointRow)})
+    stated = replace(coned(stated), moreau=MoreauStep(dt, restitution), parameters=parameters)
+    stated = replace(stated, again=lambda model, t: coned(state(model, t=t)))
+    rows = [x for x in stated.rows if isinstance(x, JointRow)]
+    places, joints = sum(x.most for x in stated.slots), len({x.rate for x in rows})
     many = places > MOST_PLACES or (joints > 0 and 3 * places + joints > MOST_LIMITED_ROWS)
-    known = all(isinstance(x, JointRow) for x in found.rows)
-    return found if many and places and known and may_loop(found) else None
+    return stated if many and places and len(rows) == len(stated.rows) and may_loop(stated) else None
 
 
 def _seen(s: Slot) -> float:

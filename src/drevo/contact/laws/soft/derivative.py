@@ -165,8 +165,8 @@ class SoftDerivative(Loops):
         handed = next(p for p in part.inputs if p.name == "handed")
         cut = {n: y for n, y in zip(handed.nodes, ports["handed"][1])}
         pack = part.outputs[0].edges
-        found = put(g, dict(enumerate(g.expr(n) for n in pack)), cut)
-        values = [found.get(i, 0.0) for i in range(len(pack))]
+        packed_values = put(g, dict(enumerate(g.expr(n) for n in pack)), cut)
+        values = [packed_values.get(i, 0.0) for i in range(len(pack))]
         y0, packed = unknowns(g, "y", m), unknowns(g, "S", m * (m + 1) // 2)
         slot = [Input(Place(CHOSEN_BLOCK, i), (len(z),), nodes_of(z)) for i, z in ((at.y, y0), (at.S, packed))]
         left = self._left(x, values, ports["a"][1], y0, symmetric_of(x, iter(packed)))
