@@ -268,7 +268,8 @@ def test_what_stands_exactly_upright_has_derivatives() -> None:
 DRIVEN = LEG.replace(
     "</mujoco>",
     """<actuator><position joint="hip" kp="20" kv="1"/><damper joint="hip" kv=".5" ctrlrange="0 1"/>
- <general joint="hip" dyntype="filter" dynprm=".02" gainprm="5" biastype="affine" biasprm="0 -2 -.1"/></actuator>
+ <general joint="hip" dyntype="filter" dynprm=".02" gainprm="5" biastype="affine" biasprm="0 -2 -.1"/>
+ <dcmotor joint="hip" motorconst=".5" resistance="2" inductance=".01 0" lugre="100 1 .2 .3 .05"/></actuator>
 </mujoco>""",
 )
 
@@ -281,14 +282,17 @@ def test_products_by_controls_and_activations(method: str) -> None:
     f, vjp, jacobian = (
         drevo.compile(robot, "step", product=x, **how) for x in ("value_and_jvp", "vjp", "jacobian")
     )
-    at = [*states(robot)[:2], *(rng.uniform(0.1, 0.9, (COUNT, n)) for n in (3, 1))]
+    at = [*states(robot)[:2], *(rng.uniform(0.1, 0.9, (COUNT, n)) for n in (4, 3))]
     way = [rng.normal(size=x.shape) for x in (at[1], *at[1:])]
     back = [rng.normal(size=x.shape) for x in (at[1], at[1], at[3])]
     along = np.concatenate(f(*at, *way)[5:], 1)
-    apart = np.abs(differences(robot, lambda *x: f(*x, *way)[:2], at, way) - along[:, :-1]).max(1)
+    apart = np.abs(differences(robot, lambda *x: f(*x, *way)[:2], at, way) - along[:, :-3]).max(1)
     assert np.quantile(apart, 0.8) < GOOD * np.abs(along).max()
-    ends = [f(at[0], at[1], *(x + s * w for x, w in zip(at[2:], way[2:])), *way).act1 for s in (E, -E)]
-    assert np.abs((ends[0] - ends[1]) / (2.0 * E) - along[:, -1:]).max() < GOOD
+    ends = [
+        f(robot.integrate(at[0], s * way[0]), *(x + s * w for x, w in zip(at[1:], way[1:])), *way).act1
+        for s in (E, -E)
+    ]
+    assert np.abs((ends[0] - ends[1]) / (2.0 * E) - along[:, -3:]).max() < GOOD
     bars = vjp(*at, *back)
     given = sum((x * y).sum(1) for x, y in zip(way, bars))
     assert np.allclose((np.concatenate(back, 1) * along).sum(1), given, rtol=1e-9, atol=1e-9)

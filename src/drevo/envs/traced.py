@@ -57,7 +57,7 @@ class TracedTask:
         if self.drive:
             return list(self.drive(action, q, v, *commands)[0]), []
         found = actuation(model, q, v, action, act, model.stepping.dt)
-        return found.efforts, next_activations(model, act, found.means, model.stepping.dt)
+        return found.efforts, next_activations(model, act, found.rates_over_step, model.stepping.dt)
 
     def begin(self, chance: Chance) -> tuple[Start, Scalar]:
         """The state where an episode begins, and whether the task takes it, 1.0 or 0.0."""

@@ -54,18 +54,18 @@ LEAST = 1e-15  # of times and lengths that are divided by
 class Actuation(NamedTuple):
     """Efforts of actuators (nv,), rates of their activations, and -d efforts / d v, of the lower triangle.
 
-    leaps: by activation the mean rate over the step, where its beginning decides it.
+    mean_rates: by activation the mean rate over the step, where its beginning decides it.
     """
 
     efforts: list[Scalar]
     rates: list[Scalar]
     slopes: dict[tuple[int, int], Scalar]
-    leaps: dict[int, Scalar]
+    mean_rates: dict[int, Scalar]
 
     @property
-    def means(self) -> list[Scalar]:
+    def rates_over_step(self) -> list[Scalar]:
         """The rates by which activations go over a step of one evaluation."""
-        return [self.leaps.get(i, x) for i, x in enumerate(self.rates)]
+        return [self.mean_rates.get(i, x) for i, x in enumerate(self.rates)]
 
 
 def activated(model: Model) -> list[tuple[Actuator, str]]:
@@ -92,7 +92,7 @@ def actuation(
             f"and {len(act)} of these are given; steps and simulate take them as act, environments want action="
         )
     states, peaks, clamped = iter(act), muscle_peaks(model), "clampctrl" not in model.stepping.disabled
-    given, leaps = iter(controls), dict[int, Scalar]()
+    given, mean_rates = iter(controls), dict[int, Scalar]()
     for x, (length, speed, arms) in zip(model.actuators, _transmissions(model, q, v, tree)):
         u = [_cut(next(given), bounds if clamped else None) for bounds in x.ranges]
         peak, state = peaks.get(x.name, 0.0), {kind: next(states) for kind in x.activations}
@@ -110,7 +110,7 @@ def actuation(
         if m and bent is not None:
             rate, mean = _bristles(m, bent, speed, step)
             moves.insert(at := x.activations.index("bristle"), rate)
-            leaps[len(rates) + at] = mean
+            mean_rates[len(rates) + at] = mean
             force = force - (m.bristle_stiffness * bent + m.bristle_damping * rate)
             steep = steep - m.bristle_damping
         rates += moves
@@ -123,7 +123,7 @@ def actuation(
         steep = steep * held.get(name, 1.0)
         for k, j in ((k, j) for k in arms for j in arms if j <= k and not is_zero(steep)):
             accumulate(slopes, (k, j), -(arms[k] * arms[j] * steep))
-    return Actuation(efforts, rates, slopes, leaps)
+    return Actuation(efforts, rates, slopes, mean_rates)
 
 
 def _transmissions(model: Model, q: Vector, v: Vector, tree: Tree | None) -> Iterator[tuple[Scalar, Scalar, Arms]]:

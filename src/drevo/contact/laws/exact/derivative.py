@@ -239,7 +239,7 @@ class ExactDerivative:
         leaves, ends = {"q": q, "v": v, "ctrl": read["ctrl"]}, {"tau": dict(enumerate(efforts))}
         if "act" in self.drives:
             leaves["act"] = read[ACTIVATION]
-            after = next_activations(self.model, read[ACTIVATION], drives.rates, r.stepping.h)
+            after = next_activations(self.model, read[ACTIVATION], drives.rates_over_step, r.stepping.h)
             ends["act1"] = dict(enumerate(after))
         charts = {"q": argument_chart(t.tree, q, self.numbers)}
         return [StepSweep("driving", t.graph, t.inputs, leaves, ends, charts)]

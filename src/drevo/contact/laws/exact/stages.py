@@ -125,7 +125,7 @@ class MoreauStages:
         if sizes:
             self.robot = self.robot.sized({x.name: x for x in self.sized.geoms})
         r, pack, drives = self.robot, Pack(), self.drives
-        self.act_rates = pack.put_all(drives.means if drives else ())
+        self.act_rates = pack.put_all(drives.rates_over_step if drives else ())
         with r.floor.traced(t, r.parameters):
             slots, frictions = self._slots(t)
             acting = judged(frictions.made.values(), tau, sizes)

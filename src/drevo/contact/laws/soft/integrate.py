@@ -174,7 +174,7 @@ class Steps:
         if self.e.problem.moreau:  # with what parts bodies
             moves = in_world(self.tree, q, [x + h * y for x, y in zip(v, s.read("moves"))])
         q1 = moved_along(self.tree, q, [h * x for x in moves])
-        rates = [of(s.read("main"), self.e.leaps.get(i, x)) for i, x in enumerate(self.e.rates)]
+        rates = [of(s.read("main"), self.e.mean_rates.get(i, x)) for i, x in enumerate(self.e.rates)]
         acts = self._activated(s.read("activation"), rates) if self.driven else {}
         s.write(q1=q1, v1=in_body(self.tree, q1, w), **acts)
 
@@ -192,8 +192,8 @@ class Steps:
         rate = s.read("K") if k else w0
         sum_k, sum_a = [b * x for x in rate], [b * x for x in a]
         rates = [of(s.read("main"), x) for x in self.e.rates]
-        leaps = {i: of(s.read("main"), x) for i, x in self.e.leaps.items() if k == 0}  # known from the beginning
-        sum_w = [leaps.get(i, 0.0) if i in self.e.leaps else b * x for i, x in enumerate(rates)]
+        known = {i: of(s.read("main"), x) for i, x in self.e.mean_rates.items() if k == 0}  # from the beginning on
+        sum_w = [known.get(i, 0.0) if i in self.e.mean_rates else b * x for i, x in enumerate(rates)]
         if k and rates:
             sum_w = [x + y for x, y in zip(sum_w, s.read("sum_w"))]
         if k:

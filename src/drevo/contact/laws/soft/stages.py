@@ -219,7 +219,7 @@ class Evaluation:
         self.sizes = {"Q": tree.nq, "V": tree.nv, "tau": tree.nv}
         q, v, tau, self.drives = driven_by(t, problem.model, self.sizes, problem.controls, problem.step)
         self.rates = self.main.put_all(self.drives.rates if self.drives else ())
-        self.leaps = {i: self.main.put(x) for i, x in (self.drives.leaps if self.drives else {}).items()}
+        self.mean_rates = {i: self.main.put(x) for i, x in (self.drives.mean_rates if self.drives else {}).items()}
         poses = placed_bodies(tree, q)
         columns = Columns(tree, poses)
         self.touched = Counter(r for s in problem.slots for r in columns.moving(*s.bodies))
