@@ -233,6 +233,27 @@ def test_meshes_of_a_model_of_mujoco_are_told_of_and_keyframes_read() -> None:
     assert model.keyframes["up"].tolist() == file.keyframes["up"].tolist() == [1, 2, 3, 1, 0, 0, 0]
 
 
+def test_meshes_of_a_model_of_mujoco_touch_by_their_hulls() -> None:
+    """As those of its file, to the single precision in which MuJoCo keeps points."""
+    text = """<mujoco><asset><mesh name="m" vertex="0 0 0 .2 0 0 0 .1 0 0 0 .3 .1 .1 .1"/></asset><worldbody>
+     <geom type="plane" size="1 1 1"/><body pos="0 0 .05"><freejoint/><geom type="mesh" mesh="m"/></body>
+     <body pos=".1 .1 .3"><freejoint/><geom type="mesh" mesh="m" quat="1 2 3 4"/>
+     <geom type="mesh" mesh="m" contype="0" conaffinity="0"/></body></worldbody></mujoco>"""
+    file, model = drevo.load(text, hulls=64), drevo.load(mujoco.MjModel.from_xml_string(text), hulls=64)
+    ends = []
+    for robot in (file, model):
+        hulls = [g for g in robot.model.geoms if g.kind == "hull"]
+        ends.append([np.array(g.points) @ np.array(g.rotation).T + g.origin for g in hulls])
+    assert len(ends[0]) == len(ends[1]) == 2
+    for a, b in zip(*ends):
+        assert np.abs(a[:, None] - b).max(2).min(1).max() < 1e-7 and len(a) == len(b) == 5
+    q = np.tile(file.model.initial, (20, 1))
+    q = file.integrate(q, np.random.default_rng(0).normal(size=(20, 12)) * 0.05)
+    v = np.zeros((20, 12))
+    ours, theirs = (drevo.compile(x, "step", dt=0.002, ground=None)(q, v, v) for x in (file, model))
+    assert np.abs(ours.forces).max() > 1.0 and np.abs(ours.v1 - theirs.v1).max() < 1e-4
+
+
 def test_a_model_of_pinocchio() -> None:
     rng = np.random.default_rng(2)
     model, parent = pin.Model(), 0

@@ -104,7 +104,7 @@ def read_draft(source: object, where: str, roots: list[str], model: str, hulls: 
         suffix = Path(where).suffix.lower()
         suffix = suffix if suffix in SUFFIXES else _guess(data)
     else:
-        return _of_name(_in_memory(source), model)
+        return _of_name(_in_memory(source, hulls), model)
     return _of_name(_draft(data, suffix, where if name else "", Files(name, roots, hulls), model), model)
 
 
@@ -144,11 +144,11 @@ def _guess(data: bytes) -> str:
     return ".json" if start.startswith(b"{") else ".xml" if start.startswith(b"<") else ".toml"
 
 
-def _in_memory(source: object) -> Draft:
+def _in_memory(source: object, hulls: int) -> Draft:
     """Another library's own object."""
     for names, loader in IN_MEMORY.items():
         if all(hasattr(source, name) for name in names):
-            draft: Draft = import_module(f"drevo.model.loaders.{loader}").draft_of(source)
+            draft: Draft = import_module(f"drevo.model.loaders.{loader}").draft_of(source, Files(hulls=hulls))
             return draft
     values.path(source)  # refuses it
     raise AssertionError

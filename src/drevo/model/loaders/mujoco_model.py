@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...io.files import Files
 from ...io.xml import Element
 from ..contact import JOINT_SENSORS, LINK_SENSORS
 from ..draft import Draft
@@ -23,14 +24,23 @@ RENAMED = {"jointactfrc": "jointactuatorfrc", "tendonactfrc": "tendonactuatorfrc
 RENAMED |= {"geomnormal": "normal", "geomfromto": "fromto"}  # sensors in MJCF
 
 
-def draft_of(source: Any) -> Draft:
+def draft_of(source: Any, files: Files | None = None) -> Draft:
     """The draft of a robot from a MuJoCo model, as from its MJCF file."""
-    return mjcf.draft_of(_element(source))
-
-
-def _element(source: Any) -> Element:
-    """<mujoco> with the numbers of the model, every digit of them."""
     model = source if hasattr(source, "body_parentid") else source.compile()
+    hulls = bool(files and files.hulls)
+    root = _element(model, hulls)
+    if hulls:
+        touching = {
+            k for k, *bits in zip(model.geom_dataid, model.geom_contype, model.geom_conaffinity) if any(bits)
+        }
+        root.children.append(
+            Element("asset", {}, 0, [_mesh(model, k) for k in range(model.nmesh) if k in touching])
+        )
+    return mjcf.draft_of(root, files=files)
+
+
+def _element(model: Any, hulls: bool) -> Element:
+    """<mujoco> with the numbers of the model, every digit of them; hulls: meshes are named, for theirs."""
     root = Element("mujoco", {"model": _name(model, 0) or "mujoco"}, 0)
     settings = {"angle": "radian", "inertiafromgeom": "false", "autolimits": "false"}
     option = Element(
@@ -51,16 +61,16 @@ def _element(source: Any) -> Element:
             for key in ("o_margin", "o_solref", "o_solimp", "o_friction", "noslip_tolerance")
         },
     }
-    world = Element("worldbody", {}, 0, [*_sites(model, 0), *_geoms(model, 0)])
+    world = Element("worldbody", {}, 0, [*_sites(model, 0), *_geoms(model, 0, hulls)])
     root.children = [Element("compiler", settings, 0), option, world, *_sections(model)]
     bodies = [world]
     for i in range(1, model.nbody):
-        bodies.append(_body(model, i))
+        bodies.append(_body(model, i, hulls))
         bodies[model.body_parentid[i]].children.append(bodies[i])
     return root
 
 
-def _body(model: Any, i: int) -> Element:
+def _body(model: Any, i: int, hulls: bool) -> Element:
     place = {"pos": _text(model.body_pos[i]), "quat": _text(model.body_quat[i])}
     body = Element("body", {"name": _named(model, "body", i), **place}, 0)
     body.attributes["gravcomp"] = _text(model.body_gravcomp[i])
@@ -76,7 +86,7 @@ def _body(model: Any, i: int) -> Element:
     first, count = model.body_jntadr[i], model.body_jntnum[i]
     body.children += [_joint(model, j) for j in range(first, first + count)]
     body.children += _sites(model, i)
-    body.children += _geoms(model, i)
+    body.children += _geoms(model, i, hulls)
     return body
 
 
@@ -111,7 +121,7 @@ def _sites(model: Any, i: int) -> list[Element]:
     ]
 
 
-def _geom(model: Any, g: int) -> Element:
+def _geom(model: Any, g: int, hulls: bool) -> Element:
     geom = {"type": _word(model, "Geom", model.geom_type[g]), "size": _text(model.geom_size[g])}
     geom |= {"pos": _text(model.geom_pos[g]), "quat": _text(model.geom_quat[g])}
     geom |= {key: str(int(getattr(model, f"geom_{key}")[g])) for key in WHOLE_NUMBER_FIELDS}
@@ -121,14 +131,15 @@ def _geom(model: Any, g: int) -> Element:
     geom |= {"fluidshape": "ellipsoid", "fluidcoef": _text(drag[1:6])} if drag[0] > 0.0 else {}
     named = _name(model, model.name_geomadr[g]) or g in (*model.pair_geom1, *model.pair_geom2)
     geom |= {"name": _named(model, "geom", g)} if named else {}
-    geom |= {"hfield": str(model.geom_dataid[g])} if geom["type"] == "hfield" else {}
+    assets = ("hfield", "mesh") if hulls else ("hfield",)
+    geom |= {geom["type"]: str(model.geom_dataid[g])} if geom["type"] in assets else {}
     return Element("geom", geom, 0)
 
 
-def _geoms(model: Any, i: int) -> list[Element]:
-    """The geoms of a body; meshes, whose points are not read, to tell of them."""
+def _geoms(model: Any, i: int, hulls: bool) -> list[Element]:
+    """The geoms of a body."""
     first, count = model.body_geomadr[i], model.body_geomnum[i]
-    return [_geom(model, g) for g in range(first, first + count)]
+    return [_geom(model, g, hulls) for g in range(first, first + count)]
 
 
 def _pair(model: Any, i: int) -> Element:
@@ -147,6 +158,16 @@ def _field(model: Any, k: int) -> Element:
     first = model.hfield_adr[k]
     given["elevation"] = _text(model.hfield_data[first : first + model.hfield_nrow[k] * model.hfield_ncol[k]])
     return Element("hfield", given, 0)
+
+
+def _mesh(model: Any, k: int) -> Element:
+    """The asset of a mesh, named by its number: its points stand on its principal axes."""
+    given = {"name": str(k), "inertia": "convex"}
+    for key, kind in (("vertex", "vert"), ("face", "face")):
+        first = getattr(model, f"mesh_{kind}adr")[k]
+        numbers = getattr(model, f"mesh_{kind}")[first : first + getattr(model, f"mesh_{kind}num")[k]]
+        given[key] = " ".join(map(repr, numbers.ravel().tolist()))
+    return Element("mesh", given, 0)
 
 
 def _sections(model: Any) -> Iterable[Element]:

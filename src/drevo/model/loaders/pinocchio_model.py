@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...io.files import Files
 from ..description import IDENTITY, ORIGIN, Inertial, Joint, JointDynamics, Limit, Link, Mat3, Vec3
 from ..draft import Draft
 
@@ -22,7 +23,7 @@ _ALIGNED_JOINT = re.compile(r"(R|RUB|P|H)([XYZ])$")
 KIND_BY_LETTER = {"R": "revolute", "RUB": "continuous", "P": "prismatic", "H": "helical"}
 
 
-def draft_of(model: Any) -> Draft:
+def draft_of(model: Any, files: Files | None = None) -> Draft:
     """Draft of a Pinocchio model: joints, each with the body that it moves; other bodies, frames there, as links
     without mass."""
     root, *_ = bodies = _bodies(model)
