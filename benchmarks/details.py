@@ -7,11 +7,7 @@ As in mechanisms.py: two processes a row work in turn, and the least processor t
 
 from __future__ import annotations
 
-import argparse
-import datetime
-import os
 import sys
-import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -20,23 +16,19 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
-import report
 from mechanisms import (
     GO2,
     PANDA,
-    ROUNDS,
     TALOS,
     Row,
     Work,
-    child,
     four_points,
-    measured,
     robot_of,
     shown,
     states_of,
+    write_table,
 )
 
-HERE = Path(__file__).parent
 AVX2 = ("DREVO_PROCESSOR", "avx2")
 SHORT = {"poses": "poses", "inverse_dynamics": "inverse dynamics", "mass_matrix": "mass matrix",
          "forward_dynamics": "forward dynamics", "inverse_dynamics_derivatives": "d inverse",
@@ -165,34 +157,14 @@ ROWS = (
 )  # fmt: skip
 
 
-def main() -> int:
-    """Measure, print, write."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("rows", nargs="*")
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--child", nargs=2, type=int)
-    options = parser.parse_args()
-    if options.child:
-        child(ROWS[options.child[0]], bool(options.child[1]))
-        return 0
-    warnings.simplefilter("ignore")
-    from peers import machine
+HEADER = ("| | | beside | | times |", "|---|--:|---|--:|--:|")
 
-    text = [
-        f"{machine()['cpu']}, {os.cpu_count()} cores, Python {machine()['python']}; {datetime.date.today()}.", "",
-        "| | | beside | | times |", "|---|--:|---|--:|--:|",
-    ]  # fmt: skip
-    print("\n".join(text), flush=True)
-    asked = [r for r in ROWS if not options.rows or any(r.mechanism.startswith(x) for x in options.rows)]
-    for x in asked:
-        on, off = measured(ROWS, x, options.rounds)
-        other = (x.on, shown(off, "ns"), f"{off / on:.2f}") if not x.alone else ("", "", "")
-        text.append(f"| {' | '.join((x.mechanism, shown(on, 'ns'), *other))} |")
-        print(text[-1], flush=True)
-    if len(asked) == len(ROWS):
-        report.insert(HERE.parent / "docs/speed.md", "details", "\n".join(text))
-    return 0
+
+def cells_of(row: Row, on: float, off: float) -> tuple[str, ...]:
+    """A row of the table."""
+    other = ("", "", "") if row.alone else (row.on, shown(off, "ns"), f"{off / on:.2f}")
+    return row.mechanism, shown(on, "ns"), *other
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(write_table(ROWS, __doc__ or "", HEADER, cells_of, "docs/speed.md", "details"))

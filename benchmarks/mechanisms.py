@@ -127,22 +127,24 @@ def four_points(robot: Any) -> Any:
     return robot.under(contacts=[{"link": foot, "point": (0.0, 0.0, 0.0)} for foot in FEET])
 
 
+def held_go2() -> tuple[Any, list[Any]]:
+    """Go2 on four points, and a state with efforts."""
+    robot = robot_of(GO2)
+    return four_points(robot), [x[0] for x in states_of(robot, 1)]
+
+
 def inverse_under(on: bool) -> Work:
     from drevo.constraint import inverse
 
     if not on:
         inverse.efforts_function = lambda *_: None
-    robot = robot_of(GO2)
-    held = four_points(robot)
-    q, v, tau = (x[0] for x in states_of(robot, 1))
+    held, (q, v, tau) = held_go2()
     a = held.dynamics(q, v, tau).a
     return lambda: held.inverse_dynamics(q, v, a), 1
 
 
 def dynamics_under(_: bool) -> Work:
-    robot = robot_of(GO2)
-    held = four_points(robot)
-    q, v, tau = (x[0] for x in states_of(robot, 1))
+    held, (q, v, tau) = held_go2()
     return lambda: held.dynamics(q, v, tau).a, 1
 
 
@@ -152,9 +154,7 @@ def linear_under(on: bool) -> Work:
 
     if not on:
         linear_kernels._beside_columns = lambda *_: None
-    robot = robot_of(GO2)
-    held = four_points(robot)
-    q, v, tau = (x[0] for x in states_of(robot, 1))
+    held, (q, v, tau) = held_go2()
     held.dynamics(q, v, tau)
     return lambda: held.linearise(q, v, tau), 0
 
@@ -287,33 +287,45 @@ def named(files: Sequence[str]) -> str:
     return ", ".join(f"`{f}`" for f in files)
 
 
-def main() -> int:
-    """Measure, print, write."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+def write_table(
+    rows: Sequence[Row], about: str, header: Sequence[str], cells: Callable[[Row, float, float], Sequence[object]],
+    page: str, mark: str,
+) -> int:  # fmt: skip
+    """Measures the rows that the command line asks for, and prints them; all of them go into a page."""
+    parser = argparse.ArgumentParser(description=about.splitlines()[0])
     parser.add_argument("rows", nargs="*")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--child", nargs=2, type=int)
     options = parser.parse_args()
+    warnings.simplefilter("ignore")
     if options.child:
-        child(ROWS[options.child[0]], bool(options.child[1]))
+        child(rows[options.child[0]], bool(options.child[1]))
         return 0
     from peers import machine
 
     text = [
-        f"{machine()['cpu']}, {os.cpu_count()} cores, Python {machine()['python']}; {datetime.date.today()}.", "",
-        "| mechanism | with | without | on | lines | files | called by |", "|---|--:|--:|---|--:|---|---|",
-    ]  # fmt: skip
+        f"{machine()['cpu']}, {os.cpu_count()} cores, Python {machine()['python']}; {datetime.date.today()}.",
+        "",
+    ]
+    text += header
     print("\n".join(text), flush=True)
-    asked = [r for r in ROWS if not options.rows or any(r.mechanism.startswith(x) for x in options.rows)]
+    asked = [r for r in rows if not options.rows or any(r.mechanism.startswith(x) for x in options.rows)]
     for row in asked:
-        on, off = (shown(x, row.unit) for x in measured(ROWS, row, options.rounds))
-        cells = (row.mechanism, on, off, row.on, lines(row.files), named(row.files), row.called)
-        text.append(f"| {' | '.join(map(str, cells))} |")
+        text.append(f"| {' | '.join(map(str, cells(row, *measured(rows, row, options.rounds))))} |")
         print(text[-1], flush=True)
-    if len(asked) == len(ROWS):
-        report.insert(HERE.parent / "docs/mechanisms.md", "mechanisms", "\n".join(text))
+    if len(asked) == len(rows):
+        report.insert(HERE.parent / page, mark, "\n".join(text))
     return 0
 
 
+HEADER = ("| mechanism | with | without | on | lines | files | called by |", "|---|--:|--:|---|--:|---|---|")
+
+
+def cells_of(row: Row, on: float, off: float) -> Sequence[object]:
+    """A row of the table."""
+    figures = (shown(x, row.unit) for x in (on, off))
+    return row.mechanism, *figures, row.on, lines(row.files), named(row.files), row.called
+
+
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(write_table(ROWS, __doc__ or "", HEADER, cells_of, "docs/mechanisms.md", "mechanisms"))
