@@ -212,8 +212,8 @@ def _run(f: Any, rows: list[Array], room: Any, threads: int) -> Any:
 
 
 def _batch(call: Callable[[], Any], threads: int) -> Window:
-    """Long windows: of one thread the processor's time counts, which other work does not lengthen."""
-    clock = time.process_time if threads == 1 else time.perf_counter
+    """Long windows: of one thread its own time counts, which neither other work nor waiting workers lengthen."""
+    clock = time.thread_time if threads == 1 else time.perf_counter
     return lambda k: (timed(call, clock=clock), STATES)
 
 
